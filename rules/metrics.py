@@ -1,0 +1,325 @@
+"""All arithmetic on power, energy and throughput. Harness, checker and report call this and compute nothing themselves.
+
+Energy counts only while a batch is active: it is integrated over the union of an accelerator's batch windows. Two ways
+are always computed: the trapezoid over power samples, with power interpolated linearly at the window edges, and the
+difference of the hardware energy counter, interpolated linearly at the same edges. Per item and per second:
+
+    items/s per accelerator = items / sum of active seconds of all accelerators
+    J per item              = energy of record / items
+    W per accelerator       = energy of record / sum of active seconds
+
+so that J per item x items/s per accelerator = W exactly in every epoch. Run figures are means over the scored epochs.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.boards import board
+from rules.protocol import PROTOCOLS, Agreement, Protocol
+from rules.records import Json
+from rules.workloads import Size, workloads
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FIGURES = (
+    "items_per_s_per_accelerator",
+    "items_per_s",
+    "joules_per_item",
+    "items_per_joule",
+    "mean_power_w_per_accelerator",
+    "energy_j_counter",
+    "energy_j_trapezoid",
+    "mfu",
+)
+"""The headline figures, per scored epoch and, with n, sd and ci95, per run. Energies are sums over accelerators, in J."""
+
+# Two-sided 95 % quantiles of Student's t by degrees of freedom (any table of the distribution).
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+_NORMAL95 = 1.960
+
+
+class MetricsError(ValueError):
+    """The evidence does not allow a figure to be computed; the message says why and where."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The usable readings of one accelerator: times in s since the first sample, power in W, counter in J."""
+
+    power_times_s: Floats
+    power_w: Floats
+    counter_times_s: Floats
+    counter_j: Floats
+    zero_ns: int
+    averaged: bool
+    """Whether the power is the board's own running average because it has no instantaneous reading."""
+
+
+def trace(samples: "pd.DataFrame") -> Trace:
+    """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there are too few readings."""
+    times_ns = samples["read_ns"].to_numpy(np.int64)
+    if len(times_ns) < 2 or bool(np.any(np.diff(times_ns) <= 0)):
+        raise MetricsError("the samples of an accelerator are fewer than two, or their read_ns does not rise")
+    seconds = (times_ns - times_ns[0]) / 1e9
+    averaged = bool(samples["power_mw"].isna().all())
+    power = samples["power_avg_mw" if averaged else "power_mw"].to_numpy(np.float64)
+    counter = samples["energy_mj"].to_numpy(np.float64)
+    has_power, has_counter = np.isfinite(power), np.isfinite(counter)
+    if int(has_power.sum()) < 2:
+        raise MetricsError("fewer than two power readings of an accelerator succeeded")
+    return Trace(
+        seconds[has_power],
+        power[has_power] / 1e3,
+        seconds[has_counter],
+        counter[has_counter] / 1e3,
+        int(times_ns[0]),
+        averaged,
+    )
+
+
+def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Starts and ends, each of shape (m,), of the union of n >= 1 intervals; touching intervals are joined."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.concatenate(([True], starts[1:] > ends[:-1]))
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:] - 1, len(starts) - 1)
+    return starts[first], ends[last]
+
+
+def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> float:
+    """Energy in J of piecewise linear power over the intervals. Raises MetricsError where they leave the samples."""
+    _covered(times_s, starts, ends)
+    step = np.diff(times_s)
+    cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
+    slope = np.diff(power_w) / step
+
+    def until(t: Floats) -> Floats:
+        i = np.clip(np.searchsorted(times_s, t, side="right") - 1, 0, len(step) - 1)
+        since = t - times_s[i]
+        return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
+
+    return float(np.sum(until(ends) - until(starts)))
+
+
+def counter_energy(times_s: Floats, counter_j: Floats, starts: Floats, ends: Floats) -> float | None:
+    """Energy in J by the counter over the intervals, None where there is no counter (or it does not cover them)."""
+    if len(times_s) < 2:
+        return None
+    _covered(times_s, starts, ends)
+    return float(np.sum(np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)))
+
+
+def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
+    if starts[0] < times_s[0] or ends[-1] > times_s[-1]:
+        raise MetricsError("batch windows reach outside the samples of their accelerator")
+
+
+def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+    """Which times, shape (n,), lie in the union of intervals given by `union`."""
+    at = np.searchsorted(starts, times, side="right") - 1
+    return cast(NDArray[np.bool_], (at >= 0) & (times <= ends[np.maximum(at, 0)]))
+
+
+def summary(values: Sequence[float]) -> Json:
+    """Mean, n, standard deviation (n - 1) and the 95 % interval by Student's t of `values`; at least one value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return {"mean": mean, "n": 1, "sd": None, "ci95": None}
+    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    half = (_T95[n - 2] if n - 1 <= len(_T95) else _NORMAL95) * sd / math.sqrt(n)
+    return {"mean": mean, "n": n, "sd": sd, "ci95": [mean - half, mean + half]}
+
+
+def agreement(protocol: Protocol, averaged: bool) -> Agreement:
+    """How far counter and trapezoid may differ for a board with, or without, instantaneous power readings."""
+    return protocol.averaged if averaged else protocol.instantaneous
+
+
+def difference(counter_j: float, trapezoid_j: float) -> float:
+    """Trapezoid against counter as a signed share of the counter's energy; infinite where the counter stood still."""
+    return (trapezoid_j - counter_j) / counter_j if counter_j > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one accelerator did in one epoch; `samples` is the mask of its samples inside the active windows."""
+
+    epoch: int
+    rank: int
+    accelerator: str
+    items: int
+    active_s: float
+    counter_j: float | None
+    trapezoid_j: float
+    averaged: bool
+    samples: "pd.DataFrame"
+
+
+def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> list[Part]:
+    """One part per epoch and rank, in that order. Raises MetricsError where the evidence does not allow it."""
+    traces: dict[str, tuple[Trace, pd.DataFrame, Floats]] = {}
+    for accelerator, own in samples.groupby("accelerator", sort=False):
+        one = trace(own)
+        seconds = (own["read_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9
+        traces[str(accelerator)] = (one, own, seconds)
+    of_rank = {r["rank"]: r["accelerator"] for r in result["ranks"]}
+    found = []
+    for (epoch, rank), windows in batches.groupby(["epoch", "rank"]):
+        accelerator = of_rank.get(int(rank))
+        if accelerator is None or accelerator not in traces:
+            raise MetricsError(f"rank {rank} has batches, but no accelerator with samples")
+        one, own, seconds = traces[accelerator]
+        starts, ends = union(
+            (windows["start_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9,
+            (windows["end_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9,
+        )
+        active = float(np.sum(ends - starts))
+        if not active > 0:
+            raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
+        found.append(
+            Part(
+                epoch=int(epoch),
+                rank=int(rank),
+                accelerator=accelerator,
+                items=int(windows["items"].sum()),
+                active_s=active,
+                counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
+                trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
+                averaged=one.averaged,
+                samples=own[inside(seconds, starts, ends)],
+            )
+        )
+    if not found:
+        raise MetricsError("there are no batches")
+    return found
+
+
+def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
+    """The counter's self-test: present everywhere, advancing in every scored epoch, and in agreement over the run."""
+    if any(p.counter_j is None or p.counter_j <= 0 for p in scored):
+        return False
+    counter = math.fsum(p.counter_j or 0.0 for p in scored)
+    apart = difference(counter, math.fsum(p.trapezoid_j for p in scored))
+    return abs(apart) <= agreement(protocol, any(p.averaged for p in scored)).run
+
+
+def figures(result: Json, system: Json, every: Sequence[Part]) -> Json:
+    """Everything computed from the parts of a run (see `parts`), in the form in which result.json states it.
+
+    Keys: `epochs` (list), `headline` (each of `FIGURES` with mean, n, sd, ci95), `energy_of_record`, `observed` (per
+    accelerator: mean power over the scored epochs in W, whether the declared cap was enforced).
+    Raises MetricsError where the evidence does not allow it.
+    """
+    protocol = PROTOCOLS[result["protocol"]]
+    scored = [p for p in every if p.epoch >= protocol.discarded_epochs]
+    if not scored:
+        raise MetricsError("there are no batches of scored epochs")
+    by_counter = counter_passes(scored, protocol)
+    peak = peak_flops(result, system)
+    flops = workloads()[result["workload"]].size(result["size"]).flops_per_item
+    epochs = [
+        _epoch([p for p in every if p.epoch == e], protocol, by_counter, flops / peak if peak else None)
+        for e in sorted({p.epoch for p in every})
+    ]
+    of_run = {}
+    for name in FIGURES:
+        values = [e["figures"][name] for e in epochs if e["scored"]]
+        of_run[name] = None if None in values else summary(values)
+    return {
+        "epochs": epochs,
+        "headline": of_run,
+        "energy_of_record": "counter" if by_counter else "trapezoid",
+        "observed": list(_observed(scored, by_counter, result["power"]["cap_w"], protocol)),
+    }
+
+
+def peak_flops(result: Json, system: Json) -> float | None:
+    """The dense peak in FLOP/s of the slowest accelerator at the precision of the run; None where one is not known."""
+    names = {a["uuid"]: a["name"] for node in system["nodes"] for a in node["accelerators"]}
+    boards = [board(names.get(r["accelerator"], "")) for r in result["ranks"]]
+    peaks = [b.peak_tflops.get(result["implementation"]["precision"]) if b else None for b in boards]
+    known = [p for p in peaks if p is not None]
+    return min(known) * 1e12 if known and len(known) == len(peaks) else None
+
+
+def min_peak_share(items_per_s: float, size: Size, peak_tflops: float) -> float:
+    """The least share of an accelerator's dense peak that a throughput per accelerator implies; above 1 it is impossible."""
+    return items_per_s * (size.min_flops_per_item or size.flops_per_item) / (peak_tflops * 1e12)
+
+
+def efficiency_at_cap(items_per_s: float, cap_w: float) -> float:
+    """Items/J of a throughput per accelerator if the accelerator drew exactly its cap: an assumption, not a measurement."""
+    return items_per_s / cap_w
+
+
+def _energy(part: Part, by_counter: bool) -> float:
+    return part.counter_j if by_counter and part.counter_j is not None else part.trapezoid_j
+
+
+def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_rate: float | None) -> Json:
+    items = sum(p.items for p in own)
+    active = math.fsum(p.active_s for p in own)
+    energy = math.fsum(_energy(p, by_counter) for p in own)
+    counters = [p.counter_j for p in own if p.counter_j is not None]
+    rate = items / active
+    return {
+        "epoch": own[0].epoch,
+        "scored": own[0].epoch >= protocol.discarded_epochs,
+        "items": items,
+        "active_s": active / len(own),
+        "figures": {
+            "items_per_s_per_accelerator": rate,
+            "items_per_s": rate * len(own),
+            "joules_per_item": energy / items if items else None,
+            "items_per_joule": items / energy if energy > 0 else None,
+            "mean_power_w_per_accelerator": energy / active,
+            "energy_j_counter": math.fsum(counters) if len(counters) == len(own) else None,
+            "energy_j_trapezoid": math.fsum(p.trapezoid_j for p in own),
+            "mfu": rate * share_per_rate if share_per_rate else None,
+        },
+        "accelerators": [_of_accelerator(p, by_counter) for p in own],
+    }
+
+
+def _of_accelerator(part: Part, by_counter: bool) -> Json:
+    power = part.samples["power_avg_mw" if part.averaged else "power_mw"].dropna().to_numpy(np.float64) / 1e3
+
+    def mean(column: str) -> float | None:
+        values = part.samples[column].dropna().to_numpy(np.float64)
+        return float(values.mean()) if len(values) else None
+
+    return {
+        "rank": part.rank,
+        "accelerator": part.accelerator,
+        "items": part.items,
+        "active_s": part.active_s,
+        "energy_j_counter": part.counter_j,
+        "energy_j_trapezoid": part.trapezoid_j,
+        "mean_power_w": _energy(part, by_counter) / part.active_s,
+        "p95_power_w": float(np.percentile(power, 95)) if len(power) else None,
+        "max_power_w": float(power.max()) if len(power) else None,
+        "mean_sm_mhz": mean("sm_mhz"),
+        "mean_mem_mhz": mean("mem_mhz"),
+    }
+
+
+def _observed(scored: Sequence[Part], by_counter: bool, cap_w: float | None, protocol: Protocol) -> Iterator[Json]:
+    for accelerator in dict.fromkeys(p.accelerator for p in scored):
+        own = [p for p in scored if p.accelerator == accelerator]
+        mean = math.fsum(_energy(p, by_counter) for p in own) / math.fsum(p.active_s for p in own)
+        yield {
+            "accelerator": accelerator,
+            "mean_power_w": mean,
+            "cap_enforced": None if cap_w is None else mean <= cap_w * protocol.cap_tolerance,
+        }

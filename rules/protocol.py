@@ -1,0 +1,74 @@
+"""The numbers of the measurement protocol, one frozen set per version; bundles are judged by the version they name."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the energy counter and the trapezoid over power samples may differ, as shares of the counter's energy."""
+
+    run: float
+    epoch: float
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One version of the measurement protocol. Units are in the names; shares are of 1."""
+
+    version: str
+    epochs: int
+    discarded_epochs: int
+    min_epoch_s: float
+    sample_interval_ms: int
+    interval_min_ms: float
+    interval_max_ms: float
+    regular_share: float
+    max_gap_ms: float
+    max_failed_share: float
+    cap_tolerance: float
+    state_share: float
+    states: tuple[str, ...]
+    max_throughput_cv: float
+    instantaneous: Agreement
+    averaged: Agreement
+    board_power_tolerance: float
+    invalid_slowdown_mask: int
+    max_peak_share: float
+    recompute_tolerance: float
+
+    @property
+    def scored_epochs(self) -> int:
+        return self.epochs - self.discarded_epochs
+
+
+# NVML's reasons that make an epoch invalid: hardware slowdown 0x8, software thermal 0x20, hardware thermal 0x40 and
+# power brake 0x80. 0x4, the software power cap, is what a capped run is about and is allowed.
+# Source: NVML API reference, nvmlClocksEventReasons.
+_INVALID_SLOWDOWN = 0x8 | 0x20 | 0x40 | 0x80
+
+V1_0 = Protocol(
+    version="1.0",
+    epochs=11,
+    discarded_epochs=1,
+    min_epoch_s=30.0,
+    sample_interval_ms=100,
+    interval_min_ms=90.0,
+    interval_max_ms=110.0,
+    regular_share=0.95,
+    max_gap_ms=300.0,
+    max_failed_share=0.01,
+    cap_tolerance=1.02,
+    state_share=0.99,
+    states=("P0", "auto"),
+    max_throughput_cv=0.03,
+    instantaneous=Agreement(run=0.01, epoch=0.02),
+    averaged=Agreement(run=0.02, epoch=0.05),
+    board_power_tolerance=1.05,
+    invalid_slowdown_mask=_INVALID_SLOWDOWN,
+    max_peak_share=1.0,
+    recompute_tolerance=1e-6,
+)
+
+PROTOCOLS = MappingProxyType({V1_0.version: V1_0})
+CURRENT = V1_0

@@ -1,0 +1,104 @@
+"""The records that the parts hand to each other, and the columns of the two tables of a bundle."""
+
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Json = dict[str, Any]
+"""A JSON object as `json.loads` returns it; its shape is that of a schema in `rules/schemas/`."""
+
+RESULT_FORMAT = "wattmark-result/1"
+SYSTEM_FORMAT = "wattmark-system/1"
+ENVIRONMENT_FORMAT = "wattmark-environment/1"
+MANIFEST_FORMAT = "wattmark-manifest/1"
+PUBLISHED_FORMAT = "wattmark-published/1"
+
+JSON_FILES = {
+    "result.json": RESULT_FORMAT,
+    "system.json": SYSTEM_FORMAT,
+    "environment.json": ENVIRONMENT_FORMAT,
+}
+TABLE_FILES = ("samples.csv.gz", "batches.csv.gz")
+LOG_FILE = "log.txt.gz"
+MANIFEST_FILE = "MANIFEST.json"
+SIGNATURE_DIR = "signatures"
+EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE)
+"""What a manifest must list: every file of a bundle but the manifest itself and the signatures."""
+
+SUBMISSION_NAMESPACE = "submission@wattmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a meter says of one accelerator at one instant. None where the meter has no such quantity."""
+
+    power_mw: int | None = None
+    """Instantaneous board power."""
+    power_avg_mw: int | None = None
+    """Power averaged by the board over a window of its own (1 s on Hopper)."""
+    energy_mj: int | None = None
+    """Energy counter in millijoules since some fixed instant."""
+    sm_mhz: int | None = None
+    mem_mhz: int | None = None
+    temp_c: int | None = None
+    mem_temp_c: int | None = None
+    power_state: str | None = None
+    slowdown: int | None = None
+    """Raw bit mask of slowdown reasons as the vendor defines it."""
+    util_pct: int | None = None
+    cap_mw: int | None = None
+    """The power limit in force."""
+    status: str = "ok"
+    """`ok`, or a short reason why (part of) the reading failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A reading with its time: `scheduled_ns` is when it was due, `read_ns` when it was taken (node's monotonic clock)."""
+
+    scheduled_ns: int
+    read_ns: int
+    node: str
+    accelerator: str
+    reading: Reading
+
+    def row(self) -> tuple[Any, ...]:
+        """The sample as a row of samples.csv.gz, in the order of `SAMPLE_COLUMNS`, None for an empty cell."""
+        return (self.scheduled_ns, self.read_ns, self.node, self.accelerator, *astuple(self.reading))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWindow:
+    """When one batch of one rank was active, on the clock of its node."""
+
+    epoch: int
+    batch: int
+    rank: int
+    start_ns: int
+    end_ns: int
+    items: int
+
+
+SAMPLE_COLUMNS = ("scheduled_ns", "read_ns", "node", "accelerator", *(f.name for f in fields(Reading)))
+BATCH_COLUMNS = tuple(f.name for f in fields(BatchWindow))
+TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status"})
+REQUIRED_COLUMNS = frozenset({"scheduled_ns", "read_ns", "node", "accelerator", "status", *BATCH_COLUMNS})
+"""Columns without empty cells; those of them that are not text hold whole numbers."""
+
+
+@dataclass
+class Evidence:
+    """What a run leaves, in memory: written by the harness, read back by the checker, altered by mutations.
+
+    `samples` has the columns `SAMPLE_COLUMNS`: int64 times, text columns as str (empty string where there is no value),
+    every other one float64 with NaN for an empty cell. `batches` has `BATCH_COLUMNS`, all int64.
+    """
+
+    result: Json
+    system: Json
+    environment: Json
+    samples: "pd.DataFrame"
+    batches: "pd.DataFrame"
+    log: str

@@ -1,0 +1,250 @@
+"""A rule: one file in `rules/checks/`, named after the offence, that looks at a bundle and says what is wrong with it.
+
+Such a file holds a docstring, which is the rule's page, one `RULE`, one function marked `@RULE.check`, and the ways of
+spoiling a good bundle that the rule must notice: `@RULE.mutation` alters the evidence before it is sealed and signed,
+`@RULE.tampering` alters the files afterwards.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rules.checks
+from rules.protocol import PROTOCOLS, Protocol
+from rules.records import Evidence, Json
+from rules.workloads import Workload, workloads
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rules.metrics import Part
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    """The bundle may not be used."""
+    WARNING = "warning"
+    """The bundle stands, and is shown with a mark."""
+    NOTE = "note"
+    """Worth a reviewer's look."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check has to say: where, what was found, what was expected, and what it means or what to do about it."""
+
+    file: str
+    pointer: str
+    """A JSON pointer (`/epochs/3/items`) in a JSON file, `row 12` or `rows 12-40` in a table, empty for the whole file."""
+    found: str
+    expected: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A `Found` with the rule that said it."""
+
+    rule: str
+    severity: Severity
+    file: str
+    pointer: str
+    found: str
+    expected: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with the form or the integrity of a bundle, met while it was read; `rule` is whose offence it is."""
+
+    rule: str
+    found: Found
+
+
+@dataclass
+class Bundle:
+    """A bundle as the rules see it. `evidence` is None where problems of form kept it from being read."""
+
+    path: Path
+    problems: tuple[Problem, ...]
+    evidence: Evidence | None
+
+    @property
+    def result(self) -> Json:
+        return self._evidence.result
+
+    @property
+    def system(self) -> Json:
+        return self._evidence.system
+
+    @property
+    def environment(self) -> Json:
+        return self._evidence.environment
+
+    @property
+    def samples(self) -> "pd.DataFrame":
+        return self._evidence.samples
+
+    @property
+    def batches(self) -> "pd.DataFrame":
+        return self._evidence.batches
+
+    @property
+    def _evidence(self) -> Evidence:
+        if self.evidence is None:
+            raise LookupError(f"{self.path}: the evidence could not be read")
+        return self.evidence
+
+    @property
+    def standing(self) -> str:
+        return str(self.result["standing"])
+
+    @property
+    def protocol(self) -> Protocol:
+        return PROTOCOLS[self.result["protocol"]]
+
+    @property
+    def workload(self) -> Workload:
+        return workloads()[self.result["workload"]]
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Json]:
+        """The accelerators of system.json by UUID."""
+        return {a["uuid"]: a for node in self.system["nodes"] for a in node["accelerators"]}
+
+    @cached_property
+    def parts(self) -> "tuple[Part, ...] | str":
+        """What each accelerator did in each epoch, or the reason why the evidence does not tell (T101 says it)."""
+        from rules import metrics
+
+        try:
+            return tuple(metrics.parts(self.result, self.samples, self.batches))
+        except metrics.MetricsError as error:
+            return str(error)
+
+    @cached_property
+    def computed(self) -> "Json | str":
+        """The figures recomputed from the raw tables (see `metrics.figures`), or the reason why they cannot be."""
+        from rules import metrics
+
+        if isinstance(self.parts, str):
+            return self.parts
+        try:
+            return metrics.figures(self.result, self.system, self.parts)
+        except metrics.MetricsError as error:
+            return str(error)
+
+    @cached_property
+    def scored_parts(self) -> "tuple[Part, ...]":
+        """The parts of the scored epochs; empty where the evidence does not tell."""
+        every = () if isinstance(self.parts, str) else self.parts
+        return tuple(p for p in every if p.epoch >= self.protocol.discarded_epochs)
+
+    @cached_property
+    def scored_samples(self) -> "pd.DataFrame":
+        """The samples inside active windows of scored epochs; empty where there are none."""
+        import pandas as pd
+
+        return pd.concat([p.samples for p in self.scored_parts]) if self.scored_parts else self.samples.iloc[:0]
+
+
+Check = Callable[[Bundle], Iterator[Found]]
+Mutate = Callable[[Evidence], None]
+Tamper = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly speak as well.
+
+    With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful cheat would.
+    """
+
+    name: str
+    apply: Mutate
+    companions: frozenset[str]
+    rederive: bool
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """One way to spoil the files of a sealed and signed bundle, given its directory."""
+
+    name: str
+    apply: Tamper
+    companions: frozenset[str]
+    reseal: bool
+    """Whether the manifest and the signature are made anew afterwards, as the submitter could."""
+
+
+@dataclass
+class Rule:
+    """One rule of the book. `standings` are those it applies to; `since` is the first protocol version it holds for."""
+
+    id: str
+    severity: Severity
+    since: str = "1.0"
+    standings: tuple[str, ...] = ("closed", "open", "demo")
+    name: str = field(default="", init=False)
+    page: str = field(default="", init=False)
+    run: Check = field(default=lambda bundle: iter(()), init=False)
+    mutations: list[Mutation] = field(default_factory=list, init=False)
+    tamperings: list[Tampering] = field(default_factory=list, init=False)
+
+    def check(self, function: Check) -> Check:
+        """Mark the function that looks at a bundle."""
+        self.run = function
+        return function
+
+    def problems(self, bundle: Bundle) -> Iterator[Found]:
+        """The problems met while the bundle was read that are this rule's: the check of rules on form and integrity."""
+        return (p.found for p in bundle.problems if p.rule == self.id)
+
+    def mutation(self, *companions: str, rederive: bool = True) -> Callable[[Mutate], Mutate]:
+        """Mark a way to spoil the evidence of a good bundle that this rule must notice."""
+
+        def mark(function: Mutate) -> Mutate:
+            self.mutations.append(Mutation(function.__name__, function, frozenset(companions), rederive))
+            return function
+
+        return mark
+
+    def tampering(self, *companions: str, reseal: bool = False) -> Callable[[Tamper], Tamper]:
+        """Mark a way to spoil the files of a sealed bundle that this rule must notice."""
+
+        def mark(function: Tamper) -> Tamper:
+            self.tamperings.append(Tampering(function.__name__, function, frozenset(companions), reseal))
+            return function
+
+        return mark
+
+    def judge(self, bundle: Bundle) -> Iterator[Finding]:
+        """The findings of this rule on a bundle."""
+        for f in self.run(bundle):
+            yield Finding(self.id, self.severity, f.file, f.pointer, f.found, f.expected, f.message)
+
+    @property
+    def on_form(self) -> bool:
+        """Whether the rule looks at form and integrity, and so also at bundles whose evidence cannot be read."""
+        return self.id[0] in "SI"
+
+
+@cache
+def rules_by_id() -> Mapping[str, Rule]:
+    """All rules of the book by id: every module of `rules/checks/` defines one. Raises ValueError for an id used twice."""
+    found: dict[str, Rule] = {}
+    for info in pkgutil.iter_modules(rules.checks.__path__):
+        module: Any = importlib.import_module(f"{rules.checks.__name__}.{info.name}")
+        rule: Rule = module.RULE
+        rule.name = info.name.replace("_", "-")
+        rule.page = (module.__doc__ or "").strip()
+        if rule.id in found:
+            raise ValueError(f"{info.name}.py: the id {rule.id} is already that of {found[rule.id].name}")
+        found[rule.id] = rule
+    return dict(sorted(found.items()))

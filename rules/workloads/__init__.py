@@ -1,0 +1,65 @@
+"""Workload definitions: what is run and how much arithmetic one item takes. One file per workload; they are discovered."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a workload is run.
+
+    `full` is the workload; `smoke` is a shrunk one that a laptop CPU finishes in seconds and that is never compared.
+    FLOPs count a multiply-add as two and cover one item, in training forward and backward.
+    """
+
+    input_shape: tuple[int, ...]
+    parameters: int
+    flops_per_item: float
+    batch_sizes: Mapping[str, int]
+    """Default batch per accelerator, by variant."""
+    max_batch_size: int
+    """Where the search for the highest stable batch stops."""
+    min_flops_per_item: float | None = None
+    """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What the rule book fixes of a workload; an implementation may choose the rest."""
+
+    id: str
+    title: str
+    item: str
+    """The unit of work: `image` or `token`; plural by adding an s."""
+    mode: str
+    """`training` or `inference`."""
+    model: str
+    stack: str
+    variants: Mapping[str, str]
+    """Variant to the precision of its matrix products."""
+    precisions: tuple[str, ...]
+    """Precisions allowed in the closed division."""
+    full: Size
+    smoke: Size | None = None
+    implementation: str | None = None
+    """`module:function` of the reference implementation; None where there is none yet."""
+    notes: str = ""
+    published_as: tuple[str, ...] = field(default=())
+    """Names under which papers report it, for matching published rows."""
+
+    def size(self, name: str) -> Size:
+        """The size of that name. Raises KeyError where the workload has none."""
+        found = {"full": self.full, "smoke": self.smoke}[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+@cache
+def workloads() -> Mapping[str, Workload]:
+    """All workloads by id, in order of id: every module of this folder defines one as `WORKLOAD`."""
+    found = [importlib.import_module(f"{__name__}.{m.name}").WORKLOAD for m in pkgutil.iter_modules(__path__)]
+    return {w.id: w for w in sorted(found, key=lambda w: w.id)}

@@ -1,0 +1,28 @@
+from rules.workloads import Size, Workload
+
+WORKLOAD = Workload(
+    id="vitl16-train",
+    title="ViT-L/16 training",
+    item="image",
+    mode="training",
+    model="vit_large_patch16_224",
+    stack="timm",
+    variants={"baseline": "tf32", "tuned": "bf16"},
+    precisions=("fp32", "tf32", "bf16", "fp16"),
+    full=Size(
+        input_shape=(3, 224, 224),
+        parameters=304_326_632,
+        flops_per_item=371e9,
+        batch_sizes={"baseline": 128, "tuned": 256},
+        max_batch_size=2048,
+    ),
+    smoke=Size(
+        input_shape=(3, 64, 64),
+        parameters=1,
+        flops_per_item=1,
+        batch_sizes={"baseline": 8, "tuned": 8},
+        max_batch_size=64,
+    ),
+    implementation="reference.vitl16_train:build",
+    published_as=("vit_l16",),
+)

@@ -1,0 +1,189 @@
+"""A good bundle made from nothing: two H200s that train ResNet-50 for eleven epochs, deterministic and within every rule."""
+
+import numpy as np
+import pandas as pd
+
+from rules import VERSION, metrics
+from rules.protocol import CURRENT
+from rules.records import BATCH_COLUMNS, ENVIRONMENT_FORMAT, RESULT_FORMAT, SAMPLE_COLUMNS, SYSTEM_FORMAT, Evidence
+from rules.workloads import workloads
+
+UUIDS = ("GPU-11111111-aaaa-bbbb-cccc-000000000001", "GPU-22222222-aaaa-bbbb-cccc-000000000002")
+MS = 1_000_000
+ZERO_NS = 5_000_000_000_000
+BATCH_SIZE = 1024
+BATCHES = 220
+BATCH_MS = 140.0
+PAUSE_MS = 500.0
+CAP_MW = 700_000
+
+
+def good_evidence(seed: int = 7) -> Evidence:
+    random = np.random.default_rng(seed)
+    batches = _batches(random)
+    samples = pd.concat([_samples(batches[batches["rank"] == r], UUIDS[r], random) for r in (0, 1)])
+    samples = samples.sort_values(["scheduled_ns", "accelerator"], ignore_index=True)
+    evidence = Evidence(_result(), _system(), _environment(), samples, batches, "11 epochs done\n")
+    rederive(evidence)
+    return evidence
+
+
+def rederive(evidence: Evidence) -> None:
+    """Write the figures that follow from the tables into the result, keeping what a computation does not give."""
+    result = evidence.result
+    parts = metrics.parts(result, evidence.samples, evidence.batches)
+    figures = metrics.figures(result, evidence.system, parts)
+    losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
+    for epoch in figures["epochs"]:
+        epoch["loss"] = losses.get(epoch["epoch"], 6.9 - 0.1 * epoch["epoch"])
+    result.update(figures)
+
+
+def _batches(random: np.random.Generator) -> pd.DataFrame:
+    rows = []
+    for rank in (0, 1):
+        at = ZERO_NS + 2000 * MS
+        for epoch in range(CURRENT.epochs):
+            for batch in range(BATCHES):
+                end = at + int((BATCH_MS + random.normal(0, 0.3)) * MS)
+                rows.append((epoch, batch, rank, at, end, BATCH_SIZE))
+                at = end + 20_000
+            at = ZERO_NS + int((2000 + (epoch + 1) * (BATCHES * (BATCH_MS + 0.1) + PAUSE_MS)) * MS)
+    return pd.DataFrame(rows, columns=list(BATCH_COLUMNS)).astype("int64")
+
+
+def _samples(windows: pd.DataFrame, uuid: str, random: np.random.Generator) -> pd.DataFrame:
+    last = int(windows["end_ns"].max()) + 2000 * MS
+    scheduled = np.arange(ZERO_NS, last, 100 * MS, dtype=np.int64)
+    read = scheduled + random.integers(20_000, 90_000, len(scheduled))
+    active = np.zeros(len(scheduled), dtype=bool)
+    for _, own in windows.groupby("epoch"):
+        active |= (read >= own["start_ns"].min()) & (read <= own["end_ns"].max())
+    true_w = np.where(active, 685.0 + random.normal(0, 4, len(read)), 120.0 + random.normal(0, 1, len(read)))
+    step_j = np.diff(read) / 1e9 * (true_w[1:] + true_w[:-1]) / 2
+    energy_j = 3.0e6 + np.concatenate(([0.0], np.cumsum(step_j)))
+    average_w = pd.Series(true_w).rolling(10, min_periods=1).mean().to_numpy()
+    table = {
+        "scheduled_ns": scheduled,
+        "read_ns": read,
+        "node": "node0",
+        "accelerator": uuid,
+        "power_mw": np.round(true_w * 1e3),
+        "power_avg_mw": np.round(average_w * 1e3),
+        "energy_mj": np.round(energy_j * 1e3),
+        "sm_mhz": np.where(active, 1500.0 + 15 * random.integers(-6, 6, len(read)), 345.0),
+        "mem_mhz": 3201.0,
+        "temp_c": np.where(active, 62.0, 38.0),
+        "mem_temp_c": np.where(active, 70.0, 40.0),
+        "power_state": "P0",
+        "slowdown": np.where(active, 4.0, 1.0),
+        "util_pct": np.where(active, 100.0, 0.0),
+        "cap_mw": float(CAP_MW),
+        "status": "ok",
+    }
+    return pd.DataFrame(table)[list(SAMPLE_COLUMNS)]
+
+
+def _result() -> dict:
+    workload = workloads()["resnet50-train"]
+    whens = ["before", *(f"epoch-{e}" for e in range(CURRENT.epochs)), "after"]
+    return {
+        "format": RESULT_FORMAT,
+        "protocol": CURRENT.version,
+        "rules_version": VERSION,
+        "run_id": "20260101T000000Z-resnet50-train-tuned-good",
+        "workload": workload.id,
+        "size": "full",
+        "standing": "closed",
+        "started_at": "2026-01-01T00:00:00Z",
+        "ended_at": "2026-01-01T00:07:00Z",
+        "attempt": 1,
+        "implementation": {
+            "name": workload.implementation,
+            "variant": "tuned",
+            "precision": "bf16",
+            "parameters": workload.full.parameters,
+            "input_shape": list(workload.full.input_shape),
+            "settings": {"optimizer": "SGD", "compiled": True},
+        },
+        "settings": {
+            "accelerators": 2,
+            "nodes": 1,
+            "batch_size": BATCH_SIZE,
+            "batches_per_epoch": BATCHES,
+            "epoch_target_s": 30.5,
+            "seed": 1,
+            "input": "synthetic",
+            "weights": "seeded",
+            "batch_search": None,
+        },
+        "ranks": [{"rank": r, "node": "node0", "accelerator": UUIDS[r]} for r in (0, 1)],
+        "power": {"mode": "as-found", "cap_w": CAP_MW / 1e3, "state": "P0"},
+        "sampling": {"meter": "nvidia", "interval_ms": 100, "ticks": 3500, "missed": 0},
+        "readbacks": [
+            {
+                "when": when,
+                "accelerator": uuid,
+                "min_mw": 200_000,
+                "max_mw": 700_000,
+                "default_mw": 700_000,
+                "requested_mw": 700_000,
+                "enforced_mw": CAP_MW,
+                "foreign_processes": 0,
+                "mig": False,
+                "ecc_uncorrected": 0,
+                "ecc_corrected": 0,
+            }
+            for when in whens
+            for uuid in UUIDS
+        ],
+        "epochs": [],
+    }
+
+
+def _system() -> dict:
+    accelerators = [
+        {
+            "uuid": uuid,
+            "name": "NVIDIA H200",
+            "vendor": "NVIDIA",
+            "memory_bytes": 150_754_820_096,
+            "vbios": "96.00.BC.00.01",
+            "pci": "00000000:01:00.0",
+            "max_power_w": 700.0,
+        }
+        for uuid in UUIDS
+    ]
+    return {
+        "format": SYSTEM_FORMAT,
+        "name": "example-h200x2",
+        "site": "Example Center",
+        "category": "available",
+        "cooling": "air",
+        "interconnect": "NVLink",
+        "nodes": [
+            {
+                "name": "node0",
+                "cpu": "Example CPU",
+                "cpu_cores": 32,
+                "memory_bytes": 2**38,
+                "accelerators": accelerators,
+            }
+        ],
+    }
+
+
+def _environment() -> dict:
+    return {
+        "format": ENVIRONMENT_FORMAT,
+        "wattmark": "0.1.0",
+        "source_sha256": "0" * 64,
+        "python": "3.12.3",
+        "os": "Linux",
+        "kernel": "6.8.0",
+        "driver": "580.159.04",
+        "packages": {"torch": "2.11.0", "timm": "1.0.31"},
+        "container": None,
+        "git": {"commit": "0" * 40, "dirty": False},
+        "variables": {},
+    }
