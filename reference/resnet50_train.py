@@ -40,9 +40,7 @@ def build(job: Job) -> Built:
     network = import_timm().create_model(workload.model, num_classes=CLASSES)
     parameters = sum(p.numel() for p in network.parameters())
     network = network.to(device, memory_format=layout).train()
-    optimiser = torch.optim.SGD(
-        network.parameters(), LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu
-    )
+    optimiser = torch.optim.SGD(network.parameters(), LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu)
     model: nn.Module = network
     if job.world_size > 1:
         model = DistributedDataParallel(network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True)
@@ -51,8 +49,10 @@ def build(job: Job) -> Built:
 
     random = torch.Generator(device).manual_seed(job.seed + 1 + job.rank)  # other images on every rank
     shape = (RESIDENT_BATCHES, job.batch_size, *size.input_shape)
-    images = [torch.randn(shape[1:], generator=random, device=device).to(data_type, memory_format=layout)
-              for _ in range(RESIDENT_BATCHES)]
+    images = [
+        torch.randn(shape[1:], generator=random, device=device).to(data_type, memory_format=layout)
+        for _ in range(RESIDENT_BATCHES)
+    ]
     labels = torch.randint(CLASSES, shape[:2], generator=random, device=device)
 
     def train(batch: Tensor, target: Tensor) -> Tensor:

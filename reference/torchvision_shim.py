@@ -8,20 +8,20 @@ from types import ModuleType
 
 import torch
 
-_library: torch.library.Library | None = None  # the schemas live as long as this reference
+_LIBRARIES: list[torch.library.Library] = []  # the schemas live as long as these
 
 
 def import_timm() -> ModuleType:
     """The timm module. Raises ImportError where it is not installed."""
-    global _library
     try:
         import torchvision  # noqa: F401
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-        _library = torch.library.Library("torchvision", "FRAGMENT")
-        _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _LIBRARIES.append(library)
     import timm
 
     return timm

@@ -30,14 +30,10 @@ def build(job: Job) -> Built:
     torch.backends.cudnn.allow_tf32 = True
     torch.manual_seed(job.seed)  # the same weights on every rank
     shrunk = SMOKE_MODEL if job.size == "smoke" else {}
-    network = import_timm().create_model(
-        workload.model, num_classes=CLASSES, img_size=size.input_shape[-1], **shrunk
-    )
+    network = import_timm().create_model(workload.model, num_classes=CLASSES, img_size=size.input_shape[-1], **shrunk)
     parameters = sum(p.numel() for p in network.parameters())
     network = network.to(device).train()
-    optimiser = torch.optim.AdamW(
-        network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu
-    )
+    optimiser = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu)
     model: nn.Module = network
     if job.world_size > 1:
         model = DistributedDataParallel(network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True)

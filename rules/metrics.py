@@ -227,7 +227,7 @@ def figures(result: Json, system: Json, every: Sequence[Part]) -> Json:
         raise MetricsError("there are no batches of scored epochs")
     by_counter = counter_passes(scored, protocol)
     peak = peak_flops(result, system)
-    flops = workloads()[result["workload"]].size(result["size"]).flops_per_item
+    flops = _flops_per_item(result)
     epochs = [
         _epoch([p for p in every if p.epoch == e], protocol, by_counter, flops / peak if peak else None)
         for e in sorted({p.epoch for p in every})
@@ -244,6 +244,13 @@ def figures(result: Json, system: Json, every: Sequence[Part]) -> Json:
     }
 
 
+def _flops_per_item(result: Json) -> float:
+    try:
+        return workloads()[result["workload"]].size(result["size"]).flops_per_item
+    except KeyError:
+        raise MetricsError(f"the rule book has no {result['size']} size of a workload {result['workload']!r}") from None
+
+
 def peak_flops(result: Json, system: Json) -> float | None:
     """The dense peak in FLOP/s of the slowest accelerator at the precision of the run; None where one is not known."""
     names = {a["uuid"]: a["name"] for node in system["nodes"] for a in node["accelerators"]}
@@ -254,13 +261,18 @@ def peak_flops(result: Json, system: Json) -> float | None:
 
 
 def min_peak_share(items_per_s: float, size: Size, peak_tflops: float) -> float:
-    """The least share of an accelerator's dense peak that a throughput per accelerator implies; above 1 it is impossible."""
+    """The least share of a dense peak that a throughput per accelerator implies; above 1 it is impossible."""
     return items_per_s * (size.min_flops_per_item or size.flops_per_item) / (peak_tflops * 1e12)
 
 
-def efficiency_at_cap(items_per_s: float, cap_w: float) -> float:
-    """Items/J of a throughput per accelerator if the accelerator drew exactly its cap: an assumption, not a measurement."""
-    return items_per_s / cap_w
+def energy_at_cap(items_per_s: float, cap_w: float) -> tuple[float, float]:
+    """J/item and items/J of a throughput per accelerator that draws exactly its cap: assumed, not measured."""
+    return cap_w / items_per_s, items_per_s / cap_w
+
+
+def per_accelerator(items_per_s: float, accelerators: int) -> float:
+    """A throughput in total as throughput per accelerator."""
+    return items_per_s / accelerators
 
 
 def _energy(part: Part, by_counter: bool) -> float:
@@ -323,3 +335,8 @@ def _observed(scored: Sequence[Part], by_counter: bool, cap_w: float | None, pro
             "mean_power_w": mean,
             "cap_enforced": None if cap_w is None else mean <= cap_w * protocol.cap_tolerance,
         }
+
+
+def rate(items: float, seconds: float) -> float:
+    """Items per second, for showing progress; 0 where no time has passed."""
+    return items / seconds if seconds > 0 else 0.0

@@ -1,8 +1,9 @@
 """A rule: one file in `rules/checks/`, named after the offence, that looks at a bundle and says what is wrong with it.
 
-Such a file holds a docstring, which is the rule's page, one `RULE`, one function marked `@RULE.check`, and the ways of
-spoiling a good bundle that the rule must notice: `@RULE.mutation` alters the evidence before it is sealed and signed,
-`@RULE.tampering` alters the files afterwards.
+Such a file holds a docstring, which is the rule's page (a title line, then the sections `## What it does`, `## Why it is
+bad`, `## What to do` and `## Source`), one `RULE`, one function marked `@RULE.check`, and the ways of spoiling a good
+bundle that the rule must notice: `@RULE.mutation` alters the evidence before it is sealed and signed, `@RULE.tampering`
+alters the files afterwards.
 """
 
 import importlib
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rules.metrics import Part
+
+
+MOST_FINDINGS = 10
+"""How many findings of one rule on one bundle are listed."""
 
 
 class Severity(StrEnum):
@@ -117,6 +122,22 @@ class Bundle:
     def accelerators(self) -> Mapping[str, Json]:
         """The accelerators of system.json by UUID."""
         return {a["uuid"]: a for node in self.system["nodes"] for a in node["accelerators"]}
+
+    @cached_property
+    def samples_of(self) -> "Mapping[str, pd.DataFrame]":
+        """The samples of each sampled accelerator, in the order of the file."""
+        return {str(name): own for name, own in self.samples.groupby("accelerator", sort=False)}
+
+    @cached_property
+    def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
+        """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
+        ends = self.batches.groupby(["epoch", "rank"]).agg({"start_ns": "min", "end_ns": "max"})
+        return {(int(e), int(r)): (int(a), int(b)) for (e, r), a, b in ends.itertuples()}
+
+    @cached_property
+    def rank_accelerators(self) -> Mapping[int, str]:
+        """The accelerator of each declared rank."""
+        return {r["rank"]: r["accelerator"] for r in self.result["ranks"]}
 
     @cached_property
     def parts(self) -> "tuple[Part, ...] | str":
@@ -225,8 +246,13 @@ class Rule:
         return mark
 
     def judge(self, bundle: Bundle) -> Iterator[Finding]:
-        """The findings of this rule on a bundle."""
-        for f in self.run(bundle):
+        """The findings of this rule on a bundle; of more than `MOST_FINDINGS` the rest are only counted."""
+        found = list(self.run(bundle))
+        rest = len(found) - MOST_FINDINGS
+        if rest > 0:
+            more = Found(found[0].file, "", f"{rest} more of the kind", "none", "They are not listed one by one.")
+            found[MOST_FINDINGS:] = [more]
+        for f in found:
             yield Finding(self.id, self.severity, f.file, f.pointer, f.found, f.expected, f.message)
 
     @property

@@ -99,7 +99,8 @@ class NvidiaMeter:
 
     def _ecc(self, handle: Any, kind: int) -> int | None:
         counter = self._nvml.NVML_VOLATILE_ECC
-        return self._try(lambda: int(self._nvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter)))
+        count: int | None = self._try(lambda: int(self._nvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter)))
+        return count
 
     def _field(self, handle: Any, field: int) -> int:
         value = self._nvml.nvmlDeviceGetFieldValues(handle, [field])[0]

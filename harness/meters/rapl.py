@@ -27,8 +27,7 @@ def open_meter(argument: str) -> "RaplMeter":
             _number(package / "energy_uj")
         except PermissionError:
             raise MeterError(
-                f"{package}/energy_uj: only root may read it; an administrator can allow it with: "
-                f"chmod a+r {package}/energy_uj"
+                f"{package}/energy_uj: only root may read it; an administrator can allow it with: chmod a+r {package}/energy_uj"
             ) from None
         except (OSError, ValueError) as error:
             raise MeterError(f"{package}/energy_uj cannot be read: {error}") from None
@@ -53,9 +52,7 @@ class RaplMeter:
     def __init__(self, packages: list[Path], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
         self._packages = {
-            f"RAPL-{p.name.partition(':')[2]}": _Package(
-                p, _number(p / "max_energy_range_uj"), _number(p / "energy_uj"), clock()
-            )
+            f"RAPL-{p.name.partition(':')[2]}": _Package(p, _number(p / "max_energy_range_uj"), _number(p / "energy_uj"), clock())
             for p in packages
         }
 

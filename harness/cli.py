@@ -1,0 +1,116 @@
+"""bench-submit: runs workloads under the protocol and signs what they leave."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Run a workload under the measurement protocol and leave a bundle of evidence."""
+
+
+@main.command()
+@click.argument("workload", required=False)
+@click.option("--variant", default="tuned", show_default=True, help="baseline or tuned")
+@click.option("--batch", "batch", metavar="N|auto", help="items per batch and accelerator; auto finds the highest stable")
+@click.option("--gpus", default=1, show_default=True, type=click.IntRange(1), help="accelerators of this node to use")
+@click.option("--cap", "cap_w", metavar="WATTS", type=float, help="the power cap you declare; refused if another is found")
+@click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo")
+@click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo")
+@click.option("--epoch-seconds", "epoch_s", type=click.FloatRange(0.1), help="length of an epoch; closed needs 30 and more")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1))
+@click.option("--system", "system", type=click.Path(path_type=Path), help="TOML file that describes the system")
+@click.option("-o", "--out", default=Path("results"), show_default=True, type=click.Path(path_type=Path), help="where bundles go")
+@click.option("--resume", type=click.Path(path_type=Path), help="the directory of an unfinished run, to run it again")
+def run(
+    workload: str | None,
+    variant: str,
+    batch: str | None,
+    gpus: int,
+    cap_w: float | None,
+    smoke: bool,
+    simulate: str | None,
+    epoch_s: float | None,
+    seed: int,
+    system: Path | None,
+    out: Path,
+    resume: Path | None,
+) -> None:
+    """Run WORKLOAD: eleven epochs under the protocol, then a bundle in OUT."""
+    from harness import command
+    from harness.meters import MeterError
+    from harness.plan import PlanError
+    from harness.sampler import SamplerError
+    from harness.session import Interrupted, RunFailed
+
+    try:
+        if resume is not None:
+            ok = command.resume(resume)
+        elif workload is not None:
+            wish = command.Wish(workload, variant, batch, gpus, cap_w, smoke, simulate, epoch_s, seed, system)
+            ok = command.run(wish, out)
+        else:
+            raise click.UsageError("name a workload (bench-submit workloads lists them), or --resume a run")
+    except (PlanError, MeterError) as error:
+        raise click.UsageError(str(error)) from None
+    except (RunFailed, SamplerError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    except Interrupted as interrupt:
+        sys.exit(128 + interrupt.number)
+    sys.exit(0 if ok else 1)
+
+
+@main.command()
+@click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--key", required=True, type=click.Path(path_type=Path), help="your SSH key; a public one goes through ssh-agent")
+@click.option("--principal", required=True, help="who signs, as in the keyring: center@example.org")
+def sign(bundle: Path, key: Path, principal: str) -> None:
+    """Sign the finished BUNDLE with an SSH key."""
+    from harness.sign import SigningError
+    from harness.sign import sign as sign_bundle
+
+    try:
+        click.echo(f"signed: {sign_bundle(bundle, key, principal)}")
+    except (SigningError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+@main.command()
+def doctor() -> None:
+    """Say what this machine can do, and what to do about the rest."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from harness.doctor import examine
+
+    table = Table("", "what", "found", "advice", box=None)
+    checks = list(examine())
+    for check in checks:
+        sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]
+        table.add_row(sign, check.what, escape(check.found), escape(check.advice))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    sys.exit(1 if any(c.ok is False for c in checks) else 0)
+
+
+@main.command()
+def workloads() -> None:
+    """List the workloads of the rule book."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from rules.workloads import workloads as defined
+
+    table = Table("workload", "what", "item", "stack", "variants", "implementation", box=None)
+    for one in defined().values():
+        variants = ", ".join(f"{v} ({p})" for v, p in one.variants.items())
+        table.add_row(one.id, one.title, one.item, one.stack, variants, one.implementation or "none yet")
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    main()

@@ -1,0 +1,62 @@
+"""Says what this machine can do for wattmark, what it cannot, and what to do about it."""
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.meters import MeterError, open_meter
+from harness.preflight import objections
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at. `ok` is None where it is merely absent and something else serves."""
+
+    what: str
+    ok: bool | None
+    found: str
+    advice: str = ""
+
+
+def examine() -> Iterator[Check]:
+    """All checks, in the order in which a submitter meets them."""
+    yield Check("Python", True, platform.python_version())
+    yield _package("torch", "vision")
+    yield _package("timm", "vision")
+    yield from _meter("nvidia")
+    yield from _meter("rapl")
+    found = shutil.which("ssh-keygen")
+    yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
+    root = os.geteuid() == 0
+    yield Check(
+        "setting caps",
+        root or None,
+        "root" if root else "not root",
+        "" if root else "runs measure at the cap they find",
+    )
+
+
+def _package(name: str, extra: str) -> Check:
+    here = importlib.util.find_spec(name) is not None
+    return Check(name, here, "installed" if here else "missing", "" if here else f"pip install 'wattmark[{extra}]'")
+
+
+def _meter(name: str) -> Iterator[Check]:
+    try:
+        meter = open_meter(name)
+    except MeterError as error:
+        yield Check(f"meter {name}", None, "cannot be used", str(error))
+        return
+    for device in meter.devices():
+        reading = meter.read(device.uuid)
+        power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
+        cap = "no cap" if reading.cap_mw is None else f"cap {reading.cap_mw / 1e3:g} W"
+        power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
+        counter = "no energy counter" if reading.energy_mj is None else "energy counter"
+        wrong = list(objections(meter, [device]))
+        found = f"{device.uuid}: {device.name}, {power}, {cap}, {counter}"
+        yield Check(f"meter {name}", not wrong, found, "; ".join(wrong))
+    meter.close()

@@ -1,0 +1,132 @@
+"""The plan of a run: everything that is decided before it starts, written down first and never changed."""
+
+import json
+import secrets
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.meters import Device
+from rules.protocol import CURRENT
+from rules.records import Json
+from rules.workloads import Workload, workloads
+
+FULL_EPOCH_S = 31.5
+SMOKE_EPOCH_S = 1.5
+NODE = "node0"
+PLAN_FILE = "plan.json"
+
+
+class PlanError(Exception):
+    """What was asked for cannot be run; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run. Written to `plan.json`, read by the workers, repeated by `--resume`."""
+
+    run_id: str
+    workload: str
+    variant: str
+    size: str
+    implementation: str
+    """`module:function`"""
+    standing: str
+    batch_size: int
+    seed: int
+    epochs: int
+    epoch_s: float
+    """Wanted length of an epoch; the number of batches is calibrated to it."""
+    meter: str
+    device: str
+    """`cuda` or `cpu`"""
+    devices: tuple[Device, ...]
+    state: str | None
+    cap_w: float | None
+    """The declared power cap of every accelerator: the one that was found."""
+    driver: str | None = None
+    system: Json = field(default_factory=dict)
+    batch_search: tuple[Json, ...] | None = None
+    attempt: int = 1
+
+    def save(self, directory: Path) -> None:
+        (directory / PLAN_FILE).write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @staticmethod
+    def load(directory: Path) -> "Plan":
+        """The plan in `directory`. Raises PlanError where there is none or it cannot be read."""
+        path = directory / PLAN_FILE
+        try:
+            stored = json.loads(path.read_text())
+            devices = tuple(Device(**d) for d in stored.pop("devices"))
+            search = stored.pop("batch_search")
+            return Plan(**stored, devices=devices, batch_search=None if search is None else tuple(search))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise PlanError(f"{path}: no plan of a run there that can be read ({error})") from None
+
+    def again(self) -> "Plan":
+        """The plan of the next attempt at the same run."""
+        return replace(self, attempt=self.attempt + 1)
+
+    def for_batch(self, batch_size: int) -> "Plan":
+        """The plan of a trial of another batch size: it builds, warms up and calibrates, and takes no epoch."""
+        return replace(self, batch_size=batch_size, epochs=0)
+
+
+def workload_of(name: str, variant: str, size: str) -> Workload:
+    """The workload called `name`. Raises PlanError where there is none, or nothing that runs it this way."""
+    known = workloads()
+    if name not in known:
+        raise PlanError(f"there is no workload {name!r}; there are {', '.join(known)}")
+    workload = known[name]
+    if workload.implementation is None:
+        raise PlanError(f"{name} is defined, but has no reference implementation yet")
+    if variant not in workload.variants:
+        raise PlanError(f"{name} has no variant {variant!r}; it has {', '.join(workload.variants)}")
+    if size == "smoke" and workload.smoke is None:
+        raise PlanError(f"{name} has no smoke size")
+    return workload
+
+
+def make_plan(
+    workload: Workload,
+    *,
+    variant: str,
+    size: str,
+    batch_size: int | None,
+    seed: int,
+    epoch_s: float | None,
+    meter: str,
+    driver: str | None,
+    devices: tuple[Device, ...],
+    state: str | None,
+    cap_w: float | None,
+    system: Json,
+) -> Plan:
+    """Decide what is left open: batch size and epoch length by the workload, standing by what is run and measured.
+
+    Closed needs the full size on an accelerator with a real meter; all else is a demo.
+    """
+    real = meter == "nvidia" and size == "full"
+    cap = "nocap" if cap_w is None else f"{cap_w:.0f}W"
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    assert workload.implementation is not None
+    return Plan(
+        run_id=f"{stamp}-{workload.id}-{variant}-x{len(devices)}-{cap}-{secrets.token_hex(3)}",
+        workload=workload.id,
+        variant=variant,
+        size=size,
+        implementation=workload.implementation,
+        standing="closed" if real else "demo",
+        batch_size=batch_size or workload.size(size).batch_sizes[variant],
+        seed=seed,
+        epochs=CURRENT.epochs,
+        epoch_s=epoch_s or (FULL_EPOCH_S if size == "full" else SMOKE_EPOCH_S),
+        meter=meter,
+        device="cuda" if meter == "nvidia" else "cpu",
+        devices=devices,
+        state=state,
+        cap_w=cap_w,
+        driver=driver,
+        system=system,
+    )

@@ -1,0 +1,93 @@
+"""Starting torchrun so that nothing of a run outlives the harness, whatever ends it.
+
+Linux ends a process with a signal of its choice when its parent dies (prctl(2), PR_SET_PDEATHSIG). The launcher asks for
+that and then becomes torchrun; each worker asks for it in turn. So `kill -9` of the harness ends the workers too.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import IO
+
+PR_SET_PDEATHSIG = 1
+TERM_TIMEOUT_S = 10.0
+
+
+def die_with_parent(parent_pid: int | None = None) -> None:
+    """Have Linux kill this process when its parent dies; end at once where the parent is no longer `parent_pid`."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os._exit(1)
+
+
+class Workers:
+    """The processes of a run under torchrun, `count` on this node; a context manager that leaves none behind."""
+
+    def __init__(self, count: int, arguments: list[str], environment: Mapping[str, str], on_line: Callable[[str], None]) -> None:
+        self._command = [
+            sys.executable,
+            "-m",
+            "harness.processes",
+            str(os.getpid()),
+            "--standalone",
+            "--nnodes=1",
+            f"--nproc-per-node={count}",
+            "--max-restarts=0",
+            "--module",
+            *arguments,
+        ]
+        self._environment = {**os.environ, **environment}
+        self._on_line = on_line
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> "Workers":
+        self._process = subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # an interrupt typed at the terminal is the harness's to handle
+        )
+        assert self._process.stdout is not None
+        self._reader = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.terminate()  # torchrun ends its workers on SIGTERM
+            try:
+                self._process.wait(TERM_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()  # and the workers with it
+                self._process.wait()
+        self._reader.join(TERM_TIMEOUT_S)
+
+    def poll(self) -> int | None:
+        """The exit status, None while they run."""
+        assert self._process is not None
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """Wait until they have ended; the exit status."""
+        assert self._process is not None
+        return self._process.wait()
+
+    def _listen(self, lines: IO[str]) -> None:
+        for line in lines:
+            self._on_line(line.rstrip("\n"))
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv.pop(1)))
+    from torch.distributed.run import main
+
+    main(sys.argv[1:])

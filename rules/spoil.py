@@ -1,0 +1,64 @@
+"""What mutations need: where the load is in a good bundle, and alterations that several of them make."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.protocol import PROTOCOLS, Protocol
+from rules.records import Evidence
+from rules.tables import Mask, whole
+
+
+def protocol(evidence: Evidence) -> Protocol:
+    return PROTOCOLS[evidence.result["protocol"]]
+
+
+def first_accelerator(evidence: Evidence) -> str:
+    """The accelerator of the first declared rank."""
+    return str(evidence.result["ranks"][0]["accelerator"])
+
+
+def last_epoch(evidence: Evidence) -> int:
+    return int(evidence.batches["epoch"].max())
+
+
+def under_load(evidence: Evidence, *epochs: int) -> Mask:
+    """Which samples of the first accelerator lie in the given epochs of its rank (all scored ones where none is given)."""
+    chosen = epochs or range(protocol(evidence).discarded_epochs, last_epoch(evidence) + 1)
+    read_ns = whole(evidence.samples, "read_ns")
+    found = np.zeros(len(read_ns), dtype=bool)
+    windows = evidence.batches[evidence.batches["rank"] == evidence.result["ranks"][0]["rank"]]
+    for epoch in chosen:
+        own = windows[windows["epoch"] == epoch]
+        found |= (read_ns >= int(own["start_ns"].min())) & (read_ns <= int(own["end_ns"].max()))
+    return found & of_first(evidence)
+
+
+def of_first(evidence: Evidence) -> Mask:
+    """Which samples are those of the first accelerator."""
+    found: Mask = (evidence.samples["accelerator"] == first_accelerator(evidence)).to_numpy(bool)
+    return found
+
+
+def every(count: int, mask: Mask) -> Mask:
+    """Of the rows where `mask` holds every `count`-th, beginning with the `count`-th."""
+    kept = np.zeros(len(mask), dtype=bool)
+    kept[np.flatnonzero(mask)[count - 1 :: count]] = True
+    return kept
+
+
+def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64], missed: bool) -> None:
+    """Leave out the samples of these ticks, and count them as `missed` or as never due, as a sampler would."""
+    gone = np.isin(whole(evidence.samples, "scheduled_ns"), scheduled_ns)
+    evidence.samples = evidence.samples[~gone].reset_index(drop=True)
+    ticks = len(np.unique(scheduled_ns))
+    evidence.result["sampling"]["ticks"] -= ticks
+    evidence.result["sampling"]["missed"] += ticks if missed else 0
+
+
+def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
+    """Let the batches of the given epochs (all where none is given) end early, after `share` of their time."""
+    batches = evidence.batches
+    chosen = batches["epoch"].isin(epochs).to_numpy() if epochs else np.ones(len(batches), dtype=bool)
+    length = whole(batches, "end_ns") - whole(batches, "start_ns")
+    shorter = np.where(chosen, (length * share).astype(np.int64), length)
+    batches["end_ns"] = whole(batches, "start_ns") + shorter
