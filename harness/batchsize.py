@@ -50,7 +50,7 @@ def _search(start: int, limit: int, stable: Callable[[int], bool]) -> int | None
             bad = good * 2
     for _ in range(BISECTIONS):
         middle = (good + bad) // 2
-        if bad > limit or middle == good:
+        if middle == good:
             break
         good, bad = (middle, bad) if stable(middle) else (good, middle)
     return good

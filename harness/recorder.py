@@ -14,6 +14,7 @@ from rules.records import BatchWindow
 
 WARMUP_BATCHES = 3
 FIRST_CALIBRATION_BATCHES = 4
+CALIBRATION_SHARE = 0.2  # of an epoch, at least, before the number of batches is decided
 
 
 class Clock(Protocol):
@@ -136,7 +137,7 @@ class EpochRecorder:
         yield WARMUP_BATCHES
         self._windows(0)
         batches, batch_s = FIRST_CALIBRATION_BATCHES, 0.0
-        while batches * batch_s < self._epoch_s / 10:
+        while batches * batch_s < self._epoch_s * CALIBRATION_SHARE:
             batches *= 2
             yield batches
             windows = self._windows(0)

@@ -126,7 +126,7 @@ def _take(plan: Plan, directory: Path, view: View, taken: Taken) -> None:
         _read_back(sampler, taken, "before", pids)
         with workers(plan, directory, view) as ranks:
             time.sleep(SETTLE_S)
-            _follow(plan, Follower(directory, len(plan.devices)), ranks, sampler, view, taken, pids)
+            _follow(plan, directory, ranks, sampler, view, taken, pids)
         _read_back(sampler, taken, "after", pids)
         time.sleep(SETTLE_S)
         taken.sampling = {k: v for k, v in sampler.stop().items() if k != "said"}
@@ -146,11 +146,12 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
 
 
 def _follow(
-    plan: Plan, follower: Follower, ranks: Workers, sampler: Sampler, view: View, taken: Taken, pids: dict[int, int]
+    plan: Plan, directory: Path, ranks: Workers, sampler: Sampler, view: View, taken: Taken, pids: dict[int, int]
 ) -> None:
     """Follow the ranks until all have finished. Raises RunFailed where one fails."""
     done: dict[int, list[Json]] = {}
     finished: set[int] = set()
+    follower = Follower(directory, len(plan.devices))
     while True:
         status = ranks.poll()
         for rank, event in follower.news():
@@ -160,6 +161,7 @@ def _follow(
                 of_epoch.append(event)
                 if len(of_epoch) == len(plan.devices):
                     _end_epoch(event["epoch"], of_epoch, plan, sampler, view, taken, pids)
+                    write_state(directory, "running", taken)
             elif event["event"] == "finished":
                 finished.add(rank)
         if len(finished) == len(plan.devices):

@@ -1,13 +1,10 @@
 """ResNet-50 training on synthetic images, timm's model.
 
-`baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused optimiser; on one GPU the
-whole step is replayed as one CUDA graph.
+`baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused optimiser.
 """
 
-from collections.abc import Callable
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from reference.torchvision_shim import import_timm
@@ -19,7 +16,6 @@ RESIDENT_BATCHES = 4
 LEARNING_RATE = 0.1  # kept small for the batch sizes in use: the loss must fall, accuracy is not measured
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-5
-WARMUP_STEPS = 3  # before a graph is captured
 
 
 def build(job: Job) -> Built:
@@ -29,7 +25,6 @@ def build(job: Job) -> Built:
     device = torch.device(job.device)
     on_gpu = device.type == "cuda"
     tuned = job.variant == "tuned"
-    graphed = tuned and on_gpu and job.world_size == 1
     data_type = torch.bfloat16 if tuned else torch.float32
     layout = torch.channels_last if tuned else torch.contiguous_format
 
@@ -55,22 +50,16 @@ def build(job: Job) -> Built:
     ]
     labels = torch.randint(CLASSES, shape[:2], generator=random, device=device)
 
-    def train(batch: Tensor, target: Tensor) -> Tensor:
-        optimiser.zero_grad(set_to_none=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=tuned):
-            loss = nn.functional.cross_entropy(model(batch), target)
-        loss.backward()
-        optimiser.step()
-        return loss.detach()
-
-    step = capture(train, images[0], labels[0]) if graphed else train
-
     def run(recorder: Recorder) -> None:
         batch = 0
         while recorder.more():
             recorder.start()
-            loss = step(images[batch % RESIDENT_BATCHES], labels[batch % RESIDENT_BATCHES])
-            recorder.end(items=job.batch_size, loss=loss)
+            optimiser.zero_grad(set_to_none=True)
+            with torch.autocast(device.type, torch.bfloat16, enabled=tuned):
+                loss = nn.functional.cross_entropy(model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES])
+            loss.backward()
+            optimiser.step()
+            recorder.end(items=job.batch_size, loss=loss.detach())
             batch += 1
 
     return Built(
@@ -85,29 +74,6 @@ def build(job: Job) -> Built:
             "memory_format": "channels_last" if tuned else "contiguous",
             "autocast": "bf16" if tuned else None,
             "compiled": tuned and on_gpu,
-            "cuda_graph": graphed,
             "resident_batches": RESIDENT_BATCHES,
         },
     )
-
-
-def capture(train: Callable[[Tensor, Tensor], Tensor], batch: Tensor, target: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """The training step as one CUDA graph over its own copy of a batch; a call copies a batch in and replays it."""
-    static_batch, static_target = batch.clone(), target.clone()
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARMUP_STEPS):
-            train(static_batch, static_target)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        loss = train(static_batch, static_target)
-
-    def replay(batch: Tensor, target: Tensor) -> Tensor:
-        static_batch.copy_(batch)
-        static_target.copy_(target)
-        graph.replay()
-        return loss
-
-    return replay

@@ -1,0 +1,128 @@
+"""The recorder's phases and windows, on a clock that a test moves; CUDA events on a stand-in for torch."""
+
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from harness.recorder import CudaClock, EpochRecorder, HostClock
+
+MS = 1_000_000
+
+
+class SteppedClock(HostClock):
+    """A host clock whose time is moved by the test."""
+
+    now_ns = 0
+
+    def mark(self) -> None:
+        self._marks.append(self.now_ns)
+
+
+def run(batch_ms: float, epoch_s: float = 1.0, epochs: int = 3, agree=lambda value: value):
+    clock, taken, calibrated = SteppedClock(), [], []
+    recorder = EpochRecorder(
+        clock,
+        epochs,
+        epoch_s,
+        rank=2,
+        agree=agree,
+        on_epoch=lambda *epoch: taken.append(epoch),
+        on_calibrated=lambda *found: calibrated.append(found),
+    )
+    count = 0
+    while recorder.more():
+        recorder.start()
+        clock.now_ns += round(batch_ms * MS)
+        recorder.end(items=8, loss=float(count))
+        clock.now_ns += 1000  # between batches nothing is active
+        count += 1
+    return taken, calibrated, count
+
+
+def test_every_epoch_has_the_calibrated_number_of_batches_and_lasts_as_long_as_wanted():
+    taken, calibrated, _ = run(batch_ms=10)
+    assert [epoch for epoch, _, _ in taken] == [0, 1, 2]
+    assert calibrated[0][0] == 100
+    for epoch, windows, _ in taken:
+        assert len(windows) == 100
+        assert windows[-1].end_ns - windows[0].start_ns >= 0.999e9
+        assert [w.batch for w in windows] == list(range(100))
+        assert {(w.epoch, w.rank, w.items) for w in windows} == {(epoch, 2, 8)}
+        assert {w.end_ns - w.start_ns for w in windows} == {10 * MS}
+
+
+def test_the_loss_of_an_epoch_is_that_of_its_last_batch():
+    taken, _, count = run(batch_ms=10)
+    assert [loss for _, _, loss in taken] == [count - 201, count - 101, count - 1]
+
+
+def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():
+    _, calibrated, count = run(batch_ms=1, epochs=0)
+    assert calibrated[0][1] == pytest.approx(1e-3, rel=0.01)
+    assert count == 3 + 8 + 16 + 32 + 64 + 128 + 256
+
+
+def test_a_batch_longer_than_an_epoch_is_one_epoch():
+    taken, _, _ = run(batch_ms=2500)
+    assert [len(windows) for _, windows, _ in taken] == [1, 1, 1]
+
+
+def test_ranks_follow_the_slowest():
+    _, calibrated, _ = run(batch_ms=10, agree=lambda value: value * 2)
+    assert calibrated[0][0] == 50
+
+
+class FakeCuda:
+    """A GPU whose clock runs 100 ppm fast and started elsewhere; `synchronize` counts the waits."""
+
+    def __init__(self) -> None:
+        self.host_ns, self.waits = 1_000_000_000_000, 0
+        cuda = self
+
+        class Event:
+            def __init__(self, enable_timing: bool) -> None:
+                assert enable_timing
+
+            def record(self) -> None:
+                self.device_ns = cuda.host_ns * 1.0001 + 77e9
+
+            def synchronize(self) -> None:
+                cuda.waits += 1
+
+            def elapsed_time(self, other: "Event") -> float:
+                return (other.device_ns - self.device_ns) / 1e6
+
+        self.Event = Event
+
+    def synchronize(self) -> None:
+        self.waits += 1
+
+
+def test_device_events_land_on_the_hosts_clock_without_waiting_inside_an_epoch(monkeypatch):
+    cuda = FakeCuda()
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr("harness.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    clock = CudaClock()
+    for _ in range(2):  # the second epoch reuses the events of the first
+        clock.open()
+        waits, truth = cuda.waits, []
+        for _ in range(300):
+            cuda.host_ns += 100 * MS
+            clock.mark()
+            truth.append(cuda.host_ns)
+        assert cuda.waits == waits
+        found = clock.close()
+        assert max(abs(a - b) for a, b in zip(found, truth, strict=True)) < 2000
+    assert len(clock._pool) == 302
+
+
+def test_a_loss_that_is_not_a_number_is_handed_on():
+    clock, losses = SteppedClock(), []
+    recorder = EpochRecorder(clock, 1, 0.01, 0, lambda v: v, lambda epoch, windows, loss: losses.append(loss))
+    while recorder.more():
+        recorder.start()
+        clock.now_ns += 5 * MS
+        recorder.end(1, float("nan"))
+    assert math.isnan(losses[0])

@@ -1,0 +1,118 @@
+"""The sampling process: its rhythm, its table, its end; with the loop alone where a fault is needed."""
+
+import csv
+import io
+import itertools
+import json
+import os
+import time
+
+import pytest
+
+from harness.meters import Readback
+from harness.sampler import Sampler, SamplerError, Settings, _Loop
+from rules.records import SAMPLE_COLUMNS, Reading
+
+NAMES = ("SIM-H200-0", "SIM-H200-3")
+MS = 1_000_000
+
+
+def rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def settings(tmp_path, meter="simulated:h200", accelerators=NAMES):
+    return Settings(meter, accelerators, "node0", 100, str(tmp_path))
+
+
+def test_samples_lie_on_an_absolute_grid_and_say_when_they_were_taken(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(1.0)
+        said = sampler.stop()
+    found = rows(tmp_path / "samples.csv")
+    assert tuple(found[0]) == SAMPLE_COLUMNS
+    for name in NAMES:
+        own = [r for r in found if r["accelerator"] == name]
+        scheduled = [int(r["scheduled_ns"]) for r in own]
+        assert all(s % (100 * MS) == 0 for s in scheduled)
+        assert len(own) == said["ticks"]
+        assert (scheduled[-1] - scheduled[0]) // (100 * MS) + 1 == said["ticks"] + said["missed"]
+        assert all(int(r["read_ns"]) >= int(r["scheduled_ns"]) for r in own)
+        assert {r["status"] for r in own} == {"ok"} and all(r["power_mw"] and not r["mem_temp_c"] for r in own)
+
+
+def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(0.5)
+        assert len(rows(tmp_path / "samples.csv")) == 0
+        sampler.flush()
+        assert len(rows(tmp_path / "samples.csv")) >= 6
+        assert len(sampler.power_w) == 2
+
+
+def test_readback_gives_limits_of_every_accelerator(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        states = sampler.readback([os.getpid()])
+    assert [s["accelerator"] for s in states] == list(NAMES)
+    assert {s["enforced_mw"] for s in states} == {700_000}
+
+
+def test_samples_are_on_disk_when_the_harness_is_gone(tmp_path):
+    sampler = Sampler(settings(tmp_path)).__enter__()
+    time.sleep(0.5)
+    sampler._process.stdin.close()  # what the kernel does when the harness is killed
+    sampler._process.wait(5)
+    assert len(rows(tmp_path / "samples.csv")) >= 6
+
+
+def test_a_meter_that_cannot_be_opened_is_said(tmp_path):
+    with pytest.raises(SamplerError, match="no simulated accelerator 'abacus'"), Sampler(settings(tmp_path, "simulated:abacus")):
+        pass
+
+
+def test_a_sampler_that_dies_is_noticed(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        sampler._process.kill()
+        with pytest.raises(SamplerError, match="ended by itself"):
+            sampler.flush()
+            sampler.flush()
+
+
+class SlowMeter:
+    """A meter whose fourth reading takes 350 ms and whose sixth fails."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def read(self, uuid: str) -> Reading:
+        self.calls += 1
+        if self.calls == 4:
+            time.sleep(0.35)
+        return Reading(status="lost") if self.calls == 6 else Reading(power_mw=self.calls * 1000)
+
+    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        return Readback()
+
+
+def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
+    table, said = (tmp_path / "table.csv").open("w"), []
+    read_end, write_end = os.pipe()
+    loop = _Loop(SlowMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    with os.fdopen(read_end, "rb", buffering=0) as commands:
+        real_tick = loop._tick
+
+        def tick(scheduled_ns: int) -> None:
+            real_tick(scheduled_ns)
+            if loop.ticks == 8:
+                os.write(write_end, json.dumps({"do": "stop"}).encode() + b"\n")
+
+        loop._tick = tick
+        loop.run(commands)
+    os.close(write_end)
+    found = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    steps = {int(b["scheduled_ns"]) - int(a["scheduled_ns"]) for a, b in itertools.pairwise(found)}
+    assert loop.missed == 3
+    assert steps == {100 * MS, 400 * MS}
+    assert len(found) == loop.ticks == 9  # one more after the word to stop
+    assert (found[5]["status"], found[5]["power_mw"]) == ("lost", "")
