@@ -99,6 +99,9 @@ def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
 def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> float:
     """Energy in J of piecewise linear power over the intervals. Raises MetricsError where they leave the samples."""
     _covered(times_s, starts, ends)
+    first = min(int(np.searchsorted(times_s, starts[0], side="right")) - 1, len(times_s) - 2)
+    last = int(np.searchsorted(times_s, ends[-1], side="right")) + 1
+    times_s, power_w = times_s[first:last], power_w[first:last]
     step = np.diff(times_s)
     cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
     slope = np.diff(power_w) / step
@@ -112,7 +115,10 @@ def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Flo
 
 
 def counter_energy(times_s: Floats, counter_j: Floats, starts: Floats, ends: Floats) -> float | None:
-    """Energy in J by the counter over the intervals, None where there is no counter (or it does not cover them)."""
+    """Energy in J by the counter over the intervals, None where there is no counter.
+
+    Raises MetricsError where the intervals leave its readings.
+    """
     if len(times_s) < 2:
         return None
     _covered(times_s, starts, ends)
@@ -127,7 +133,7 @@ def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
 def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
     """Which times, shape (n,), lie in the union of intervals given by `union`."""
     at = np.searchsorted(starts, times, side="right") - 1
-    return cast(NDArray[np.bool_], (at >= 0) & (times <= ends[np.maximum(at, 0)]))
+    return (at >= 0) & (times <= ends[np.maximum(at, 0)])
 
 
 def summary(values: Sequence[float]) -> Json:
@@ -169,20 +175,23 @@ class Part:
 def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> list[Part]:
     """One part per epoch and rank, in that order. Raises MetricsError where the evidence does not allow it."""
     traces: dict[str, tuple[Trace, pd.DataFrame, Floats]] = {}
-    for accelerator, own in samples.groupby("accelerator", sort=False):
+    for name, own in samples.groupby("accelerator", sort=False):
         one = trace(own)
         seconds = (own["read_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9
-        traces[str(accelerator)] = (one, own, seconds)
+        traces[str(name)] = (one, own, seconds)
     of_rank = {r["rank"]: r["accelerator"] for r in result["ranks"]}
+    start_ns, end_ns = batches["start_ns"].to_numpy(np.int64), batches["end_ns"].to_numpy(np.int64)
+    items = batches["items"].to_numpy(np.int64)
     found = []
-    for (epoch, rank), windows in batches.groupby(["epoch", "rank"]):
+    rows = cast("dict[tuple[int, int], Ints]", batches.groupby(["epoch", "rank"]).indices)
+    for (epoch, rank), at in sorted(rows.items()):
         accelerator = of_rank.get(int(rank))
         if accelerator is None or accelerator not in traces:
             raise MetricsError(f"rank {rank} has batches, but no accelerator with samples")
         one, own, seconds = traces[accelerator]
         starts, ends = union(
-            (windows["start_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9,
-            (windows["end_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9,
+            (start_ns[at] - one.zero_ns) / 1e9,
+            (end_ns[at] - one.zero_ns) / 1e9,
         )
         active = float(np.sum(ends - starts))
         if not active > 0:
@@ -192,17 +201,24 @@ def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> lis
                 epoch=int(epoch),
                 rank=int(rank),
                 accelerator=accelerator,
-                items=int(windows["items"].sum()),
+                items=int(items[at].sum()),
                 active_s=active,
                 counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
                 trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
                 averaged=one.averaged,
-                samples=own[inside(seconds, starts, ends)],
+                samples=_rows(own, inside(seconds, starts, ends)),
             )
         )
     if not found:
         raise MetricsError("there are no batches")
     return found
+
+
+def _rows(samples: "pd.DataFrame", mask: NDArray[np.bool_]) -> "pd.DataFrame":
+    # Mostly all samples of an epoch are active, and a slice costs a tenth of a selection.
+    at = np.flatnonzero(mask)
+    whole = len(at) and at[-1] - at[0] + 1 == len(at)
+    return samples.iloc[at[0] : at[-1] + 1] if whole else samples[mask]
 
 
 def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
@@ -305,11 +321,15 @@ def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_
 
 
 def _of_accelerator(part: Part, by_counter: bool) -> Json:
-    power = part.samples["power_avg_mw" if part.averaged else "power_mw"].dropna().to_numpy(np.float64) / 1e3
+    def read(column: str) -> Floats:
+        values = part.samples[column].to_numpy(np.float64)
+        return cast(Floats, values[~np.isnan(values)])
 
     def mean(column: str) -> float | None:
-        values = part.samples[column].dropna().to_numpy(np.float64)
+        values = read(column)
         return float(values.mean()) if len(values) else None
+
+    power = read("power_avg_mw" if part.averaged else "power_mw") / 1e3
 
     return {
         "rank": part.rank,

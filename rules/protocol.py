@@ -30,9 +30,13 @@ class Protocol:
     state_share: float
     states: tuple[str, ...]
     max_throughput_cv: float
+    min_active_share: float
     instantaneous: Agreement
     averaged: Agreement
     board_power_tolerance: float
+    """On power averaged over a second, against the highest power that the board may be set to."""
+    transient_tolerance: float
+    """The same for a single instantaneous reading: a board holds its cap over about a second, not in every instant."""
     invalid_slowdown_mask: int
     max_peak_share: float
     recompute_tolerance: float
@@ -62,9 +66,11 @@ V1_0 = Protocol(
     state_share=0.99,
     states=("P0", "auto"),
     max_throughput_cv=0.03,
+    min_active_share=0.9,
     instantaneous=Agreement(run=0.01, epoch=0.02),
     averaged=Agreement(run=0.02, epoch=0.05),
     board_power_tolerance=1.05,
+    transient_tolerance=1.5,
     invalid_slowdown_mask=_INVALID_SLOWDOWN,
     max_peak_share=1.0,
     recompute_tolerance=1e-6,

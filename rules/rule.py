@@ -131,8 +131,9 @@ class Bundle:
     @cached_property
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
         """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
-        ends = self.batches.groupby(["epoch", "rank"]).agg({"start_ns": "min", "end_ns": "max"})
-        return {(int(e), int(r)): (int(a), int(b)) for (e, r), a, b in ends.itertuples()}
+        of = self.batches.groupby(["epoch", "rank"])
+        first, last = of["start_ns"].min(), of["end_ns"].max()
+        return {(int(e), int(r)): (int(a), int(b)) for (e, r), a, b in zip(first.index, first, last, strict=True)}
 
     @cached_property
     def rank_accelerators(self) -> Mapping[int, str]:

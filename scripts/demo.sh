@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From nothing to a page, on any machine: run, sign, check, report. What comes out has the standing `demo`.
+# The main job from nothing to a page, on any machine: run, sign, check, report. What comes out has the standing `demo`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,22 +8,24 @@ submissions=$demo/submissions
 rm -rf "$demo"
 mkdir -p "$submissions/keyring"
 
-echo "== A key for this demo alone, and the keyring that knows it"
+step() { printf '\n== %s\n' "$*"; }
+
+step "Make a key for this demo alone, and a keyring that knows it"
 ssh-keygen -q -t ed25519 -N '' -C demo -f "$demo/key"
-echo "demo namespaces=\"submission@wattmark\" $(cut -d' ' -f1,2 "$demo/key.pub")" >"$submissions/keyring/allowed_signers"
-touch "$submissions/keyring/revoked_signers"
+echo "demo@example.org namespaces=\"submission@wattmark\" $(cut -d' ' -f1,2 "$demo/key.pub")" >"$submissions/keyring/allowed_signers"
 
-echo "== Run"
-bench-submit run resnet50-train --smoke --out "$submissions/demo/laptop"
+step "bench-submit run resnet50-train --smoke --simulate h200"
+bench-submit run resnet50-train --smoke --simulate h200 --out "$submissions/demo/laptop"
 
-echo "== Sign"
-for bundle in "$submissions"/demo/laptop/*/; do
-    bench-submit sign "$bundle" --key "$demo/key" --principal demo
-done
+step "bench-submit sign"
+bundle=$(echo "$submissions"/demo/laptop/*/)
+bench-submit sign "$bundle" --key "$demo/key" --principal demo@example.org
 
-echo "== Check"
+step "bench-check $submissions"
 bench-check "$submissions"
 
-echo "== Report"
-bench-report "$submissions" --out "$demo/report.html"
-echo "Open $demo/report.html"
+step "bench-report $submissions submissions"
+bench-report "$submissions" submissions --out "$demo/report.html"
+
+printf '\nThe page is %s\n' "$PWD/$demo/report.html"
+echo "The run's standing is demo: smoke size on simulated accelerators. It shows that everything works here and is never compared."

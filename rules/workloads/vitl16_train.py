@@ -18,8 +18,8 @@ WORKLOAD = Workload(
     ),
     smoke=Size(
         input_shape=(3, 64, 64),
-        parameters=1,
-        flops_per_item=1,
+        parameters=1_234_216,
+        flops_per_item=102.2e6,
         batch_sizes={"baseline": 8, "tuned": 8},
         max_batch_size=64,
     ),

@@ -1,0 +1,163 @@
+"""Reads a JSON file strictly and validates it against the schema of its format."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any, NoReturn
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from checker.files import Refused, refused, shortened
+from checker.shape import Test, compiled
+from rules.protocol import PROTOCOLS
+from rules.records import RESULT_FORMAT, Json
+from rules.rule import Found, Problem
+
+_MAX_ERRORS = 10
+_INT64 = range(-(2**63), 2**63)
+
+
+class _Ambiguous(Exception):
+    """The text is read differently by different programs."""
+
+
+def read_document(name: str, raw: bytes, expected_format: str) -> Json:
+    """The object in the JSON text `raw` of the file `name`, valid by the schema of `expected_format`. Raises Refused."""
+    value = read_json(name, raw)
+    if not isinstance(value, dict):
+        raise refused("S107", name, "", shortened(value), "an object", "The file is not what its name says.")
+    if value.get("format") != expected_format:
+        raise _unknown(name, "/format", value.get("format"), expected_format)
+    # Another version of the protocol may come with another shape, so this is asked before the schema is.
+    protocol = value.get("protocol")
+    if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
+        raise _unknown(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
+    if _test(expected_format)(value):
+        return value
+    # Several keys missing from one object are one finding.
+    problems = [Problem("S107", found) for found in dict.fromkeys(_violations(name, value, expected_format))]
+    if problems:
+        raise Refused(*problems)
+    return value
+
+
+def read_json(name: str, raw: bytes) -> Any:
+    """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM) as every reader would see it. Raises Refused."""
+    try:
+        if raw.startswith(b"\xef\xbb\xbf"):
+            raise _malformed(name, "a byte order mark")
+        value = json.loads(
+            raw.decode(),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+        if rb"\u" in raw:
+            # An escaped half of a surrogate pair is legal JSON, but no text, and cannot be printed.
+            json.dumps(value, ensure_ascii=False).encode()
+    except _Ambiguous as error:
+        message = "Programs read this differently, so what is signed would not be what is judged. Write it once, plainly."
+        raise refused("S105", name, "", str(error), "unique keys and numbers in range", message) from None
+    except UnicodeDecodeError as error:
+        raise _malformed(name, f"bytes that are not UTF-8, first at offset {error.start}") from None
+    except UnicodeEncodeError:
+        raise _malformed(name, "an escaped half of a surrogate pair") from None
+    except json.JSONDecodeError as error:
+        raise _malformed(name, f"line {error.lineno} column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise _malformed(name, "values nested too deeply") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Ambiguous(f"the key {shortened(twice)} twice in one object")
+    return made
+
+
+def _integer(text: str) -> int:
+    # The length first: turning thousands of digits into a number takes long, or is refused by Python itself.
+    if len(text) > 20 or int(text) not in _INT64:
+        raise _Ambiguous(f"the number {shortened(text)}, which does not fit into 64 bits")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise _Ambiguous(f"{text}, which is not JSON")
+
+
+def _violations(name: str, value: Json, expected_format: str) -> Iterator[Found]:
+    message = "The file does not have the shape of its format. Bundles are written by bench-submit; do not edit them."
+    for error in islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS):
+        pointer = "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path)
+        yield Found(name, pointer, shortened(error.instance), _expected(error), message)
+
+
+def _expected(error: ValidationError) -> str:
+    asked: Any = error.validator_value
+    schema: Any = error.schema
+    instance: Any = error.instance
+    if error.validator == "required":
+        return f"the keys {shortened([key for key in asked if key not in instance])} as well"
+    if error.validator == "additionalProperties":
+        extra = [key for key in instance if key not in schema["properties"] and not key.startswith("x-")]
+        return f"no keys {shortened(extra)}"
+    return f"{error.validator} {shortened(asked)}"
+
+
+@cache
+def _test(of_format: str) -> Test:
+    return compiled(schema_of(of_format))
+
+
+@cache
+def _validator(of_format: str) -> Validator:
+    strict: Validator = _STRICT(schema_of(of_format))
+    return strict
+
+
+def schema_of(of_format: str) -> Json:
+    """The JSON Schema of a format such as `wattmark-result/1`."""
+    name = of_format.removeprefix("wattmark-").replace("/", "-") + ".json"
+    schema: Json = json.loads(files("rules").joinpath("schemas", name).read_text())
+    return schema
+
+
+def _whole(validator: Validator, pattern: str, value: object, schema: Json) -> Iterator[ValidationError]:
+    # All patterns are anchored; Python's `$` alone would let a trailing newline pass.
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield ValidationError(f"does not match {pattern}")
+
+
+_STRICT = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    {"pattern": _whole},
+    # JSON Schema calls 1.0 an integer; rules that count with it would then meet a float.
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, v: type(v) is int),
+)
+
+
+def _unknown(name: str, pointer: str, found: object, expected: str) -> Refused:
+    message = "This rule book does not know it. Use a newer bench-check, or the file is not what its name says."
+    return refused("S106", name, pointer, shortened(found), expected, message)
+
+
+def _malformed(name: str, found: str) -> Refused:
+    message = "The file was cut or edited. Restore it from where the run was made."
+    return refused("S104", name, "", found, "JSON in UTF-8", message)

@@ -1,0 +1,163 @@
+"""Judges bundles by the rule book: one at a time, or all below some paths at once."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker import CheckerError, verify
+from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
+from checker.find import below
+from checker.load import read_evidence, read_published
+from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
+from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
+
+INTERNAL = "internal"
+"""Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rule book says of one bundle, or of one file of published figures.
+
+    `standing` and `signer` are None where they could not be established.
+    """
+
+    path: Path
+    standing: str | None
+    signer: str | None
+    findings: tuple[Finding, ...]
+    rules_not_run: int = 0
+    """How many rules could not be asked because the evidence cannot be read."""
+
+    @property
+    def status(self) -> str:
+        return "fail" if any(f.severity == Severity.ERROR for f in self.findings) else "pass"
+
+
+@dataclass(frozen=True)
+class Round:
+    """The verdicts on everything below some paths, in order of path, and the hidden directories that were left out."""
+
+    verdicts: tuple[Verdict, ...]
+    skipped: tuple[Path, ...]
+
+
+Job = tuple[Callable[[Path, Path | None, Path], Verdict], Path, Path | None, Path]
+
+
+def judge(path: Path, keyring: Path | None = None, root: Path | None = None, signed: bool = True) -> Verdict:
+    """The verdict on the bundle in the directory `path`, found below the checked path `root` (by default itself).
+
+    Without `signed` nothing is asked of a signature: so the harness judges a bundle before its submitter signs it.
+    Never raises for what is in the bundle. Raises CheckerError where signatures cannot be verified at all.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return _judge(path, keyring, root or path, signed)
+    except CheckerError:
+        raise
+    except Exception as error:
+        return Verdict(path, None, None, (_internal(path, "reading the bundle", error),))
+
+
+def judge_published(path: Path, keyring: Path | None, root: Path) -> Verdict:
+    """The verdict on a file of published figures: its form. Nobody signs it, so the keyring is not asked."""
+    try:
+        read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)
+        problems: tuple[Problem, ...] = ()
+    except Refused as refusal:
+        problems = refusal.problems
+    bundle = Bundle(path, problems, None)
+    findings = [f for rule in rules_by_id().values() if rule.on_form for f in rule.judge(bundle)]
+    return Verdict(path, "published", None, tuple(findings))
+
+
+def judge_all(roots: Sequence[Path], keyring: Path | None = None) -> Round:
+    """The verdicts on everything below `roots`, judged in as many processes as there are cores.
+
+    A path without a bundle has a failing verdict of its own. Raises CheckerError as `judge` does.
+    """
+    jobs: dict[Path, Job] = {}
+    verdicts, skipped = [], []
+    for root in roots:
+        places = below(root)
+        if not places.bundles and not places.published:
+            verdicts.append(_empty(root))
+        jobs |= {path: (judge, path, keyring, root) for path in places.bundles}
+        jobs |= {path: (judge_published, path, keyring, root) for path in places.published}
+        skipped += places.skipped
+    verdicts += _in_parallel(list(jobs.values()))
+    return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped))
+
+
+def _judge(path: Path, keyring: Path | None, root: Path, signed: bool) -> Verdict:
+    files = read_files(path)
+    problems = [*files.problems, *verify.manifest_problems(files.contents)]
+    evidence, met = read_evidence(files)
+    problems += met
+    signer = None
+    if signed and MANIFEST_FILE in files.contents:
+        try:
+            signer = verify.signer(path, files.contents, verify.authority(path, keyring, root))
+        except Refused as refusal:
+            problems += refusal.problems
+    if unowned := {p.rule for p in problems} - rules_by_id().keys():
+        raise LookupError(f"problems of rules that the book does not have: {unowned}")
+    bundle = Bundle(path, tuple(problems), evidence)
+    findings: list[Finding] = []
+    rules = rules_by_id().values()
+    asked = [rule for rule in rules if rule.on_form or (evidence is not None and _applies(rule, bundle))]
+    for rule in asked:
+        try:
+            findings += rule.judge(bundle)
+        except Exception as error:
+            findings.append(_internal(path, f"rule {rule.id}", error))
+    not_run = 0 if evidence else len(rules) - len(asked)
+    return Verdict(path, bundle.standing if evidence else None, signer, tuple(findings), not_run)
+
+
+def _applies(rule: Rule, bundle: Bundle) -> bool:
+    def version(text: str) -> list[int]:
+        return [int(number) for number in text.split(".")]
+
+    return bundle.standing in rule.standings and version(bundle.protocol.version) >= version(rule.since)
+
+
+def _in_parallel(jobs: Iterable[Job]) -> Iterator[Verdict]:
+    lost = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        running = [(job, pool.submit(_run, job)) for job in jobs]
+        for job, future in running:
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                lost.append(job)
+    # A process that is killed takes the pool with it. Alone, each bundle shows whether it was the one.
+    for job in lost:
+        with ProcessPoolExecutor(1) as pool:
+            try:
+                yield pool.submit(_run, job).result()
+            except BrokenProcessPool as error:
+                yield Verdict(job[1], None, None, (_internal(job[1], "judging the bundle", error),))
+
+
+def _run(job: Job) -> Verdict:
+    work, path, keyring, root = job
+    return work(path, keyring, root)
+
+
+def _empty(root: Path) -> Verdict:
+    message = "There is nothing to judge. Name a directory that holds bundles."
+    (problem,) = refused("S101", "", "", "no bundle at or below this path", "at least one bundle", message).problems
+    bundle = Bundle(root, (problem,), None)
+    return Verdict(root, None, None, tuple(rules_by_id()["S101"].judge(bundle)), len(rules_by_id()))
+
+
+def _internal(path: Path, during: str, error: Exception) -> Finding:
+    found = f"{type(error).__name__}: {error}"
+    message = f"The checker failed while {during} of {path}, so this was not judged to the end. Please report it."
+    return Finding(INTERNAL, Severity.ERROR, "", "", found, "a judgement", message)

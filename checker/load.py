@@ -1,0 +1,34 @@
+"""Reads a bundle into the form in which the rules look at it; whatever keeps it from being read is a problem."""
+
+from pathlib import Path
+from typing import Any
+
+from checker.documents import read_document
+from checker.files import Files, Refused, unpack
+from checker.tables import read_table
+from rules.records import JSON_FILES, LOG_FILE, TABLE_FILES, Evidence, Json
+from rules.rule import Problem
+
+
+def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
+    """The evidence in the files of a bundle, None where any of it cannot be read, and the problems met."""
+    read: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, content in files.contents.items():
+        try:
+            if name in JSON_FILES:
+                read[name] = read_document(name, content, JSON_FILES[name])
+            elif name in TABLE_FILES:
+                read[name] = read_table(name, unpack(name, content))
+            elif name == LOG_FILE:
+                read[name] = unpack(name, content).decode()
+        except Refused as refusal:
+            problems += refusal.problems
+    order = (*JSON_FILES, *TABLE_FILES, LOG_FILE)
+    whole = all(name in read for name in order)
+    return Evidence(*(read[name] for name in order)) if whole else None, problems
+
+
+def read_published(path: Path, content: bytes, expected_format: str) -> Json:
+    """The object in a file of published figures. Raises Refused."""
+    return read_document(path.name, content, expected_format)

@@ -1,0 +1,116 @@
+"""Reads the two tables of a bundle: fast where they are in order, cell by cell where something must be pointed at."""
+
+import csv
+import io
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+
+from checker.files import Refused, refused, shortened, too_large
+from rules.records import BATCH_COLUMNS, REQUIRED_COLUMNS, SAMPLE_COLUMNS, TEXT_COLUMNS
+from rules.rule import Problem
+
+COLUMNS = {"samples.csv.gz": SAMPLE_COLUMNS, "batches.csv.gz": BATCH_COLUMNS}
+MAX_ROWS = 4_000_000
+_MAX_NUMBER = 2**53
+"""Largest number whose neighbours a double still tells apart."""
+_SHOWN = 5
+_NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
+
+
+class _NotClean(Exception):
+    """The table has an offence somewhere."""
+
+
+def read_table(name: str, text: bytes) -> pd.DataFrame:
+    """The table in the CSV `text` of the file `name`, with the types that `rules.records.Evidence` states.
+
+    Raises Refused, with the number of the row where one can be told.
+    """
+    columns = COLUMNS[name]
+    rows = text.count(b"\n") - (1 if text.endswith(b"\n") else 0)
+    if rows > MAX_ROWS:
+        raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
+    header = text[: text.find(b"\n")].decode() if rows > 0 else text.decode().rstrip("\n")
+    if header != ",".join(columns):
+        raise _malformed(name, "", f"the header {shortened(header)}", f"the header {','.join(columns)}")
+    try:
+        return _fast(text, columns, rows)
+    except (ValueError, OverflowError, _NotClean) as error:
+        offences = list(islice(_offences(name, text, columns), _SHOWN))
+        if not offences:
+            raise _malformed(name, "", shortened(str(error)), "rows of the columns in the header") from None
+        raise Refused(*offences) from None
+
+
+def _fast(text: bytes, columns: tuple[str, ...], rows: int) -> pd.DataFrame:
+    numbers = [c for c in columns if c not in TEXT_COLUMNS and c not in REQUIRED_COLUMNS]
+    types = {c: "str" if c in TEXT_COLUMNS else "float64" if c in numbers else "int64" for c in columns}
+    # Only an empty cell is missing; `nan` or `NA` spelled out is text where a number belongs.
+    empty = {c: [""] for c in numbers}
+    table = pd.read_csv(
+        io.BytesIO(text),
+        dtype=types,
+        keep_default_na=False,
+        na_values=empty,
+        skip_blank_lines=False,
+        low_memory=False,
+    )
+    # pandas takes surplus cells for an index, and a line break inside quotes for part of a cell.
+    if not isinstance(table.index, pd.RangeIndex) or len(table) != rows or b"\r" in text or b"\0" in text:
+        raise _NotClean("rows that are not one line each, with one cell for each column")
+    values = table[numbers].to_numpy()
+    with np.errstate(invalid="ignore"):
+        wrong = np.isinf(values) | (np.abs(values) > _MAX_NUMBER) | (values != np.floor(values)) & ~np.isnan(values)
+    if bool(wrong.any()):
+        raise _NotClean("numbers that are not whole or out of range")
+    for column in columns:
+        if column in _NOT_NEGATIVE and bool((table[column].to_numpy() < 0).any()):
+            raise _NotClean(f"negative numbers in {column}")
+        if column in TEXT_COLUMNS and column in REQUIRED_COLUMNS and bool(table[column].isin(("", None)).any()):
+            raise _NotClean(f"empty cells in {column}")
+    # read_csv leaves one block for each column; together, rows are selected several times as fast.
+    return table.copy()
+
+
+def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong, row by row; data rows are counted from 1."""
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
+    next(reader)
+    row = 0
+    try:
+        for row, cells in enumerate(reader, 1):
+            place = f"row {row}"
+            if reader.line_num != row + 1:
+                yield from _malformed(name, place, "a line break inside a cell", "one line for each row").problems
+                return
+            if len(cells) != len(columns):
+                yield from _malformed(name, place, f"{len(cells)} cells", f"{len(columns)} cells").problems
+                continue
+            for column, cell in zip(columns, cells, strict=True):
+                expected = _expected(column, cell)
+                if expected:
+                    yield from _malformed(name, place, f"{column} {shortened(cell)}", expected).problems
+    except csv.Error as error:
+        yield from _malformed(name, f"row {row + 1}", str(error), "one line of comma-separated cells").problems
+
+
+def _expected(column: str, cell: str) -> str | None:
+    """What should stand there instead of `cell`; None where it is as it should be."""
+    if not cell:
+        return "a value" if column in REQUIRED_COLUMNS else None
+    if column in TEXT_COLUMNS:
+        return None if not {"\r", "\0"} & set(cell) else "one line of text"
+    digits = cell.removeprefix("-") if column not in _NOT_NEGATIVE else cell
+    limit = 2**63 - 1 if column in REQUIRED_COLUMNS else _MAX_NUMBER
+    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= limit:
+        return None
+    sign = "a whole number that is not negative" if column in _NOT_NEGATIVE else "a whole number or nothing"
+    return f"{sign}, at most {limit}"
+
+
+def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
+    message = "The table was cut or edited. Restore it from where the run was made."
+    return refused("S109", name, place, found, expected, message)

@@ -1,0 +1,196 @@
+"""Rows of the report: one per accepted bundle and one per published figure, side by side in the same columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rules import metrics
+from rules.boards import SIMULATED_PREFIX, board
+from rules.protocol import CURRENT
+from rules.records import Json
+from rules.rule import Bundle, Finding
+from rules.workloads import Workload, workloads
+
+if TYPE_CHECKING:
+    from checker.engine import Verdict
+
+PUBLISHED_PRECISION = "bf16"
+"""Papers rarely state a row's precision. Dense bf16 has the highest peak in use there, so it is the mildest judge."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number to show and how it came about; a measured one is a mean over `n` epochs, with its 95 % interval."""
+
+    value: float
+    kind: Literal["measured", "printed", "assumed", "bound"]
+    """Measured by a bundle, printed in a paper, assuming that power = cap, or a lower bound."""
+    n: int | None = None
+    ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What stands behind a submitted row."""
+
+    bundle: Bundle
+    signer: str | None
+    findings: tuple[Finding, ...]
+    energy_of_record: str
+    difference: float | None
+    """Trapezoid against counter as a signed share of the counter's energy; None where there is no counter."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table. Powers are W per accelerator; None is what is not known or not stated."""
+
+    workload: str
+    standing: str
+    system: str
+    accelerator: str
+    model: str
+    """The board's short name, by which rows of one kind of accelerator are drawn alike."""
+    cap_w: float | None
+    cap_enforced: bool | None
+    items_per_s_per_accelerator: Figure
+    joules_per_item: Figure | None
+    items_per_joule: Figure | None
+    mfu: Figure | None
+    implausible: str | None
+    """Why the throughput cannot be, or None."""
+    count: int | None = None
+    variant: str | None = None
+    precision: str | None = None
+    batch_size: int | None = None
+    limits_w: tuple[float, ...] = ()
+    """The limits in force that were read back, each once."""
+    observed_w: Figure | None = None
+    items_per_s: Figure | None = None
+    trail: Trail | None = None
+    table: str | None = None
+    url: str | None = None
+    caution: str | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the row may win a comparison: its cap held and its throughput is possible."""
+        return self.cap_enforced is not False and self.implausible is None
+
+
+def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
+    """The row of an accepted bundle, from figures recomputed out of its raw tables.
+
+    Raises LookupError where the bundle has no evidence and MetricsError where the tables give no figures; the check
+    accepts neither.
+    """
+    computed = bundle.computed
+    if isinstance(computed, str):
+        raise metrics.MetricsError(computed)
+    result, headline = bundle.result, computed["headline"]
+    names = sorted({bundle.accelerators[r["accelerator"]]["name"] for r in result["ranks"]})
+    enforced = [o["cap_enforced"] for o in computed["observed"]]
+    mfu = _figure(headline["mfu"])
+    peak = metrics.peak_flops(result, bundle.system)
+    precision = result["implementation"]["precision"]
+    exceeds = mfu is not None and peak is not None and mfu.value > bundle.protocol.max_peak_share
+    rate = _figure(headline["items_per_s_per_accelerator"])
+    if rate is None:
+        raise metrics.MetricsError("there is no throughput")
+    return Row(
+        workload=result["workload"],
+        standing=result["standing"],
+        system=bundle.system["name"],
+        accelerator=", ".join(names),
+        model=_model(names[0]),
+        count=len(result["ranks"]),
+        variant=result["implementation"]["variant"],
+        precision=precision,
+        batch_size=result["settings"]["batch_size"],
+        cap_w=result["power"]["cap_w"],
+        limits_w=tuple(sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"] if r["enforced_mw"] is not None})),
+        observed_w=_figure(headline["mean_power_w_per_accelerator"]),
+        cap_enforced=None if None in enforced else all(enforced),
+        items_per_s_per_accelerator=rate,
+        items_per_s=_figure(headline["items_per_s"]),
+        joules_per_item=_figure(headline["joules_per_item"]),
+        items_per_joule=_figure(headline["items_per_joule"]),
+        mfu=mfu,
+        implausible=_exceeds(mfu.value, peak / 1e12, precision) if exceeds and mfu and peak else None,
+        trail=_trail(bundle, verdict, computed),
+    )
+
+
+def published(paper: Json) -> Iterator[Row]:
+    """The rows of a paper (schema `published-1`). Rows of workloads that the rule book lacks are left out."""
+    by = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
+    for row in paper["rows"]:
+        if row["workload"] not in workloads():
+            continue
+        rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
+        joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
+        known = board(row["accelerator"])
+        peak = known.peak_tflops.get(PUBLISHED_PRECISION) if known else None
+        workload = workloads()[row["workload"]]
+        share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
+        yield Row(
+            workload=workload.id,
+            standing=paper["standing"],
+            system=by,
+            accelerator=row["accelerator"],
+            model=_model(row["accelerator"]),
+            cap_w=cap,
+            cap_enforced=row["cap_enforced"],
+            items_per_s_per_accelerator=Figure(rate, "printed"),
+            joules_per_item=None if joules is None else Figure(joules, "assumed"),
+            items_per_joule=None if per_joule is None else Figure(per_joule, "assumed"),
+            mfu=None if share is None else Figure(share, "bound"),
+            implausible=_published_exceeds(share, peak, rate, workload, paper.get("accelerators_per_run")),
+            table=row["table"],
+            url=paper["url"] if paper["url"].startswith(("https://", "http://")) else None,
+            caution=row.get("caution"),
+        )
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
+    return sorted(rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system))
+
+
+def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
+    counter, trapezoid = computed["headline"]["energy_j_counter"], computed["headline"]["energy_j_trapezoid"]
+    return Trail(
+        bundle=bundle,
+        signer=verdict.signer,
+        findings=tuple(verdict.findings),
+        energy_of_record=computed["energy_of_record"],
+        difference=None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"]),
+    )
+
+
+def _figure(stated: dict[str, Any] | None) -> Figure | None:
+    if stated is None:
+        return None
+    return Figure(stated["mean"], "measured", stated["n"], tuple(stated["ci95"]) if stated["ci95"] else None)
+
+
+def _model(name: str) -> str:
+    known = board(name)
+    return known.id if known else name.removeprefix(SIMULATED_PREFIX)
+
+
+def _exceeds(share: float, peak_tflops: float, precision: str) -> str:
+    return f"exceeds the peak: {share * 100:.0f} % of {peak_tflops:.0f} TFLOP/s dense {precision}"
+
+
+def _published_exceeds(
+    share: float | None, peak: float | None, rate: float, workload: Workload, accelerators: int | None
+) -> str | None:
+    if share is None or peak is None or share <= CURRENT.max_peak_share:
+        return None
+    reason = _exceeds(share, peak, PUBLISHED_PRECISION)
+    if accelerators is None:
+        return reason
+    one = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
+    spelled = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
+    return f"{reason}; read as {spelled} GPUs it would be {one} {workload.item}s/s per GPU"

@@ -1,0 +1,85 @@
+"""Batches that contradict the settings of the run
+
+## What it does
+Asks of every epoch that exactly the declared ranks have batches, that each rank has `batches_per_epoch` of them, numbered
+from 0, and that each batch of a training run has `batch_size` items.
+
+## Why it is bad
+Items make the throughput. Batches that are larger than declared, doubled or attributed to a rank that does not exist are
+work that nobody did.
+
+## What to do
+Run again; leave batches.csv.gz as the recorder wrote it. For serving a batch is one request, and its items are its output
+tokens, so that items are not compared.
+
+## Source
+Protocol, sections "epochs, discarded" and "what counts".
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.records import Evidence
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.tables import BATCHES, rows, whole
+from rules.workloads import workloads
+
+RULE = Rule("P109", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    batches, settings = bundle.batches, bundle.result["settings"]
+    epoch, rank = whole(batches, "epoch"), whole(batches, "rank")
+    declared = set(bundle.rank_accelerators)
+    unknown = ~np.isin(rank, list(declared))
+    if unknown.any():
+        yield _found(rows(batches, unknown), f"{unknown.sum()} batches of undeclared ranks", f"ranks {sorted(declared)}")
+    yield from _counts(epoch, rank, whole(batches, "batch"), declared, settings["batches_per_epoch"])
+    workload = workloads().get(bundle.result["workload"])
+    odd = whole(batches, "items") != settings["batch_size"]
+    if workload is not None and workload.mode == "training" and odd.any():
+        wanted = f"{settings['batch_size']} items, as settings.batch_size says"
+        yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", wanted)
+
+
+def _counts(epoch: np.ndarray, rank: np.ndarray, batch: np.ndarray, declared: set[int], wanted: int) -> Iterator[Found]:
+    for e in np.unique(epoch):
+        wrong = []
+        for r in sorted(declared):
+            numbers = batch[(epoch == e) & (rank == r)]
+            if not np.array_equal(np.sort(numbers), np.arange(wanted)):
+                wrong.append(f"rank {r} has {len(numbers)} batches ({len(np.unique(numbers))} numbers)")
+        if wrong:
+            yield _found("", f"epoch {e}: {', '.join(wrong[:4])}", f"{wanted} batches of each rank, numbered from 0")
+
+
+def _found(pointer: str, found: str, expected: str) -> Found:
+    message = "The batches are not those that the settings announce. Leave both as they were written, or run again."
+    return Found(BATCHES, pointer, found, expected, message)
+
+
+@RULE.mutation()
+def larger_batches_than_declared(evidence: Evidence) -> None:
+    evidence.batches["items"] += 8
+
+
+@RULE.mutation()
+def one_batch_left_out(evidence: Evidence) -> None:
+    evidence.batches = evidence.batches.drop(index=10).reset_index(drop=True)
+
+
+@RULE.mutation()
+def another_batch_count_declared(evidence: Evidence) -> None:
+    evidence.result["settings"]["batches_per_epoch"] += 5
+
+
+@RULE.mutation("T101")
+def batches_of_an_undeclared_rank(evidence: Evidence) -> None:
+    evidence.batches.loc[evidence.batches["rank"] == evidence.result["ranks"][0]["rank"], "rank"] = 777
+
+
+@RULE.mutation()
+def batch_number_twice(evidence: Evidence) -> None:
+    evidence.batches.loc[evidence.batches["batch"] == 5, "batch"] = 4

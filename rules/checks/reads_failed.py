@@ -1,0 +1,63 @@
+"""Too many failed reads
+
+## What it does
+Counts, per accelerator, the samples of scored epochs whose power is empty or whose `status` is not `ok`, and compares
+their share with the protocol's limit.
+
+## Why it is bad
+A failed read is honest, but the trapezoid bridges it. With many of them the energy is guessed, and a meter that fails
+under load fails where it matters.
+
+## What to do
+Look at `status` for the reason. Usual ones are another tool that holds the driver, and quantities that need more rights.
+
+## Source
+Protocol, section "sampling".
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.records import Evidence
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.spoil import every, under_load
+from rules.tables import POWER_COLUMNS, SAMPLES, floats, rows
+
+RULE = Rule("W108", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    most = bundle.protocol.max_failed_share
+    samples = bundle.scored_samples
+    empty = np.isnan(floats(samples, "power_mw")) & np.isnan(floats(samples, "power_avg_mw"))
+    failed = empty | (samples["status"] != "ok").to_numpy(bool)
+    if not failed.any():
+        return
+    of = samples["accelerator"].to_numpy()
+    for accelerator in dict.fromkeys(of[failed]):
+        own = of == accelerator
+        share = failed[own].mean()
+        if share > most:
+            reasons = samples["status"].to_numpy()[failed & own]
+            yield Found(
+                SAMPLES,
+                rows(samples, failed & own),
+                f"{accelerator}: {100 * share:.1f} % of its scored samples failed, the first with {reasons[0]!r}",
+                f"at most {100 * most:g} %",
+                "Too much of the power is not known. Remove the reason and run again.",
+            )
+
+
+@RULE.mutation()
+def every_thirtieth_read_fails(evidence: Evidence) -> None:
+    failed = every(30, under_load(evidence))
+    evidence.samples.loc[failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]] = np.nan
+    evidence.samples.loc[failed, "power_state"] = ""
+    evidence.samples.loc[failed, "status"] = "timeout"
+
+
+@RULE.mutation()
+def power_empty_with_status_ok(evidence: Evidence) -> None:
+    evidence.samples.loc[every(25, under_load(evidence)), list(POWER_COLUMNS)] = np.nan

@@ -1,0 +1,71 @@
+"""Writes a page for every rule, and an index, to docs/rules/: `python scripts/rule_pages.py` from the project's root.
+
+The pages are the docstrings of `rules/checks/`; a test asks that what is committed is current.
+"""
+
+from pathlib import Path
+
+from rules.rule import Rule, rules_by_id
+
+PAGES = Path(__file__).parents[1] / "docs" / "rules"
+
+FAMILIES = {
+    "S": "Schema and form",
+    "I": "Integrity and signature",
+    "P": "Protocol",
+    "W": "Power readings",
+    "C": "Caps and states",
+    "E": "Energy",
+    "T": "Throughput and plausibility",
+    "M": "System and environment",
+    "X": "Across the bundles of a submission",
+}
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by file name."""
+    rules = list(rules_by_id().values())
+    found = {f"{rule.id}-{rule.name}.md": _page(rule) for rule in rules}
+    found["README.md"] = _index(rules)
+    return found
+
+
+def _title(rule: Rule) -> str:
+    return rule.page.split("\n", 1)[0]
+
+
+def _page(rule: Rule) -> str:
+    text = rule.page.split("\n", 1)[1].strip()
+    facts = f"`{rule.id}` {rule.name} · {rule.severity} · since protocol {rule.since} · {', '.join(rule.standings)}"
+    ways = [way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings)]
+    tested = "\n".join(f"- {way}" for way in ways)
+    return f"# {rule.id}: {_title(rule)}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
+
+
+def _index(rules: list[Rule]) -> str:
+    lines = [
+        "# The rules",
+        "",
+        f"{len(rules)} rules. An error refuses a bundle, a warning marks it, a note is for the reviewer.",
+        "`bench-check explain ID` prints a page. `scripts/rule_pages.py` makes these pages from `rules/checks/`.",
+    ]
+    for letter, family in FAMILIES.items():
+        own = [rule for rule in rules if rule.id[0] == letter]
+        if own:
+            lines += ["", f"## {letter}: {family}", "", "| rule | severity | offence |", "|---|---|---|"]
+            lines += [f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {_title(r)} |" for r in own]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    PAGES.mkdir(parents=True, exist_ok=True)
+    current = pages()
+    for path in PAGES.glob("*.md"):
+        if path.name not in current:
+            path.unlink()
+    for name, text in current.items():
+        (PAGES / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

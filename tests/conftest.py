@@ -1,0 +1,96 @@
+"""What several test files share: a signing key, sealed bundles in a submissions tree, a browser."""
+
+import copy
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from good import good_evidence
+
+from harness import bundle
+from harness.sign import sign
+from rules.records import SUBMISSION_NAMESPACE, Evidence
+
+PRINCIPAL = "example@wattmark"
+"""Who signs the bundles of the tests; they lie in the directory of the center `example`."""
+
+
+@cache
+def _good() -> Evidence:
+    return good_evidence()
+
+
+def fresh_evidence() -> Evidence:
+    """The good evidence of tests/good.py, made once and copied, so that a test may alter it."""
+    return copy.deepcopy(_good())
+
+
+def make_key(path: Path) -> Path:
+    """A new ed25519 key at `path` without a passphrase; the public part lies beside it with the suffix `.pub`."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True)
+    return path
+
+
+@dataclass(frozen=True)
+class Submissions:
+    """A submissions directory with a keyring, and the key whose public part is in it."""
+
+    root: Path
+    key: Path
+
+    @property
+    def keyring(self) -> Path:
+        return self.root / "keyring"
+
+    def allow(self, key: Path, principal: str = PRINCIPAL, options: str = f'namespaces="{SUBMISSION_NAMESPACE}"') -> None:
+        """Add `key` to the keyring as `principal` with the given options of an allowed_signers line."""
+        self.keyring.mkdir(parents=True, exist_ok=True)
+        with (self.keyring / "allowed_signers").open("a") as signers:
+            signers.write(f"{principal} {options} {key.with_suffix('.pub').read_text()}")
+
+    def add(self, evidence: Evidence | None = None, run_id: str | None = None, system: str = "h200x2") -> Path:
+        """Write, seal and sign a bundle (the good one by default) and return its directory."""
+        evidence = evidence or fresh_evidence()
+        evidence.result["run_id"] = run_id or evidence.result["run_id"]
+        directory = self.root / PRINCIPAL.split("@")[0] / system / evidence.result["run_id"]
+        bundle.write(evidence, directory)
+        sign(directory, self.key, PRINCIPAL)
+        return directory
+
+    def reseal(self, directory: Path) -> None:
+        """Make manifest and signature of a bundle anew, as its submitter could after altering files."""
+        bundle.seal(directory)
+        sign(directory, self.key, PRINCIPAL)
+
+
+@pytest.fixture(scope="session")
+def signing_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The private key of `example@wattmark`."""
+    return make_key(tmp_path_factory.mktemp("key") / "example")
+
+
+@pytest.fixture
+def submissions(tmp_path: Path, signing_key: Path) -> Submissions:
+    """An empty submissions directory, one per test, whose keyring knows the signing key."""
+    made = Submissions(tmp_path / "submissions", signing_key)
+    made.allow(signing_key)
+    return made
+
+
+@pytest.fixture
+def sealed_bundle(submissions: Submissions) -> Callable[..., Path]:
+    """Makes sealed bundles in the `submissions` fixture: `sealed_bundle(evidence=None, run_id=None, system=...)`."""
+    return submissions.add
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium, for the tests that render the report."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no chromium on the path (.ci/run installs it)")
+    return found

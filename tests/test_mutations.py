@@ -1,0 +1,103 @@
+"""Every way of spoiling a good bundle that a rule names, through the real path: write, seal, sign, load, verify, judge.
+
+Each must be noticed by exactly the rule that names it and the companions it names. The good bundle gives no finding.
+Where a reference bundle is committed, the evidence of a measured run is spoilt in the same ways.
+"""
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from conftest import Submissions, fresh_evidence
+from good import rederive
+
+from checker.engine import judge
+from checker.files import read_files
+from checker.load import read_evidence
+from rules.metrics import MetricsError
+from rules.records import Evidence
+from rules.rule import Mutation, Rule, Tampering, rules_by_id
+
+RULES = rules_by_id().values()
+MUTATIONS = [pytest.param(r, m, id=f"{r.id}-{m.name}") for r in RULES for m in r.mutations]
+TAMPERINGS = [pytest.param(r, t, id=f"{r.id}-{t.name}") for r in RULES for t in r.tamperings]
+REFERENCE = sorted((Path(__file__).parents[1] / "submissions" / "reference").glob("*/*/result.json"))[:1]
+ORIGINS = [pytest.param(None, id="made"), *(pytest.param(path.parent, id="measured") for path in REFERENCE)]
+
+
+class Score:
+    """How many of the spoilt bundles were caught as they must be."""
+
+    caught = 0
+    total = 0
+
+    def compare(self, found: set[str], expected: set[str]) -> None:
+        self.total += 1
+        self.caught += found == expected
+        assert found == expected
+
+
+@pytest.fixture(scope="module")
+def score(request: pytest.FixtureRequest) -> Iterator[Score]:
+    """Counts over the whole module, and says the mutation score at its end."""
+    counted = Score()
+    yield counted
+    plugins = request.config.pluginmanager
+    terminal, capture = plugins.get_plugin("terminalreporter"), plugins.get_plugin("capturemanager")
+    if terminal is not None and capture is not None:
+        with capture.global_and_fixture_disabled():
+            terminal.write_line(f"\nmutation score: {counted.caught} of {counted.total} caught")
+
+
+def findings(path: Path) -> set[str]:
+    return {finding.rule for finding in judge(path).findings}
+
+
+def spoil(evidence: Evidence, mutation: Mutation) -> None:
+    mutation.apply(evidence)
+    if mutation.rederive:
+        with contextlib.suppress(MetricsError):  # then nobody can state other figures, and the old ones stay
+            rederive(evidence)
+
+
+def expected(rule: Rule, spoiling: Mutation | Tampering) -> set[str]:
+    return {rule.id, *spoiling.companions}
+
+
+def test_good_bundle_gives_no_finding(submissions: Submissions) -> None:
+    verdict = judge(submissions.add())
+    assert verdict.findings == ()
+    assert verdict.rules_not_run == 0
+
+
+@cache
+def _measured(path: Path) -> Evidence:
+    evidence, problems = read_evidence(read_files(path))
+    assert evidence is not None, f"{path}: the committed reference bundle cannot be read: {problems}"
+    return evidence
+
+
+@cache
+def _found_before(path: Path) -> frozenset[str]:
+    return frozenset(findings(path))
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize(("rule", "mutation"), MUTATIONS)
+def test_mutation_is_noticed(rule: Rule, mutation: Mutation, origin: Path | None, submissions: Submissions, score: Score) -> None:
+    evidence = copy.deepcopy(_measured(origin)) if origin else fresh_evidence()
+    before = _found_before(origin) if origin else frozenset()
+    spoil(evidence, mutation)
+    score.compare(findings(submissions.add(evidence)), before | expected(rule, mutation))
+
+
+@pytest.mark.parametrize(("rule", "tampering"), TAMPERINGS)
+def test_tampering_is_noticed(rule: Rule, tampering: Tampering, submissions: Submissions, score: Score) -> None:
+    directory = submissions.add()
+    tampering.apply(directory)
+    if tampering.reseal:
+        submissions.reseal(directory)
+    score.compare(findings(directory), expected(rule, tampering))

@@ -1,0 +1,184 @@
+"""The rule book as a whole: pages, ids, and that no rule breaks on evidence that has the right form and makes no sense."""
+
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import fresh_evidence
+
+from rules.records import Evidence
+from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
+
+ROOT = Path(__file__).parents[1]
+RULES = [pytest.param(rule, id=rule.id) for rule in rules_by_id().values()]
+SECTIONS = ("## What it does", "## Why it is bad", "## What to do", "## Source")
+
+
+def bundle(evidence: Evidence) -> Bundle:
+    return Bundle(Path("example"), (), evidence)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_page_has_its_sections_in_order_and_none_is_empty(rule: Rule) -> None:
+    title, *rest = rule.page.split("\n")
+    assert title and not title.endswith("."), "the title names the offence"
+    text = "\n".join(rest)
+    found = re.findall(r"^## .*$", text, re.MULTILINE)
+    assert tuple(found) == SECTIONS
+    assert all(part.strip() for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[1:])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
+    ways = (*rule.mutations, *rule.tamperings)
+    assert len(ways) >= (1 if rule.on_form else 2)
+    assert len({way.name for way in ways}) == len(ways)
+    assert set().union(*(way.companions for way in ways)) <= rules_by_id().keys() - {rule.id}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_id_is_a_family_and_a_number(rule: Rule) -> None:
+    assert re.fullmatch(r"[SIPWCETMX][1-9]\d\d", rule.id)
+
+
+def test_pages_in_docs_are_current() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "rule_pages.py"))
+    committed = {path.name: path.read_text() for path in (ROOT / "docs" / "rules").glob("*.md")}
+    assert committed == script["pages"](), "run: python scripts/rule_pages.py"
+
+
+def test_many_findings_are_cut_and_counted() -> None:
+    rule = Rule("P199", Severity.ERROR)
+    rule.check(lambda b: iter(Found("result.json", f"/{i}", "", "", "") for i in range(MOST_FINDINGS + 7)))
+    found = list(rule.judge(bundle(fresh_evidence())))
+    assert len(found) == MOST_FINDINGS + 1
+    assert found[-1].found.startswith("7 more")
+
+
+def no_samples(evidence: Evidence) -> None:
+    evidence.samples = evidence.samples.iloc[:0]
+
+
+def no_batches(evidence: Evidence) -> None:
+    evidence.batches = evidence.batches.iloc[:0]
+
+
+def one_sample(evidence: Evidence) -> None:
+    evidence.samples = evidence.samples.iloc[:1]
+
+
+def one_batch(evidence: Evidence) -> None:
+    evidence.batches = evidence.batches.iloc[5:6]
+
+
+def nothing_but_the_discarded_epoch(evidence: Evidence) -> None:
+    evidence.batches = evidence.batches[evidence.batches["epoch"] == 0]
+
+
+def all_readings_empty(evidence: Evidence) -> None:
+    for column in evidence.samples.columns[4:-1]:
+        evidence.samples[column] = "" if column == "power_state" else float("nan")
+
+
+def all_readings_zero(evidence: Evidence) -> None:
+    for column in evidence.samples.columns[4:-1]:
+        evidence.samples[column] = "" if column == "power_state" else 0.0
+
+
+def readings_as_large_as_can_be(evidence: Evidence) -> None:
+    for column in evidence.samples.columns[4:-1]:
+        evidence.samples[column] = "" if column == "power_state" else 2.0**63
+
+
+def times_all_the_same(evidence: Evidence) -> None:
+    evidence.samples[["scheduled_ns", "read_ns"]] = 0
+    evidence.batches[["start_ns", "end_ns"]] = 0
+
+
+def times_as_large_as_can_be(evidence: Evidence) -> None:
+    evidence.samples[["scheduled_ns", "read_ns"]] = 2**63 - 1
+    evidence.batches[["start_ns", "end_ns"]] = 2**63 - 1
+
+
+def no_items(evidence: Evidence) -> None:
+    evidence.batches["items"] = 0
+
+
+def same_rank_twice(evidence: Evidence) -> None:
+    evidence.result["ranks"] = [evidence.result["ranks"][0]] * 2
+
+
+def ranks_on_accelerators_of_nowhere(evidence: Evidence) -> None:
+    for rank in evidence.result["ranks"]:
+        rank["accelerator"] = "nowhere"
+
+
+def another_size_of_a_workload_without_it(evidence: Evidence) -> None:
+    evidence.result["workload"], evidence.result["size"] = "sd2-train", "smoke"
+
+
+def unknown_workload(evidence: Evidence) -> None:
+    evidence.result["workload"] = "unheard-of"
+
+
+def serving(evidence: Evidence) -> None:
+    evidence.result["workload"] = "llama3-8b-serve"
+
+
+def readbacks_without_values(evidence: Evidence) -> None:
+    for readback in evidence.result["readbacks"]:
+        readback.update({key: None for key in readback if key not in ("when", "accelerator")})
+
+
+def epochs_of_another_number(evidence: Evidence) -> None:
+    for epoch in evidence.result["epochs"]:
+        epoch["epoch"] = 10**18
+
+
+def headline_empty(evidence: Evidence) -> None:
+    evidence.result["headline"] = dict.fromkeys(evidence.result["headline"])
+
+
+def nothing_declared(evidence: Evidence) -> None:
+    evidence.result["power"] = {"mode": "as-found", "cap_w": None, "state": None}
+    evidence.environment.update(driver=None, container=None, git=None, packages={}, variables={})
+
+
+NONSENSE = [
+    no_samples,
+    no_batches,
+    one_sample,
+    one_batch,
+    nothing_but_the_discarded_epoch,
+    all_readings_empty,
+    all_readings_zero,
+    readings_as_large_as_can_be,
+    times_all_the_same,
+    times_as_large_as_can_be,
+    no_items,
+    same_rank_twice,
+    ranks_on_accelerators_of_nowhere,
+    another_size_of_a_workload_without_it,
+    unknown_workload,
+    serving,
+    readbacks_without_values,
+    epochs_of_another_number,
+    headline_empty,
+    nothing_declared,
+]
+
+
+@pytest.mark.parametrize("standing", ["closed", "demo"])
+@pytest.mark.parametrize("spoil", NONSENSE, ids=lambda spoil: spoil.__name__)
+def test_no_rule_breaks_on_evidence_of_right_form(spoil: Callable[[Evidence], None], standing: str) -> None:
+    evidence = fresh_evidence()
+    spoil(evidence)
+    evidence.result["standing"] = standing
+    judged = bundle(evidence)
+    findings = [f for r in rules_by_id().values() if standing in r.standings for f in r.judge(judged)]
+    if standing == "closed" and spoil is not serving:
+        assert findings, "nonsense passed for a good bundle"
+    for rule in rules_by_id():
+        assert sum(f.rule == rule for f in findings) <= MOST_FINDINGS + 1
