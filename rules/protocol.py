@@ -34,9 +34,9 @@ class Protocol:
     instantaneous: Agreement
     averaged: Agreement
     board_power_tolerance: float
-    """On power averaged over a second, against the highest power that the board may be set to."""
+    """On averaged power, against the highest power that the board may be set to."""
     transient_tolerance: float
-    """The same for a single instantaneous reading: a board holds its cap over about a second, not in every instant."""
+    """The same for a single instantaneous reading: a board holds its cap on average, not in every instant."""
     invalid_slowdown_mask: int
     max_peak_share: float
     recompute_tolerance: float
