@@ -1,5 +1,6 @@
 """Judges bundles by the rule book: one at a time, or all below some paths at once."""
 
+import gc
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,7 +130,8 @@ def _applies(rule: Rule, bundle: Bundle) -> bool:
 
 def _in_parallel(jobs: Iterable[Job]) -> Iterator[Verdict]:
     lost = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
+    with ProcessPoolExecutor(os.cpu_count(), initializer=gc.freeze) as pool:
         running = [(job, pool.submit(_run, job)) for job in jobs]
         for job, future in running:
             try:

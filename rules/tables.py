@@ -1,6 +1,6 @@
 """What rules need of the two tables: columns as arrays, the names of rows, and the rows that break a condition."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,15 @@ def floats(table: "pd.DataFrame", column: str) -> NDArray[np.float64]:
 def whole(table: "pd.DataFrame", column: str) -> NDArray[np.int64]:
     """A column without empty cells as int64, shape (n,)."""
     return table[column].to_numpy(np.int64)
+
+
+def of_each(samples: "pd.DataFrame", values: Mapping[str, float]) -> NDArray[np.float64]:
+    """For each sample the value of its accelerator, shape (n,), NaN where there is none."""
+    of = samples["accelerator"].to_numpy()
+    found = np.full(len(of), np.nan)
+    for accelerator, value in values.items():
+        found[of == accelerator] = value
+    return found
 
 
 def rows(table: "pd.DataFrame", where: Mask) -> str:

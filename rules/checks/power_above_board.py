@@ -26,7 +26,7 @@ from rules.boards import board
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, first_accelerator, of_first, protocol, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, offenders, rows
+from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, of_each, offenders, rows
 
 RULE = Rule("W106", Severity.ERROR)
 
@@ -35,7 +35,7 @@ RULE = Rule("W106", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     samples, protocol = bundle.scored_samples, bundle.protocol
     highest_w = {uuid: _highest_w(accelerator) for uuid, accelerator in bundle.accelerators.items()}
-    limits_mw = 1e3 * samples["accelerator"].map(highest_w).to_numpy(np.float64)
+    limits_mw = 1e3 * of_each(samples, highest_w)
     for column, tolerance in (
         ("power_mw", protocol.transient_tolerance),
         ("power_avg_mw", protocol.board_power_tolerance),

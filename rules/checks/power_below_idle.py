@@ -16,13 +16,11 @@ Protocol, section "bounds"; idle powers in `rules/boards.py`.
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from rules.boards import board
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, offenders
+from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, of_each, offenders
 
 RULE = Rule("W107", Severity.ERROR)
 
@@ -32,7 +30,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     samples = bundle.scored_samples
     boards = {uuid: board(accelerator["name"]) for uuid, accelerator in bundle.accelerators.items()}
     idle_w = {uuid: known.idle_power_w for uuid, known in boards.items() if known is not None}
-    least_mw = 1e3 * samples["accelerator"].map(idle_w).to_numpy(np.float64)
+    least_mw = 1e3 * of_each(samples, idle_w)
     for column in POWER_COLUMNS:
         power = floats(samples, column)
         wrong = (power < least_mw) & (power > 0) & ~implausible(power)
