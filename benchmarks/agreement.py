@@ -1,0 +1,56 @@
+"""How well the ways of measuring agree in bundles: the tables of docs/measurement.md.
+
+    python benchmarks/agreement.py submissions/reference/*/*/
+
+For each bundle: the trapezoid against the energy counter over the run and in the worst scored epoch, in % of the counter; the
+same for the trapezoid over the board's averaged power; the spread of instantaneous power; the sampler's intervals and misses.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from checker.files import read_files
+from checker.load import read_evidence
+from rules import metrics
+from rules.records import Evidence
+
+
+def apart(evidence: Evidence, column: str) -> tuple[float, float]:
+    """Trapezoid over `column` against the counter in %: over the scored epochs together, and the largest of one epoch."""
+    samples = evidence.samples.assign(power_mw=evidence.samples[column])
+    scored = [p for p in metrics.parts(evidence.result, samples, evidence.batches) if p.epoch > 0]
+    each = [100 * metrics.difference(p.counter_j or 0.0, p.trapezoid_j) for p in scored]
+    run = 100 * metrics.difference(sum(p.counter_j or 0.0 for p in scored), sum(p.trapezoid_j for p in scored))
+    return run, max(each, key=abs)
+
+
+def main() -> None:
+    print(
+        "| run | run % | worst epoch % | averaged: run % | worst % | instantaneous W: mean, sd, min to max | averaged W: max |",
+        end="",
+    )
+    print(" interval ms: p1, p50, p99, max | missed |\n|" + "---|" * 9)
+    for path in map(Path, sys.argv[1:]):
+        evidence, problems = read_evidence(read_files(path))
+        if evidence is None:
+            sys.exit(f"{path}: {problems[0].found.found}")
+        parts = [p for p in metrics.parts(evidence.result, evidence.samples, evidence.batches) if p.epoch > 0]
+        power = np.concatenate([p.samples["power_mw"].to_numpy() for p in parts]) / 1e3
+        average = np.concatenate([p.samples["power_avg_mw"].to_numpy() for p in parts]) / 1e3
+        first = evidence.samples[evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerator"]]
+        during = first[first["read_ns"].between(evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max())]
+        interval = np.diff(during["read_ns"]) / 1e6
+        one, board = apart(evidence, "power_mw"), apart(evidence, "power_avg_mw")
+        result = evidence.result
+        print(
+            f"| {result['workload']} {result['implementation']['variant']} x{len(result['ranks'])} "
+            f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
+            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} | {average.max():.0f} "
+            f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
