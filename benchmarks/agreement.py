@@ -39,13 +39,13 @@ def main() -> None:
         parts = [p for p in metrics.parts(evidence.result, evidence.samples, evidence.batches) if p.epoch > 0]
         power = np.concatenate([p.samples["power_mw"].to_numpy() for p in parts]) / 1e3
         average = np.concatenate([p.samples["power_avg_mw"].to_numpy() for p in parts]) / 1e3
-        first = evidence.samples[evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerator"]]
+        first = evidence.samples[evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]]
         during = first[first["read_ns"].between(evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max())]
         interval = np.diff(during["read_ns"]) / 1e6
         one, board = apart(evidence, "power_mw"), apart(evidence, "power_avg_mw")
         result = evidence.result
         print(
-            f"| {result['workload']} {result['implementation']['variant']} x{len(result['ranks'])} "
+            f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
             f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
             f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} | {average.max():.0f} "
             f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"

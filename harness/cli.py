@@ -1,6 +1,5 @@
 """bench-submit: runs workloads under the protocol and signs what they leave."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -43,8 +42,9 @@ def run(
     from harness import command
     from harness.meters import MeterError
     from harness.plan import PlanError
+    from harness.rundir import Interrupted
     from harness.sampler import SamplerError
-    from harness.session import Interrupted, RunFailed
+    from harness.session import RunFailed
 
     try:
         if resume is not None:
@@ -112,5 +112,4 @@ def workloads() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONUNBUFFERED", "1")
     main()

@@ -1,5 +1,6 @@
-"""What `bench-submit run` does, step by step: wish, plan, preflight, run, pre-check."""
+"""What `bench-submit run` does, step by step: wish, plan, preflight, attempt, pre-check."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -8,12 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from checker.engine import judge
-from harness import batchsize, preflight, session
-from harness.evidence import LOG
-from harness.meters import Meter, MeterError, open_meter
+from harness import batchsize, preflight, rundir, session
+from harness.meters import Device, Meter, MeterError, open_meter
 from harness.plan import Plan, PlanError, make_plan, workload_of
 from harness.progress import View
-from harness.system import read_description
+from harness.system import read_description, source_hash
+from rules.rule import Severity
 from rules.workloads import workloads
 
 
@@ -36,60 +37,53 @@ class Wish:
 def run(wish: Wish, out: Path) -> bool:
     """Run what was wished for, leaving a bundle in `out`; whether the pre-check found no error.
 
-    Raises PlanError, MeterError, RunFailed, SamplerError or Interrupted.
+    Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
     """
     plan = plan_for(wish)
     directory = out / f".{plan.run_id}.running"
-    directory.mkdir(parents=True)
-    with View(Console(), directory / LOG) as view, _hint(directory):
-        _announce(plan, view)
-        if wish.batch == "auto":
-            with session.signals():
-                limit = workloads()[plan.workload].size(plan.size).max_batch_size
-                best, trials = batchsize.find(plan, limit, directory, view)
-            plan = replace(plan, batch_size=best, batch_search=trials)
-            view.say(f"batch size {best} per accelerator")
-        return _finish(plan, directory, view)
+    with session.signals():
+        directory.mkdir(parents=True)
+        return carry_out(plan, directory)
 
 
 def resume(directory: Path) -> bool:
     """Run again the unfinished run in `directory`; whether the pre-check found no error. Raises as `run` does."""
-    plan = session.take_up(directory)
+    directory = directory.resolve()
+    plan = rundir.unfinished(directory)
     with _meter(plan.meter) as meter:
-        found = preflight.choose(meter, len(plan.devices))
-        if found != plan.devices:
-            raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
-        preflight.cap_found(meter, found, plan.cap_w)
-        _refuse(meter, plan)
-    with View(Console(), directory / LOG) as view, _hint(directory):
-        _announce(plan, view)
-        return _finish(plan, directory, view)
+        devices, _ = _inspect(meter, len(plan.devices), plan.cap_w)
+    if devices != plan.devices:
+        raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
+    with session.signals():
+        return carry_out(rundir.put_aside(directory, replace(plan, source_sha256=source_hash())), directory)
 
 
 def plan_for(wish: Wish) -> Plan:
     """The plan that fulfils a wish on this machine. Raises PlanError or MeterError."""
     size = "smoke" if wish.smoke else "full"
     workload = workload_of(wish.workload, wish.variant, size)
+    batch_size = _batch_size(wish.batch)
+    description = read_description(wish.system)
     name = _meter_name(wish)
     with _meter(name) as meter:
-        devices = preflight.choose(meter, wish.gpus)
-        cap_w = preflight.cap_found(meter, devices, wish.cap_w)
-        plan = make_plan(
+        devices, cap_w = _inspect(meter, wish.gpus, wish.cap_w)
+        return make_plan(
             workload,
             variant=wish.variant,
             size=size,
-            batch_size=_batch_size(wish.batch),
+            batch_size=batch_size,
+            search=wish.batch == "auto",
             seed=wish.seed,
             epoch_s=wish.epoch_s,
             meter=name,
+            torch_device=meter.torch_device,
             driver=meter.driver,
             devices=devices,
             state=meter.state,
             cap_w=cap_w,
-            system=read_description(wish.system),
+            source_sha256=source_hash(),
+            system=description,
         )
-        _refuse(meter, plan)
-    return plan
 
 
 def _meter_name(wish: Wish) -> str:
@@ -115,10 +109,42 @@ def _batch_size(batch: str | None) -> int | None:
     return int(batch)
 
 
-def _refuse(meter: Meter, plan: Plan) -> None:
-    wrong = list(preflight.objections(meter, plan.devices))
-    if wrong:
+def _inspect(meter: Meter, count: int, cap_w: float | None) -> tuple[tuple[Device, ...], float | None]:
+    """The accelerators to use and the cap in force on them. Raises PlanError where a run on them would not pass."""
+    devices = preflight.choose(meter, count)
+    found_w = preflight.cap_found(meter, devices, cap_w)
+    if wrong := list(preflight.objections(meter, devices)):
         raise PlanError("this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong))
+    return devices, found_w
+
+
+def carry_out(plan: Plan, directory: Path) -> bool:
+    """Run the plan in its `directory`, judge the bundle beside it as bench-check will, and say how it came out.
+
+    Raises as `run` does; the directory then stays, with its state.
+    """
+    target = directory.parent / plan.run_id
+    console = Console()
+    with _hint(directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
+        _announce(plan, view)
+        if plan.batch_search == ():
+            plan = _with_highest_batch(plan, directory, view)
+        session.run(plan, directory, target, view)
+    shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
+    findings = judge(target, signed=False).findings
+    errors = sum(f.severity == Severity.ERROR for f in findings)
+    lines = [f"{f.severity} {f.rule} {f.file} {f.pointer}: {f.found}. {f.message}" for f in findings]
+    outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
+    for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return not errors
+
+
+def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
+    limit = workloads()[plan.workload].size(plan.size).max_batch_size
+    best, trials = batchsize.find(plan, limit, directory, view)
+    view.say(f"batch size {best} per accelerator")
+    return replace(plan, batch_size=best, batch_search=trials)
 
 
 def _announce(plan: Plan, view: View) -> None:
@@ -128,19 +154,6 @@ def _announce(plan: Plan, view: View) -> None:
     view.say(f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing {plan.standing}")
     for remark in preflight.remarks(plan.devices):
         view.say(f"note: {remark}")
-
-
-def _finish(plan: Plan, directory: Path, view: View) -> bool:
-    """Run the plan, judge the bundle as bench-check will, and say how it came out."""
-    target = directory.parent / plan.run_id
-    session.run(plan, directory, target, view)
-    findings = judge(target, signed=False).findings
-    for finding in findings:
-        view.tell(f"{finding.severity} {finding.rule} {finding.file} {finding.pointer}: {finding.message}")
-    errors = sum(f.severity == "error" for f in findings)
-    view.tell(f"bundle: {target}")
-    view.tell("pre-check: no errors; sign it next" if not errors else f"pre-check: {errors} error(s); it would be refused")
-    return not errors
 
 
 @contextmanager
@@ -158,9 +171,6 @@ def _hint(directory: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if directory.exists():
-            Console(stderr=True).print(
-                f"unfinished: {directory} (log in {LOG}); run it again with: bench-submit run --resume {directory}",
-                soft_wrap=True, highlight=False, markup=False,
-            )  # fmt: skip
+        hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}); run it again with: bench-submit run --resume {directory}"
+        Console(stderr=True).print(hint, soft_wrap=True, highlight=False, markup=False)
         raise

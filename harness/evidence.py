@@ -1,22 +1,24 @@
 """Puts together what a run left in its directory: the tables, the result, the system, the environment and the log."""
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from harness.plan import NODE, Plan
+from harness.rundir import LOG_FILE
 from harness.sampler import SAMPLES_FILE
 from harness.system import describe_environment, describe_system
 from rules import VERSION, metrics
 from rules.protocol import CURRENT
 from rules.records import BATCH_COLUMNS, RESULT_FORMAT, SAMPLE_COLUMNS, TEXT_COLUMNS, Evidence, Json
 
-LOG = "log.txt"
 
+def gather(plan: Plan, directory: Path, taken: "Taken", environment: Mapping[str, str]) -> Evidence:
+    """The evidence of a finished run whose workers had this `environment`.
 
-def gather(plan: Plan, directory: Path, taken: "Taken") -> Evidence:
-    """The evidence of a finished run. Raises rules.metrics.MetricsError where figures cannot be computed from it."""
+    Raises rules.metrics.MetricsError where figures cannot be computed from it.
+    """
     samples, batches = read_samples(directory / SAMPLES_FILE), read_batches(directory)
     result = _result(plan, taken)
     system = describe_system(plan.system, plan.devices)
@@ -24,8 +26,9 @@ def gather(plan: Plan, directory: Path, taken: "Taken") -> Evidence:
     for epoch in figures["epochs"]:
         epoch["loss"] = taken.losses.get(epoch["epoch"])
     result.update(figures)
-    log = (directory / LOG).read_text(errors="replace")
-    return Evidence(result, system, describe_environment(plan.driver, os.environ), samples, batches, log)
+    log = (directory / LOG_FILE).read_text(errors="replace")
+    software = describe_environment(plan.driver, plan.source_sha256, environment)
+    return Evidence(result, system, software, samples, batches, log)
 
 
 def read_samples(path: Path) -> pd.DataFrame:
@@ -86,7 +89,7 @@ def _result(plan: Plan, taken: Taken) -> Json:
             "batch_search": None if plan.batch_search is None else list(plan.batch_search),
         },
         "ranks": [
-            {"rank": rank, "node": NODE, "accelerator": facts["accelerator"]} for rank, facts in sorted(taken.built.items())
+            {"rank": rank, "node": NODE, "accelerators": [facts["accelerator"]]} for rank, facts in sorted(taken.built.items())
         ],
         "power": {"mode": "as-found", "cap_w": plan.cap_w, "state": plan.state},
         "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **taken.sampling},

@@ -44,9 +44,12 @@ class Plan:
     state: str | None
     cap_w: float | None
     """The declared power cap of every accelerator: the one that was found."""
+    source_sha256: str
+    """Over the code that is to run (see `harness.system.source_hash`)."""
     driver: str | None = None
     system: Json = field(default_factory=dict)
     batch_search: tuple[Json, ...] | None = None
+    """The trials of the batch finder; empty while it is still to be asked, None where it is not."""
     attempt: int = 1
 
     def save(self, directory: Path) -> None:
@@ -94,20 +97,24 @@ def make_plan(
     variant: str,
     size: str,
     batch_size: int | None,
+    search: bool,
     seed: int,
     epoch_s: float | None,
     meter: str,
+    torch_device: str,
     driver: str | None,
     devices: tuple[Device, ...],
     state: str | None,
     cap_w: float | None,
+    source_sha256: str,
     system: Json,
 ) -> Plan:
     """Decide what is left open: batch size and epoch length by the workload, standing by what is run and measured.
 
-    Closed needs the full size on an accelerator with a real meter; all else is a demo.
+    Closed needs the full size on a GPU with a real meter and epochs of the protocol's length; all else is a demo.
     """
-    real = meter == "nvidia" and size == "full"
+    epoch_s = epoch_s or (FULL_EPOCH_S if size == "full" else SMOKE_EPOCH_S)
+    closed = torch_device == "cuda" and size == "full" and epoch_s >= CURRENT.min_epoch_s
     cap = "nocap" if cap_w is None else f"{cap_w:.0f}W"
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     assert workload.implementation is not None
@@ -117,16 +124,18 @@ def make_plan(
         variant=variant,
         size=size,
         implementation=workload.implementation,
-        standing="closed" if real else "demo",
+        standing="closed" if closed else "demo",
         batch_size=batch_size or workload.size(size).batch_sizes[variant],
         seed=seed,
         epochs=CURRENT.epochs,
-        epoch_s=epoch_s or (FULL_EPOCH_S if size == "full" else SMOKE_EPOCH_S),
+        epoch_s=epoch_s,
         meter=meter,
-        device="cuda" if meter == "nvidia" else "cpu",
+        device=torch_device,
         devices=devices,
         state=state,
         cap_w=cap_w,
+        source_sha256=source_sha256,
         driver=driver,
         system=system,
+        batch_search=() if search else None,
     )

@@ -1,7 +1,8 @@
 """Starting torchrun so that nothing of a run outlives the harness, whatever ends it.
 
 Linux ends a process with a signal of its choice when its parent dies (prctl(2), PR_SET_PDEATHSIG). The launcher asks for
-that and then becomes torchrun; each worker asks for it in turn. So `kill -9` of the harness ends the workers too.
+that and then becomes torchrun; each worker asks for it in turn, before anything else. So `kill -9` of the harness ends the
+workers too. PYTHONSAFEPATH keeps the directory that a run is started from off their import path.
 """
 
 import ctypes
@@ -15,6 +16,7 @@ from typing import IO
 
 PR_SET_PDEATHSIG = 1
 TERM_TIMEOUT_S = 10.0
+LAUNCHER_VARIABLE = "WATTMARK_LAUNCHER_PID"
 
 
 def die_with_parent(parent_pid: int | None = None) -> None:
@@ -40,7 +42,7 @@ class Workers:
             "--module",
             *arguments,
         ]
-        self._environment = {**os.environ, **environment}
+        self._environment = {**environment, "PYTHONSAFEPATH": "1"}
         self._on_line = on_line
         self._process: subprocess.Popen[str] | None = None
 
@@ -71,15 +73,13 @@ class Workers:
                 self._process.wait()
         self._reader.join(TERM_TIMEOUT_S)
 
-    def poll(self) -> int | None:
-        """The exit status, None while they run."""
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Wait until they have ended, for at most `timeout_s`; the exit status, None where they have not."""
         assert self._process is not None
-        return self._process.poll()
-
-    def wait(self) -> int:
-        """Wait until they have ended; the exit status."""
-        assert self._process is not None
-        return self._process.wait()
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
 
     def _listen(self, lines: IO[str]) -> None:
         for line in lines:
@@ -88,6 +88,7 @@ class Workers:
 
 if __name__ == "__main__":
     die_with_parent(int(sys.argv.pop(1)))
+    os.environ[LAUNCHER_VARIABLE] = str(os.getpid())
     from torch.distributed.run import main
 
     main(sys.argv[1:])

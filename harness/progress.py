@@ -25,10 +25,6 @@ class View:
     def say(self, text: str) -> None:
         """A line for the reader and the log."""
         self.note(text)
-        self.tell(text)
-
-    def tell(self, text: str) -> None:
-        """A line for the reader alone."""
         (self._live.console if self._live else self._console).print(text, markup=False, highlight=False, soft_wrap=True)
 
     def note(self, text: str) -> None:

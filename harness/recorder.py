@@ -108,6 +108,7 @@ class EpochRecorder:
         self._epochs, self._epoch_s = epochs, epoch_s
         self._on_epoch, self._on_calibrated = on_epoch, on_calibrated
         self._items: list[int] = []
+        self._open = False
         self._loss: Any = None
         self._wanted = 0
         self._phases = self._plan()
@@ -125,9 +126,15 @@ class EpochRecorder:
         return True
 
     def start(self) -> None:
+        if self._open:
+            raise RuntimeError("a batch was started before the last one was ended")
+        self._open = True
         self._clock.mark()
 
     def end(self, items: int, loss: Any) -> None:
+        if not self._open:
+            raise RuntimeError("a batch was ended that was not started")
+        self._open = False
         self._clock.mark()
         self._items.append(items)
         self._loss = loss
@@ -136,14 +143,14 @@ class EpochRecorder:
         """How many batches each phase takes; a phase is over when the next number is asked for."""
         yield WARMUP_BATCHES
         self._windows(0)
-        batches, batch_s = FIRST_CALIBRATION_BATCHES, 0.0
-        while batches * batch_s < self._epoch_s * CALIBRATION_SHARE:
+        batches, active_s = FIRST_CALIBRATION_BATCHES, 0.0
+        while self._agree(active_s) < self._epoch_s * CALIBRATION_SHARE:
             batches *= 2
             yield batches
-            windows = self._windows(0)
-            batch_s = self._agree((windows[-1].end_ns - windows[0].start_ns) / 1e9 / batches)
-        per_epoch = max(1, math.ceil(self._epoch_s / batch_s))
-        self._on_calibrated(per_epoch, batch_s)
+            active_s = sum(w.end_ns - w.start_ns for w in self._windows(0)) / 1e9
+        # Active time is what the protocol asks for, and the fastest rank has to have enough of it too.
+        per_epoch = int(self._agree(max(1, math.ceil(self._epoch_s * batches / active_s))))
+        self._on_calibrated(per_epoch, active_s / batches)
         for epoch in range(self._epochs):
             yield per_epoch
             self._on_epoch(epoch, self._windows(epoch), float(self._loss))

@@ -2,7 +2,8 @@
 
 The process holds no torch and no CUDA context and reads its meter from one thread. Its clock is the node's monotonic
 clock, deadlines are absolute, and a tick that is missed is counted and never caught up. Samples are kept in memory and
-appended to `samples.csv` when told to `flush`, once an epoch. It ends when told to `stop`, or when the harness is gone
+appended to `samples.csv` when told to `flush`, once an epoch; a second thread writes them, for a slow disk must not hold up
+the next tick. It ends when told to `stop`, or when the harness is gone
 and its standard input closes; either way everything is on disk by then.
 
 It reads one JSON command a line, {"do": "flush" | "readback" | "stop", …}, and answers with one JSON line each.
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -66,6 +68,7 @@ class Sampler:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PYTHONSAFEPATH": "1"},
             start_new_session=True,  # an interrupt typed at the terminal is the harness's to handle
         )
         assert self._process.stdout is not None
@@ -79,7 +82,8 @@ class Sampler:
         if process is None:
             return
         if process.stdin is not None:
-            process.stdin.close()  # the process flushes and ends
+            with contextlib.suppress(OSError):  # it may have ended by itself
+                process.stdin.close()  # the process writes everything and ends
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -97,7 +101,8 @@ class Sampler:
 
     def stop(self) -> Json:
         """Have it take one more sample, write everything and end; returns `ticks` and `missed`. Raises SamplerError."""
-        return self._ask({"do": "stop"}, "stopped")
+        said = self._ask({"do": "stop"}, "stopped")
+        return {"ticks": said["ticks"], "missed": said["missed"]}
 
     def _ask(self, command: Json, expected: str) -> Json:
         assert self._process is not None and self._process.stdin is not None
@@ -140,6 +145,7 @@ class _Loop:
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(SAMPLE_COLUMNS)
         self._rows: list[tuple[Any, ...]] = []
+        self._disk = ThreadPoolExecutor(1)
         self._ending = False
         self.ticks = 0
         self.missed = 0
@@ -156,11 +162,14 @@ class _Loop:
             latest = (time.monotonic_ns() - start_ns) // interval_ns
             self.missed += latest - slot
             slot = latest + 1
-        self.flush()
+        self._flush().result()
 
-    def flush(self) -> None:
-        self._writer.writerows(self._rows)
-        self._rows.clear()
+    def _flush(self) -> Future[None]:
+        rows, self._rows = self._rows, []
+        return self._disk.submit(self._write, rows)
+
+    def _write(self, rows: list[tuple[Any, ...]]) -> None:
+        self._writer.writerows(rows)
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -178,14 +187,17 @@ class _Loop:
 
     def _obey(self, command: Json) -> None:
         if command["do"] == "flush":
-            self.flush()
-            self._say({"said": "flushed"})
+            self._flush().add_done_callback(self._flushed)
         elif command["do"] == "readback":
             own = frozenset(command["own_pids"])
             states = [{"accelerator": u, **asdict(self._meter.readback(u, own))} for u in self._settings.accelerators]
             self._say({"said": "readback", "accelerators": states})
         else:
             self._ending = True
+
+    def _flushed(self, written: Future[None]) -> None:
+        error = written.exception()
+        self._say({"said": "flushed"} if error is None else {"said": "failed", "reason": f"samples cannot be written: {error}"})
 
     def _tick(self, scheduled_ns: int) -> None:
         readings = []
@@ -206,7 +218,8 @@ def main() -> None:
 
     def say(answer: Json) -> None:
         with contextlib.suppress(BrokenPipeError):  # the harness is gone: what matters is on disk
-            print(json.dumps(answer), flush=True)
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
 
     try:
         meter = open_meter(settings.meter)

@@ -1,15 +1,10 @@
-"""One run from its plan to its bundle: sampler, workers, epochs, read-backs, evidence.
-
-Everything is kept in a directory `.RUN_ID.running` beside the bundle-to-be, with a `state.json` that tells the truth
-about it whatever happens. It goes when the bundle stands; after an interruption `--resume` takes it up.
-"""
+"""One attempt at a run: sampler, workers, epochs, read-backs, evidence, bundle."""
 
 import json
 import os
-import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,30 +12,55 @@ from types import FrameType
 
 from harness import bundle
 from harness.evidence import Taken, gather
-from harness.plan import NODE, Plan, PlanError
+from harness.plan import NODE, Plan
 from harness.processes import Workers
 from harness.progress import View
-from harness.sampler import Sampler, SamplerError, Settings
+from harness.rundir import Interrupted, write_state
+from harness.sampler import Sampler, Settings
 from rules import metrics
 from rules.protocol import CURRENT
 from rules.records import Json
 from rules.workloads import workloads
 
-STATE_FILE = "state.json"
 POLL_S = 0.1
 SETTLE_S = 0.25  # samples before the first and after the last batch
+EXIT_TIMEOUT_S = 30.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RunFailed(Exception):
     """The run did not come to its end; the message says why and what to do."""
 
 
-class Interrupted(BaseException):
-    """SIGINT or SIGTERM arrived. Not an Exception, so that nothing but the end of the run catches it."""
+def run(plan: Plan, directory: Path, target: Path, view: View) -> None:
+    """Carry out `plan` in its `directory` and leave the bundle at `target`.
 
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
+    Raises RunFailed, SamplerError, OSError or Interrupted; nothing is at `target` then.
+    """
+    attempt = Attempt(plan, directory, view)
+    attempt.take()
+    with _handled_by(signal.SIG_IGN):  # the work is done; what is left takes a second
+        try:
+            evidence = gather(plan, directory, attempt.taken, workers_environment(plan))
+        except metrics.MetricsError as error:
+            raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
+        bundle.write(evidence, target)
+
+
+def workers(plan: Plan, directory: Path, view: View) -> Workers:
+    """The workers of a plan, one per accelerator; what they print goes to the log."""
+    arguments = ["harness.worker", str(directory.resolve())]
+    return Workers(len(plan.devices), arguments, workers_environment(plan), lambda line: view.note(f"| {line}"))
+
+
+def workers_environment(plan: Plan) -> dict[str, str]:
+    """The environment of the workers: which GPUs are theirs, and threads for those that compute on the CPU."""
+    if plan.device == "cuda":
+        own = {"CUDA_VISIBLE_DEVICES": ",".join(d.uuid for d in plan.devices)}
+    else:
+        threads = max(1, (os.cpu_count() or 1) // len(plan.devices))
+        own = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
+    return {**os.environ, **own}
 
 
 class Follower:
@@ -62,175 +82,128 @@ class Follower:
                     yield rank, json.loads(line)
 
 
-def run(plan: Plan, directory: Path, target: Path, view: View) -> None:
-    """Carry out `plan` in its `directory` and leave the bundle at `target`.
+class Attempt:
+    """One attempt at a plan; `taken` grows while it goes on."""
 
-    Raises RunFailed, SamplerError or Interrupted; the directory then stays, with its state, and nothing is at `target`.
-    """
-    plan.save(directory)
-    taken = Taken()
-    write_state(directory, "running", taken)
-    try:
-        with signals():
-            _take(plan, directory, view, taken)
-            bundle.write(gather(plan, directory, taken), target)
-    except Interrupted as interrupt:
-        write_state(directory, "interrupted", taken, str(interrupt))
-        raise
-    except metrics.MetricsError as error:
-        write_state(directory, "failed", taken, str(error))
-        raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
-    except (RunFailed, SamplerError) as error:
-        write_state(directory, "failed", taken, str(error))
-        raise
-    shutil.rmtree(directory)
+    def __init__(self, plan: Plan, directory: Path, view: View) -> None:
+        self.taken = Taken()
+        self._plan, self._directory, self._view = plan, directory, view
+        self._workload = workloads()[plan.workload]
+        self._pids: dict[int, int] = {}
+        self._finished: set[int] = set()
+        self._ends: dict[int, list[Json]] = {}
+        """Of each epoch, the events of the ranks that have ended it."""
 
-
-def write_state(directory: Path, status: str, taken: Taken, reason: str | None = None) -> None:
-    """Say in `state.json` how the run stands: running, interrupted or failed, by which process, after how many epochs."""
-    state = {"status": status, "reason": reason, "pid": os.getpid(), "finished_epochs": len(taken.losses)}
-    draft = directory / f"{STATE_FILE}.writing"
-    draft.write_text(json.dumps(state) + "\n")
-    draft.rename(directory / STATE_FILE)
-
-
-def take_up(directory: Path) -> Plan:
-    """The plan of the next attempt at the unfinished run in `directory`, whose files move to `attempt-N`.
-
-    The eleven epochs belong to one uninterrupted run, so an attempt begins anew; what the last one left is kept until a
-    bundle stands. Raises PlanError where there is no such run or it is still going on.
-    """
-    plan = Plan.load(directory)
-    try:
-        state = json.loads((directory / STATE_FILE).read_text())
-        status, pid = state["status"], state["pid"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PlanError(f"{directory / STATE_FILE}: no state of a run there that can be read ({error})") from None
-    if status == "running" and Path(f"/proc/{pid}").exists():
-        raise PlanError(f"{directory}: process {pid} is still running it")
-    kept = directory / f"attempt-{plan.attempt}"
-    kept.mkdir(exist_ok=True)
-    for path in list(directory.iterdir()):
-        if not path.name.startswith("attempt-"):
-            path.rename(kept / path.name)
-    return plan.again()
-
-
-def _take(plan: Plan, directory: Path, view: View, taken: Taken) -> None:
-    """Let the workers take their epochs while the sampler samples."""
-    accelerators = tuple(d.uuid for d in plan.devices)
-    settings = Settings(plan.meter, accelerators, NODE, CURRENT.sample_interval_ms, str(directory.resolve()))
-    taken.started_at = _now()
-    with Sampler(settings) as sampler:
-        pids: dict[int, int] = {}
-        _read_back(sampler, taken, "before", pids)
-        with workers(plan, directory, view) as ranks:
+    def take(self) -> None:
+        """Let the workers take their epochs while the sampler samples. Raises RunFailed or SamplerError."""
+        plan = self._plan
+        accelerators = tuple(d.uuid for d in plan.devices)
+        settings = Settings(plan.meter, accelerators, NODE, CURRENT.sample_interval_ms, str(self._directory.resolve()))
+        self.taken.started_at = _now()
+        with Sampler(settings) as sampler:
+            self._read_back(sampler, "before")
             time.sleep(SETTLE_S)
-            _follow(plan, directory, ranks, sampler, view, taken, pids)
-        _read_back(sampler, taken, "after", pids)
-        time.sleep(SETTLE_S)
-        taken.sampling = {k: v for k, v in sampler.stop().items() if k != "said"}
-    taken.ended_at = _now()
+            with workers(plan, self._directory, self._view) as ranks:
+                self._follow(ranks, sampler)
+                status = ranks.wait(EXIT_TIMEOUT_S)
+            self._view.note(f"the workers ended with status {status}")
+            self._read_back(sampler, "after")
+            time.sleep(SETTLE_S)
+            self.taken.sampling = sampler.stop()
+        self.taken.ended_at = _now()
 
+    def _follow(self, ranks: Workers, sampler: Sampler) -> None:
+        follower = Follower(self._directory, len(self._plan.devices))
+        while len(self._finished) < len(self._plan.devices):
+            status = ranks.wait(0)
+            for rank, event in follower.news():
+                self._hear(rank, event, sampler)
+            if status is not None and len(self._finished) < len(self._plan.devices):
+                raise RunFailed(f"the workers ended with status {status} before their last epoch; the log says why")
+            self._view.power(sampler.power_w)
+            time.sleep(POLL_S)
 
-def workers(plan: Plan, directory: Path, view: View) -> Workers:
-    """The workers of a plan, one per accelerator, told through the environment which GPUs are theirs."""
-    environment = {}
-    if plan.device == "cuda":
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(d.uuid for d in plan.devices)
-    else:
-        environment["CUDA_VISIBLE_DEVICES"] = ""
-        environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // len(plan.devices))))
-    arguments = ["harness.worker", str(directory.resolve())]
-    return Workers(len(plan.devices), arguments, environment, lambda line: view.note(f"| {line}"))
+    def _hear(self, rank: int, event: Json, sampler: Sampler) -> None:
+        match event["event"]:
+            case "started":
+                self._pids[rank] = event["pid"]
+                if event["source_sha256"] != self._plan.source_sha256:
+                    raise RunFailed(f"rank {rank} runs other code than the harness; is there a second copy of wattmark?")
+            case "built":
+                self._built(rank, event)
+            case "calibrated" if rank == 0:
+                self.taken.batches_per_epoch = event["batches_per_epoch"]
+                length = f"{event['batches_per_epoch']} batches of {self._plan.batch_size} an epoch"
+                self._view.say(f"{length}, {event['batch_s'] * 1e3:.1f} ms each")
+                self._view.begin_epochs(self._plan.epochs, self._workload.item)
+            case "epoch":
+                ends = self._ends.setdefault(event["epoch"], [])
+                ends.append(event)
+                if len(ends) == len(self._plan.devices):
+                    self._end_epoch(event["epoch"], ends, sampler)
+            case "out-of-memory":
+                raise RunFailed(
+                    f"out of memory at batch size {self._plan.batch_size} per accelerator (rank {rank}: {event['message']}); "
+                    f"use a smaller --batch, or --batch auto to find the highest that is stable"
+                )
+            case "finished":
+                self._finished.add(rank)
 
-
-def _follow(
-    plan: Plan, directory: Path, ranks: Workers, sampler: Sampler, view: View, taken: Taken, pids: dict[int, int]
-) -> None:
-    """Follow the ranks until all have finished. Raises RunFailed where one fails."""
-    done: dict[int, list[Json]] = {}
-    finished: set[int] = set()
-    follower = Follower(directory, len(plan.devices))
-    while True:
-        status = ranks.poll()
-        for rank, event in follower.news():
-            _hear(rank, event, plan, view, taken, pids)
-            if event["event"] == "epoch":
-                of_epoch = done.setdefault(event["epoch"], [])
-                of_epoch.append(event)
-                if len(of_epoch) == len(plan.devices):
-                    _end_epoch(event["epoch"], of_epoch, plan, sampler, view, taken, pids)
-                    write_state(directory, "running", taken)
-            elif event["event"] == "finished":
-                finished.add(rank)
-        if len(finished) == len(plan.devices):
-            return
-        if status is not None:
-            raise RunFailed(f"the workers ended with status {status} before their last epoch; the log says why")
-        view.power(sampler.power_w)
-        time.sleep(POLL_S)
-
-
-def _hear(rank: int, event: Json, plan: Plan, view: View, taken: Taken, pids: dict[int, int]) -> None:
-    kind = event["event"]
-    if kind == "started":
-        pids[rank] = event["pid"]
-    elif kind == "built":
-        if event["accelerator"] not in {d.uuid for d in plan.devices}:
+    def _built(self, rank: int, event: Json) -> None:
+        """What a rank has built must be the workload, on an accelerator of the plan: better known now than after the run."""
+        size = self._workload.size(self._plan.size)
+        for what, found, expected in (
+            ("parameters", event["parameters"], size.parameters),
+            ("input shape", event["input_shape"], list(size.input_shape)),
+        ):
+            if found != expected:
+                raise RunFailed(f"rank {rank} built a model of {what} {found}; {self._plan.workload} has {expected}")
+        if event["accelerator"] not in {d.uuid for d in self._plan.devices}:
             raise RunFailed(f"rank {rank} computes on {event['accelerator']}, which is not one of the plan's accelerators")
-        taken.built[rank] = event
-        view.say(f"rank {rank}: built in {event['seconds']:.0f} s on {event['accelerator']}, {event['precision']}")
-    elif kind == "calibrated" and rank == 0:
-        taken.batches_per_epoch = event["batches_per_epoch"]
-        view.say(f"{event['batches_per_epoch']} batches of {plan.batch_size} an epoch, {event['batch_s'] * 1e3:.1f} ms each")
-        view.begin_epochs(plan.epochs, workloads()[plan.workload].item)
-    elif kind == "out-of-memory":
-        raise RunFailed(
-            f"out of memory at batch size {plan.batch_size} per accelerator (rank {rank}: {event['message']}); "
-            f"use a smaller --batch, or --batch auto to find the highest that is stable"
-        )
+        self.taken.built[rank] = event
+        told = f"rank {rank}: built in {event['seconds']:.0f} s on {event['accelerator']}, {event['precision']}"
+        self._view.say(told)
 
+    def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
+        sampler.flush()
+        self._read_back(sampler, f"epoch-{epoch}")
+        loss = next(e["loss"] for e in ends if e["rank"] == 0)
+        self.taken.losses[epoch] = loss if isinstance(loss, float) else None
+        write_state(self._directory, finished_epochs=len(self.taken.losses))
+        seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
+        items_per_s = metrics.rate(sum(e["items"] for e in ends), seconds)
+        power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
+        told = f"loss {loss:.4g}" if isinstance(loss, float) else f"loss is not finite: {loss}"
+        discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
+        rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
+        self._view.say(f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W  {told}{discarded}")
+        self._view.epoch_done(items_per_s)
 
-def _end_epoch(
-    epoch: int, of_ranks: list[Json], plan: Plan, sampler: Sampler, view: View, taken: Taken, pids: dict[int, int]
-) -> None:
-    sampler.flush()
-    _read_back(sampler, taken, f"epoch-{epoch}", pids)
-    loss = of_ranks[0]["loss"]
-    taken.losses[epoch] = loss if isinstance(loss, float) else None
-    seconds = (max(e["end_ns"] for e in of_ranks) - min(e["start_ns"] for e in of_ranks)) / 1e9
-    items_per_s = metrics.rate(sum(e["items"] for e in of_ranks), seconds)
-    power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w)
-    discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
-    item = workloads()[plan.workload].item
-    view.say(
-        f"epoch {epoch:2d}  {seconds:6.2f} s  {items_per_s:10.2f} {item}s/s  {power or '-':>5} W  loss {loss:.4g}{discarded}"
-        if isinstance(loss, float)
-        else f"epoch {epoch:2d}  {seconds:6.2f} s  {items_per_s:10.2f} {item}s/s  loss is not finite: {loss}"
-    )
-    view.epoch_done(items_per_s)
-
-
-def _read_back(sampler: Sampler, taken: Taken, when: str, pids: dict[int, int]) -> None:
-    taken.readbacks += [{"when": when, **state} for state in sampler.readback(list(pids.values()))]
+    def _read_back(self, sampler: Sampler, when: str) -> None:
+        self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(list(self._pids.values()))]
 
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into Interrupted while the block runs; a second one while it cleans up is ignored."""
+    """Turn SIGINT, SIGTERM and SIGHUP into Interrupted while the block runs; a second one during the clean-up is ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for one in (signal.SIGINT, signal.SIGTERM):
+        for one in SIGNALS:
             signal.signal(one, signal.SIG_IGN)
-        raise Interrupted(number)
+        raise Interrupted(signal.Signals(number).name, number)
 
-    before = {one: signal.signal(one, interrupt) for one in (signal.SIGINT, signal.SIGTERM)}
+    with _handled_by(interrupt):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+    before = {one: signal.signal(one, handler) for one in SIGNALS}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for one, earlier in before.items():
+            signal.signal(one, earlier)
 
 
 def _now() -> str:

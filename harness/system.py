@@ -75,12 +75,12 @@ def describe_system(description: Json, devices: tuple[Device, ...]) -> Json:
     }
 
 
-def describe_environment(driver: str | None, variables: Mapping[str, str]) -> Json:
+def describe_environment(driver: str | None, source_sha256: str, variables: Mapping[str, str]) -> Json:
     """environment.json. The container's digest is what WATTMARK_CONTAINER says; no variable that may hold a path is kept."""
     return {
         "format": ENVIRONMENT_FORMAT,
         "wattmark": __version__,
-        "source_sha256": source_hash(),
+        "source_sha256": source_sha256,
         "python": platform.python_version(),
         "os": _os_name(),
         "kernel": platform.release(),
@@ -102,13 +102,13 @@ def source_hash() -> str:
 
 
 def git_state(directory: Path) -> Json | None:
-    """Commit and whether there are changes, None where `directory` is not the top of a git checkout."""
+    """Commit and whether the sources have changes, None where `directory` is not the top of a git checkout."""
     if not (directory / ".git").exists():
         return None
     try:
         commit, changes = (
             subprocess.run(["git", "-C", str(directory), *words], capture_output=True, text=True, check=True).stdout.strip()
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain"])
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", *SOURCES])
         )
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -15,11 +15,16 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
+from harness.plan import Plan
+from harness.processes import LAUNCHER_VARIABLE, die_with_parent
+
+if __name__ == "__main__":
+    die_with_parent(int(os.environ[LAUNCHER_VARIABLE]))  # before torch is imported, which takes seconds
+
 import torch
 
-from harness.plan import Plan
-from harness.processes import die_with_parent
 from harness.recorder import Clock, CudaClock, EpochRecorder, HostClock
+from harness.system import source_hash
 from rules.contract import Built, Job
 from rules.records import BATCH_COLUMNS, BatchWindow
 
@@ -30,13 +35,14 @@ class Diary:
     """The two files that a worker leaves; every entry is on disk before the next batch runs."""
 
     def __init__(self, directory: Path, rank: int) -> None:
+        self._rank = rank
         self._events = (directory / f"events.{rank}.jsonl").open("w")
         self._batches = (directory / f"batches.{rank}.csv").open("w", newline="")
         self._writer = csv.writer(self._batches, lineterminator="\n")
         self._writer.writerow(BATCH_COLUMNS)
 
     def event(self, name: str, **facts: Any) -> None:
-        self._events.write(json.dumps({"event": name, **facts}) + "\n")
+        self._events.write(json.dumps({"event": name, "rank": self._rank, **facts}) + "\n")
         _durable(self._events)
 
     def epoch(self, epoch: int, windows: list[BatchWindow], loss: float) -> None:
@@ -56,12 +62,11 @@ def _durable(file: IO[str]) -> None:
 
 def main() -> int:
     """Run this rank; returns the exit status."""
-    die_with_parent()
     directory = Path(sys.argv[1])
     plan = Plan.load(directory)
     rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
     diary = Diary(directory, rank)
-    diary.event("started", pid=os.getpid())
+    diary.event("started", pid=os.getpid(), source_sha256=source_hash())
     try:
         run(plan, rank, local, world, diary)
     except torch.OutOfMemoryError as error:

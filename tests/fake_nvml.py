@@ -11,6 +11,7 @@ from typing import Any
 NVML_SUCCESS = 0
 NVML_ERROR_INVALID_ARGUMENT = 2
 NVML_ERROR_NOT_SUPPORTED = 3
+NVML_ERROR_NO_PERMISSION = 4
 NVML_ERROR_GPU_IS_LOST = 15
 NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
 NVML_TEMPERATURE_GPU = 0
@@ -36,6 +37,7 @@ class FakeNvml:
         self.field_errors: dict[int, int] = {}
         self.missing: set[str] = set()
         self.lost = False
+        self.forbidden: set[str] = set()
         self.pids: list[int] = []
         self.mig = 0
         for name, value in globals().items():
@@ -76,6 +78,8 @@ class FakeNvml:
         return call
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        if self.uuids[index] in self.forbidden:
+            raise NVMLError(NVML_ERROR_NO_PERMISSION)
         return self.uuids[index]
 
     def nvmlDeviceGetUUID(self, handle: str) -> str:

@@ -57,6 +57,14 @@ def test_nvidia_survives_a_board_that_vanishes():
     assert meter.readback(A, frozenset()).enforced_mw is None
 
 
+def test_nvidia_needs_only_the_boards_it_is_given():
+    nvml = FakeNvml(A, B)
+    nvml.forbidden = {A}
+    assert [d.uuid for d in NvidiaMeter(nvml, B).devices()] == [B]
+    with pytest.raises(MeterError, match="NVML may not read GPU 0"):
+        NvidiaMeter(nvml, None)
+
+
 def test_nvidia_counts_only_the_processes_of_others_as_foreign():
     nvml = FakeNvml(A)
     nvml.pids = [10, 11, 12]

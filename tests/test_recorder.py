@@ -20,7 +20,7 @@ class SteppedClock(HostClock):
         self._marks.append(self.now_ns)
 
 
-def run(batch_ms: float, epoch_s: float = 1.0, epochs: int = 3, agree=lambda value: value):
+def run(batch_ms: float, epoch_s: float = 1.0, epochs: int = 3, agree=lambda value: value, pause_ms: float = 0.001):
     clock, taken, calibrated = SteppedClock(), [], []
     recorder = EpochRecorder(
         clock,
@@ -36,7 +36,7 @@ def run(batch_ms: float, epoch_s: float = 1.0, epochs: int = 3, agree=lambda val
         recorder.start()
         clock.now_ns += round(batch_ms * MS)
         recorder.end(items=8, loss=float(count))
-        clock.now_ns += 1000  # between batches nothing is active
+        clock.now_ns += round(pause_ms * MS)  # between batches nothing is active
         count += 1
     return taken, calibrated, count
 
@@ -69,9 +69,15 @@ def test_a_batch_longer_than_an_epoch_is_one_epoch():
     assert [len(windows) for _, windows, _ in taken] == [1, 1, 1]
 
 
-def test_ranks_follow_the_slowest():
-    _, calibrated, _ = run(batch_ms=10, agree=lambda value: value * 2)
-    assert calibrated[0][0] == 50
+def test_ranks_take_as_many_batches_as_the_fastest_needs():
+    _, calibrated, _ = run(batch_ms=10, agree=lambda value: max(value, 130) if value > 1 else value)
+    assert calibrated[0][0] == 130
+
+
+def test_an_epoch_has_the_wanted_active_time_whatever_lies_between_batches():
+    taken, _, _ = run(batch_ms=9, pause_ms=1)
+    active = sum(w.end_ns - w.start_ns for w in taken[0][1]) / 1e9
+    assert active == pytest.approx(1.0, rel=0.01)
 
 
 class FakeCuda:
@@ -116,6 +122,16 @@ def test_device_events_land_on_the_hosts_clock_without_waiting_inside_an_epoch(m
         found = clock.close()
         assert max(abs(a - b) for a, b in zip(found, truth, strict=True)) < 2000
     assert len(clock._pool) == 302
+
+
+def test_batches_that_overlap_or_never_began_are_refused():
+    recorder = EpochRecorder(SteppedClock(), 1, 1.0, 0, lambda v: v, lambda *epoch: None)
+    assert recorder.more()
+    with pytest.raises(RuntimeError, match="ended that was not started"):
+        recorder.end(1, 0.0)
+    recorder.start()
+    with pytest.raises(RuntimeError, match="started before the last one was ended"):
+        recorder.start()
 
 
 def test_a_loss_that_is_not_a_number_is_handed_on():

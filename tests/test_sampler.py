@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import threading
 import time
 
 import pytest
@@ -77,6 +78,26 @@ def test_a_sampler_that_dies_is_noticed(tmp_path):
         with pytest.raises(SamplerError, match="ended by itself"):
             sampler.flush()
             sampler.flush()
+
+
+def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
+    table = (tmp_path / "table.csv").open("w")
+    said: list[dict] = []
+    monkeypatch.setattr("harness.sampler.os.fsync", lambda descriptor: time.sleep(0.5))
+    read_end, write_end = os.pipe()
+    loop = _Loop(SteadyMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    os.write(write_end, b'{"do": "flush"}\n')
+    with os.fdopen(read_end, "rb", buffering=0) as commands:
+        threading.Timer(1.0, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
+        loop.run(commands)
+    os.close(write_end)
+    assert loop.missed == 0 and loop.ticks >= 9
+    assert {"said": "flushed"} in said
+
+
+class SteadyMeter:
+    def read(self, uuid: str) -> Reading:
+        return Reading(power_mw=1000)
 
 
 class SlowMeter:

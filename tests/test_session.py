@@ -1,11 +1,11 @@
 """Whole runs on this machine's CPU under torchrun: what they leave when they end well, are ended, or fail."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,13 @@ from rich.console import Console
 from checker.engine import judge, judge_all
 from checker.files import read_files
 from checker.load import read_evidence
-from harness import batchsize, session
+from harness import batchsize, command, rundir
 from harness.cli import main
-from harness.evidence import LOG
 from harness.meters import open_meter
 from harness.plan import Plan, PlanError, make_plan, workload_of
 from harness.progress import View
 from harness.session import RunFailed
+from harness.system import source_hash
 from rules.records import Evidence
 
 TESTS = Path(__file__).parent
@@ -41,29 +41,36 @@ def plan(implementation: str = "tiny:build", gpus: int = 1, batch_size: int = 4,
         size="smoke",
         batch_size=batch_size,
         seed=1,
+        search=False,
         epoch_s=epoch_s,
         meter="simulated:h200",
+        torch_device="cpu",
         driver=None,
         devices=tuple(meter.devices()[:gpus]),
         state="P0",
         cap_w=700.0,
+        source_sha256=source_hash(),
         system={"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""},
     )
-    return Plan(**{**made.__dict__, "implementation": implementation})
+    return replace(made, implementation=implementation)
 
 
 def take(one: Plan, tmp_path: Path) -> Path:
-    directory, target = tmp_path / ".running", tmp_path / "bundle"
+    """Carry out a plan in `tmp_path`; the bundle."""
+    directory = tmp_path / ".running"
     directory.mkdir()
-    with View(Console(quiet=True), directory / LOG) as view:
-        session.run(one, directory, target, view)
-    return target
+    command.carry_out(one, directory)
+    return tmp_path / one.run_id
 
 
 def evidence_of(bundle: Path) -> Evidence:
     evidence, problems = read_evidence(read_files(bundle))
     assert not problems and evidence
     return evidence
+
+
+def bundles(root: Path) -> list[Path]:
+    return [p.parent for p in root.rglob("MANIFEST.json")]
 
 
 def processes_of(directory: Path) -> list[str]:
@@ -74,7 +81,7 @@ def processes_of(directory: Path) -> list[str]:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if str(directory) in line and "pytest" not in line:
+        if str(directory) in line:
             found.append(line)
     return found
 
@@ -98,36 +105,40 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert whens == ["before", *(f"epoch-{e}" for e in range(11)), "after"]
     losses = [e["loss"] for e in evidence.result["epochs"]]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 11
-    assert "epoch 10" in evidence.log
+    assert "epoch 10" in evidence.log and "Traceback" not in evidence.log
+    assert evidence.environment["variables"]["OMP_NUM_THREADS"]
     assert not (tmp_path / ".running").exists()
     assert gone(tmp_path)
 
 
 def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path):
     evidence = evidence_of(take(plan(gpus=2), tmp_path))
-    assert [r["accelerator"] for r in evidence.result["ranks"]] == ["SIM-H200-0", "SIM-H200-1"]
+    assert [r["accelerators"] for r in evidence.result["ranks"]] == [["SIM-H200-0"], ["SIM-H200-1"]]
     batches = evidence.batches.groupby(["epoch", "rank"]).size()
     assert batches.nunique() == 1 and len(batches) == 22
     figures = evidence.result["headline"]
     assert figures["items_per_s"]["mean"] == pytest.approx(2 * figures["items_per_s_per_accelerator"]["mean"])
 
 
+def begin(tmp_path: Path, epoch_s: float) -> subprocess.Popen:
+    """A run in a process of its own, in `tmp_path / ".running"`."""
+    (tmp_path / ".running").mkdir()
+    plan(epoch_s=epoch_s).save(tmp_path)
+    code = (
+        "import pathlib, sys; from harness import command, session; from harness.plan import Plan\n"
+        "root = pathlib.Path(sys.argv[1])\n"
+        "with session.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def start(tmp_path: Path, epoch_s: float = 1.5) -> tuple[subprocess.Popen, Path]:
     """A run in a process of its own, in the middle of its third epoch."""
     directory = tmp_path / ".running"
-    directory.mkdir()
-    plan(epoch_s=epoch_s).save(tmp_path)
-    code = (
-        "import sys, pathlib; from rich.console import Console\n"
-        "from harness import session; from harness.plan import Plan; from harness.progress import View\n"
-        "root = pathlib.Path(sys.argv[1]); directory = root / '.running'\n"
-        "with View(Console(), directory / 'log.txt') as view:\n"
-        "    session.run(Plan.load(root), directory, root / 'bundle', view)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = begin(tmp_path, epoch_s)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        state = directory / session.STATE_FILE
+        state = directory / rundir.STATE_FILE
         if state.exists() and json.loads(state.read_text())["finished_epochs"] >= 2:
             break
         time.sleep(0.1)
@@ -139,7 +150,7 @@ def start(tmp_path: Path, epoch_s: float = 1.5) -> tuple[subprocess.Popen, Path]
 
 
 def assert_two_epochs_are_on_disk(directory: Path, status: str) -> None:
-    state = json.loads((directory / session.STATE_FILE).read_text())
+    state = json.loads((directory / rundir.STATE_FILE).read_text())
     assert state["status"] == status and state["finished_epochs"] >= 2
     batches = (directory / "batches.0.csv").read_text().splitlines()[1:]
     assert {line.split(",")[0] for line in batches} >= {"0", "1"}
@@ -153,7 +164,7 @@ def test_kill_9_leaves_no_bundle_no_process_and_the_finished_epochs_on_disk(tmp_
     process.kill()
     process.wait()
     assert gone(tmp_path)
-    assert not (tmp_path / "bundle").exists()
+    assert not bundles(tmp_path)
     assert_two_epochs_are_on_disk(directory, "running")  # nobody was left to say otherwise; the process is gone
     (verdict,) = judge_all([tmp_path]).verdicts
     assert verdict.status == "fail"  # there is no bundle below this path
@@ -165,44 +176,104 @@ def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, n
     process.send_signal(number)
     process.wait(30)
     assert gone(tmp_path)
-    assert not (tmp_path / "bundle").exists()
+    assert not bundles(tmp_path)
     assert_two_epochs_are_on_disk(directory, "interrupted")
-    assert json.loads((directory / session.STATE_FILE).read_text())["reason"] == number.name
+    assert json.loads((directory / rundir.STATE_FILE).read_text())["reason"] == number.name
 
-    again = session.take_up(directory)
-    assert again.attempt == 2
-    assert (directory / "attempt-1" / "samples.csv").exists()
-    with View(Console(quiet=True), directory / LOG) as view:
-        session.run(again, directory, tmp_path / "bundle", view)
-    assert evidence_of(tmp_path / "bundle").result["attempt"] == 2
+    assert command.resume(directory)
+    (bundle,) = bundles(tmp_path)
+    assert evidence_of(bundle).result["attempt"] == 2
+    assert not directory.exists()
+
+
+def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
+    process = begin(tmp_path, epoch_s=5.0)
+    deadline = time.monotonic() + 30
+    while not any("harness.worker" in line for line in processes_of(tmp_path)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert gone(tmp_path, within_s=3)
+
+
+def left_behind(tmp_path: Path, status: str = "interrupted", **changes: object) -> Path:
+    """A directory as an interrupted run leaves it."""
+    directory = tmp_path / ".left.running"
+    directory.mkdir()
+    replace(plan(), **changes).save(directory)
+    rundir.write_state(directory, status=status, finished_epochs=3)
+    return directory
+
+
+def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
+    directory = left_behind(tmp_path)
+    monkeypatch.chdir(directory)
+    assert command.resume(Path())
+    assert len(bundles(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"devices": ()}, "planned for other accelerators"),
+        ({"cap_w": 500.0}, "the cap in force is 700"),
+        ({"status": "finished"}, "the run is finished"),
+    ],
+)
+def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, says):
+    if "devices" in changes:
+        changes = {"devices": tuple(open_meter("simulated:h100").devices()[:1])}
+    directory = left_behind(tmp_path, **changes)
+    before = sorted(p.name for p in directory.iterdir())
+    with pytest.raises(PlanError, match=says):
+        command.resume(directory)
+    assert sorted(p.name for p in directory.iterdir() if p.name != "lock") == before
 
 
 def test_a_run_that_is_going_on_is_not_taken_up(tmp_path):
-    plan().save(tmp_path)
-    (tmp_path / session.STATE_FILE).write_text(json.dumps({"status": "running", "pid": os.getpid()}))
-    with pytest.raises(PlanError, match=f"process {os.getpid()} is still running it"):
-        session.take_up(tmp_path)
+    directory = left_behind(tmp_path, status="running")
+    with rundir.held(directory), pytest.raises(PlanError, match="another process is still running it"):
+        command.resume(directory)
 
 
 def test_what_is_no_run_is_not_taken_up(tmp_path):
     with pytest.raises(PlanError, match="no plan of a run there"):
-        session.take_up(tmp_path)
+        command.resume(tmp_path)
     (tmp_path / "plan.json").write_text("[]")
     with pytest.raises(PlanError, match="no plan of a run there"):
-        session.take_up(tmp_path)
+        command.resume(tmp_path)
+
+
+def test_a_worker_that_runs_other_code_than_was_hashed_is_refused(tmp_path):
+    with pytest.raises(RunFailed, match="rank 0 runs other code than the harness"):
+        take(replace(plan(), source_sha256="0" * 64), tmp_path)
+
+
+def test_another_model_than_the_workloads_is_refused_before_the_first_epoch(tmp_path):
+    with pytest.raises(RunFailed, match="built a model of parameters 4160; resnet50-train has 25557032"):
+        take(plan("tiny:build_small"), tmp_path)
+
+
+def test_a_directory_of_the_same_name_where_the_run_starts_is_not_imported(tmp_path, monkeypatch):
+    fake = tmp_path / "elsewhere" / "harness"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("raise SystemExit('the wrong harness')")
+    monkeypatch.chdir(fake.parent)
+    assert take(plan(), tmp_path).exists()
 
 
 def test_running_out_of_memory_is_said_in_a_line_that_helps(tmp_path):
     with pytest.raises(RunFailed, match=r"out of memory at batch size 64 .* use a smaller --batch, or --batch auto"):
         take(plan("tiny:build_hungry", batch_size=64), tmp_path)
-    assert json.loads((tmp_path / ".running" / session.STATE_FILE).read_text())["status"] == "failed"
-    assert not (tmp_path / "bundle").exists()
+    assert json.loads((tmp_path / ".running" / rundir.STATE_FILE).read_text())["status"] == "failed"
+    assert not bundles(tmp_path)
 
 
 def test_an_implementation_that_breaks_is_said_and_its_traceback_is_in_the_log(tmp_path):
     with pytest.raises(RunFailed, match="the log says why"):
         take(plan("tiny:build_broken", gpus=2), tmp_path)
-    assert "this implementation is broken" in (tmp_path / ".running" / LOG).read_text()
+    assert "this implementation is broken" in (tmp_path / ".running" / rundir.LOG_FILE).read_text()
     assert gone(tmp_path)
 
 
@@ -213,7 +284,7 @@ def test_a_loss_that_is_not_finite_makes_a_bundle_that_fails(tmp_path):
 
 
 def test_the_batch_finder_finds_the_highest_stable_batch(tmp_path):
-    with View(Console(quiet=True), tmp_path / LOG) as view:
+    with View(Console(quiet=True), tmp_path / rundir.LOG_FILE) as view:
         best, trials = batchsize.find(plan("tiny:build_hungry"), 64, tmp_path, view)
     assert best == 12
     assert [(t["batch_size"], t["outcome"]) for t in trials] == [

@@ -51,6 +51,8 @@ class Meter(Protocol):
     """The driver's version."""
     state: str | None
     """The power state to declare: `P0` on NVIDIA, `auto` on AMD, None where there is no such thing."""
+    torch_device: str
+    """What computes on the accelerators that it reads: `cuda` (ROCm's GPUs too) or `cpu`."""
 
     def devices(self) -> list[Device]:
         """All accelerators that the meter can read, in its own order."""

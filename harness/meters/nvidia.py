@@ -8,6 +8,7 @@ about 3 ms a call; NVML ignores CUDA_VISIBLE_DEVICES.
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -36,13 +37,17 @@ class NvidiaMeter:
     """See `harness.meters.Meter`. Handles are cached; quantities that a board does not support are found once."""
 
     state: str | None = "P0"
+    torch_device = "cuda"
 
     def __init__(self, nvml: ModuleType, visible: str | None) -> None:
         self._nvml: Any = nvml
         self.driver: str | None = nvml.nvmlSystemGetDriverVersion()
-        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        chosen = visible_devices([nvml.nvmlDeviceGetUUID(h) for h in handles], visible)
-        self._handles = {nvml.nvmlDeviceGetUUID(handles[i]): handles[i] for i in chosen}
+        handles = [self._try(partial(nvml.nvmlDeviceGetHandleByIndex, i)) for i in range(nvml.nvmlDeviceGetCount())]
+        uuids = ["" if h is None else nvml.nvmlDeviceGetUUID(h) for h in handles]
+        chosen = visible_devices(uuids, visible)
+        if closed := [i for i in chosen if handles[i] is None]:
+            raise MeterError(f"NVML may not read GPU {closed[0]}; choose others with CUDA_VISIBLE_DEVICES, or ask for the right")
+        self._handles = {uuids[i]: handles[i] for i in chosen}
         self._getters = {uuid: self._supported(handle) for uuid, handle in self._handles.items()}
 
     def devices(self) -> list[Device]:
@@ -74,7 +79,7 @@ class NvidiaMeter:
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         handle, nvml = self._handles[uuid], self._nvml
         limits = {
-            name: self._try(lambda f=field: self._field(handle, f))  # type: ignore[misc]
+            name: self._try(partial(self._field, handle, field))
             for name, field in (
                 ("min_mw", POWER_MIN),
                 ("max_mw", POWER_MAX),
@@ -144,7 +149,8 @@ class NvidiaMeter:
 def visible_devices(uuids: list[str], visible: str | None) -> list[int]:
     """Indices into `uuids` (in PCI order) that a CUDA_VISIBLE_DEVICES value names; as in CUDA, the first wrong one ends it.
 
-    Source: CUDA programming guide, environment variables; indices are taken in PCI order, which the harness sets for CUDA.
+    An index counts in PCI order, which is CUDA's own where all GPUs of a node are alike; the workers are told UUIDs.
+    Source: CUDA programming guide, environment variables.
     """
     if visible is None:
         return list(range(len(uuids)))

@@ -48,6 +48,7 @@ class RaplMeter:
 
     driver: str | None = None
     state: str | None = None
+    torch_device = "cpu"
 
     def __init__(self, packages: list[Path], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock

@@ -96,6 +96,7 @@ class SimulatedMeter:
 
     driver: str | None = "simulated"
     state: str | None = "P0"
+    torch_device = "cpu"
 
     def __init__(
         self, model: Model, load: Callable[[], float], cap_w: float | None = None, clock: Callable[[], int] = time.monotonic_ns
