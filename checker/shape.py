@@ -23,7 +23,7 @@ _TYPES: dict[str, frozenset[type]] = {
     "boolean": frozenset({bool}),
     "null": frozenset({NoneType}),
 }
-_ANNOTATIONS = {"$schema", "$id", "title"}
+_ANNOTATIONS = {"$schema", "$id", "title", "description"}
 _EXTENSIONS: Json = {"^x-": {}}
 
 

@@ -8,6 +8,7 @@ from harness.progress import View
 from harness.session import Follower, workers
 from rules import metrics
 from rules.records import Json
+from rules.workloads import workloads
 
 BISECTIONS = 2
 
@@ -69,9 +70,10 @@ def _trial(plan: Plan, directory: Path, view: View) -> Json:
     if calibrated is None or kinds.count("finished") < len(plan.devices):
         outcome = "out-of-memory" if "out-of-memory" in kinds else "failed"
         return {"batch_size": plan.batch_size, "outcome": outcome, "items_per_s": None, "peak_memory_bytes": None}
+    items = plan.batch_size * workloads()[plan.workload].size(plan.size).items_per_sample * len(plan.devices)
     return {
         "batch_size": plan.batch_size,
         "outcome": "ok",
-        "items_per_s": metrics.rate(plan.batch_size * len(plan.devices), calibrated["batch_s"]),
+        "items_per_s": metrics.rate(items, calibrated["batch_s"]),
         "peak_memory_bytes": calibrated["peak_memory_bytes"],
     }

@@ -14,7 +14,7 @@ def main() -> None:
 @main.command()
 @click.argument("workload", required=False)
 @click.option("--variant", default="tuned", show_default=True, help="baseline or tuned")
-@click.option("--batch", "batch", metavar="N|auto", help="items per batch and accelerator; auto finds the highest stable")
+@click.option("--batch", "batch", metavar="N|auto", help="samples per batch and process; auto finds the highest stable")
 @click.option("--gpus", default=1, show_default=True, type=click.IntRange(1), help="accelerators of this node to use")
 @click.option("--cap", "cap_w", metavar="WATTS", type=float, help="the power cap you declare; refused if another is found")
 @click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo")

@@ -105,7 +105,7 @@ def _batch_size(batch: str | None) -> int | None:
     if batch is None or batch == "auto":
         return None
     if not batch.isdigit() or int(batch) < 1:
-        raise PlanError(f"--batch {batch}: give a number of items of at least 1, or auto")
+        raise PlanError(f"--batch {batch}: give a number of samples of at least 1, or auto")
     return int(batch)
 
 

@@ -88,7 +88,7 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
     if isinstance(computed, str):
         raise metrics.MetricsError(computed)
     result, headline = bundle.result, computed["headline"]
-    names = sorted({bundle.accelerators[r["accelerator"]]["name"] for r in result["ranks"]})
+    names = sorted({bundle.accelerators[uuid]["name"] for uuid in bundle.accelerator_ranks})
     enforced = [o["cap_enforced"] for o in computed["observed"]]
     mfu = _figure(headline["mfu"])
     peak = metrics.peak_flops(result, bundle.system)
@@ -103,7 +103,7 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
         system=bundle.system["name"],
         accelerator=", ".join(names),
         model=_model(names[0]),
-        count=len(result["ranks"]),
+        count=len(bundle.accelerator_ranks),
         variant=result["implementation"]["variant"],
         precision=precision,
         batch_size=result["settings"]["batch_size"],

@@ -7,7 +7,7 @@ each batch begins and ends:
     while recorder.more():
         recorder.start()
         loss = train_step()
-        recorder.end(items=batch_size, loss=loss)
+        recorder.end(items=batch_size * items_per_sample, loss=loss)
 
 The recorder decides how many batches there are (warm-up, calibration, then 11 epochs); the loop never counts. A loop
 that belongs to a framework calls the same three methods from its callbacks. Between `start` and `end` nothing may wait
@@ -27,7 +27,7 @@ class Job:
     variant: str
     size: str
     batch_size: int
-    """Items per batch on this accelerator."""
+    """Samples per batch of this rank. A sample is an image, a sequence or a request: `Size.items_per_sample` items."""
     seed: int
     device: str
     rank: int = 0
@@ -60,7 +60,3 @@ class Built:
     input_shape: tuple[int, ...]
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     """Whatever else a reader needs to repeat it: optimiser, learning rate, memory format, compile mode."""
-
-
-class OutOfMemory(Exception):
-    """The device had not enough memory for this batch size."""

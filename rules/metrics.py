@@ -5,10 +5,12 @@ are always computed: the trapezoid over power samples, with power interpolated l
 difference of the hardware energy counter, interpolated linearly at the same edges. Per item and per second:
 
     items/s per accelerator = items / sum of active seconds of all accelerators
+    items/s                 = items/s per accelerator x number of accelerators
     J per item              = energy of record / items
     W per accelerator       = energy of record / sum of active seconds
 
-so that J per item x items/s per accelerator = W exactly in every epoch. Run figures are means over the scored epochs.
+Items are those of all ranks, each rank once; the accelerators of one rank share its windows and its work. It follows
+that J per item x items/s per accelerator = W exactly in every epoch. Run figures are means over the scored epochs.
 """
 
 import math
@@ -55,6 +57,8 @@ class MetricsError(ValueError):
 class Trace:
     """The usable readings of one accelerator: times in s since the first sample, power in W, counter in J."""
 
+    read_s: Floats
+    """The times of all its samples, usable or not."""
     power_times_s: Floats
     power_w: Floats
     counter_times_s: Floats
@@ -77,6 +81,7 @@ def trace(samples: "pd.DataFrame") -> Trace:
     if int(has_power.sum()) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
     return Trace(
+        seconds,
         seconds[has_power],
         power[has_power] / 1e3,
         seconds[has_counter],
@@ -159,12 +164,13 @@ def difference(counter_j: float, trapezoid_j: float) -> float:
 
 @dataclass(frozen=True)
 class Part:
-    """What one accelerator did in one epoch; `samples` is the mask of its samples inside the active windows."""
+    """What one accelerator did in one epoch. `samples` are its samples inside the active windows of its rank."""
 
     epoch: int
     rank: int
     accelerator: str
     items: int
+    """Those of the rank: the parts of a rank with several accelerators share them."""
     active_s: float
     counter_j: float | None
     trapezoid_j: float
@@ -173,42 +179,40 @@ class Part:
 
 
 def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> list[Part]:
-    """One part per epoch and rank, in that order. Raises MetricsError where the evidence does not allow it."""
-    traces: dict[str, tuple[Trace, pd.DataFrame, Floats]] = {}
-    for name, own in samples.groupby("accelerator", sort=False):
-        one = trace(own)
-        seconds = (own["read_ns"].to_numpy(np.int64) - one.zero_ns) / 1e9
-        traces[str(name)] = (one, own, seconds)
-    of_rank = {r["rank"]: r["accelerator"] for r in result["ranks"]}
+    """One part per epoch, rank and accelerator of the rank, in that order.
+
+    Raises MetricsError where the evidence does not allow it.
+    """
+    traces = {str(name): (trace(own), own) for name, own in samples.groupby("accelerator", sort=False)}
+    accelerators_of = {r["rank"]: r["accelerators"] for r in result["ranks"]}
     start_ns, end_ns = batches["start_ns"].to_numpy(np.int64), batches["end_ns"].to_numpy(np.int64)
     items = batches["items"].to_numpy(np.int64)
     found = []
     rows = cast("dict[tuple[int, int], Ints]", batches.groupby(["epoch", "rank"]).indices)
     for (epoch, rank), at in sorted(rows.items()):
-        accelerator = of_rank.get(int(rank))
-        if accelerator is None or accelerator not in traces:
-            raise MetricsError(f"rank {rank} has batches, but no accelerator with samples")
-        one, own, seconds = traces[accelerator]
-        starts, ends = union(
-            (start_ns[at] - one.zero_ns) / 1e9,
-            (end_ns[at] - one.zero_ns) / 1e9,
-        )
-        active = float(np.sum(ends - starts))
-        if not active > 0:
-            raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
-        found.append(
-            Part(
-                epoch=int(epoch),
-                rank=int(rank),
-                accelerator=accelerator,
-                items=int(items[at].sum()),
-                active_s=active,
-                counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
-                trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
-                averaged=one.averaged,
-                samples=_rows(own, inside(seconds, starts, ends)),
+        if int(rank) not in accelerators_of:
+            raise MetricsError(f"rank {rank} has batches, but result.json does not list it")
+        for accelerator in accelerators_of[int(rank)]:
+            if accelerator not in traces:
+                raise MetricsError(f"rank {rank} has batches, but its accelerator {accelerator} has no samples")
+            one, own = traces[accelerator]
+            starts, ends = union((start_ns[at] - one.zero_ns) / 1e9, (end_ns[at] - one.zero_ns) / 1e9)
+            active = float(np.sum(ends - starts))
+            if not active > 0:
+                raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
+            found.append(
+                Part(
+                    epoch=int(epoch),
+                    rank=int(rank),
+                    accelerator=accelerator,
+                    items=int(items[at].sum()),
+                    active_s=active,
+                    counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
+                    trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
+                    averaged=one.averaged,
+                    samples=_rows(own, inside(one.read_s, starts, ends)),
+                )
             )
-        )
     if not found:
         raise MetricsError("there are no batches")
     return found
@@ -268,9 +272,9 @@ def _flops_per_item(result: Json) -> float:
 
 
 def peak_flops(result: Json, system: Json) -> float | None:
-    """The dense peak in FLOP/s of the slowest accelerator at the precision of the run; None where one is not known."""
+    """The dense peak in FLOP/s of the slowest accelerator of all ranks at the precision of the run; None if one is unknown."""
     names = {a["uuid"]: a["name"] for node in system["nodes"] for a in node["accelerators"]}
-    boards = [board(names.get(r["accelerator"], "")) for r in result["ranks"]]
+    boards = [board(names.get(uuid, "")) for r in result["ranks"] for uuid in r["accelerators"]]
     peaks = [b.peak_tflops.get(result["implementation"]["precision"]) if b else None for b in boards]
     known = [p for p in peaks if p is not None]
     return min(known) * 1e12 if known and len(known) == len(peaks) else None
@@ -296,7 +300,7 @@ def _energy(part: Part, by_counter: bool) -> float:
 
 
 def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_rate: float | None) -> Json:
-    items = sum(p.items for p in own)
+    items = sum({p.rank: p.items for p in own}.values())
     active = math.fsum(p.active_s for p in own)
     energy = math.fsum(_energy(p, by_counter) for p in own)
     counters = [p.counter_j for p in own if p.counter_j is not None]

@@ -136,9 +136,9 @@ class Bundle:
         return {(int(e), int(r)): (int(a), int(b)) for (e, r), a, b in zip(first.index, first, last, strict=True)}
 
     @cached_property
-    def rank_accelerators(self) -> Mapping[int, str]:
-        """The accelerator of each declared rank."""
-        return {r["rank"]: r["accelerator"] for r in self.result["ranks"]}
+    def accelerator_ranks(self) -> Mapping[str, int]:
+        """The rank of each accelerator that belongs to one."""
+        return {uuid: r["rank"] for r in self.result["ranks"] for uuid in r["accelerators"]}
 
     @cached_property
     def parts(self) -> "tuple[Part, ...] | str":
@@ -183,7 +183,8 @@ Tamper = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly speak as well.
+    """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly speak as well, and
+    `sometimes` those that do so on some evidence, such as that of a board whose power swings within a batch.
 
     With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful cheat would.
     """
@@ -191,6 +192,7 @@ class Mutation:
     name: str
     apply: Mutate
     companions: frozenset[str]
+    sometimes: frozenset[str]
     rederive: bool
 
 
@@ -228,11 +230,11 @@ class Rule:
         """The problems met while the bundle was read that are this rule's: the check of rules on form and integrity."""
         return (p.found for p in bundle.problems if p.rule == self.id)
 
-    def mutation(self, *companions: str, rederive: bool = True) -> Callable[[Mutate], Mutate]:
+    def mutation(self, *companions: str, sometimes: tuple[str, ...] = (), rederive: bool = True) -> Callable[[Mutate], Mutate]:
         """Mark a way to spoil the evidence of a good bundle that this rule must notice."""
 
         def mark(function: Mutate) -> Mutate:
-            self.mutations.append(Mutation(function.__name__, function, frozenset(companions), rederive))
+            self.mutations.append(Mutation(function.__name__, function, frozenset(companions), frozenset(sometimes), rederive))
             return function
 
         return mark

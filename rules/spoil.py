@@ -13,8 +13,8 @@ def protocol(evidence: Evidence) -> Protocol:
 
 
 def first_accelerator(evidence: Evidence) -> str:
-    """The accelerator of the first declared rank."""
-    return str(evidence.result["ranks"][0]["accelerator"])
+    """The first accelerator of the first declared rank."""
+    return str(evidence.result["ranks"][0]["accelerators"][0])
 
 
 def last_epoch(evidence: Evidence) -> int:
@@ -46,13 +46,13 @@ def every(count: int, mask: Mask) -> Mask:
     return kept
 
 
-def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64], missed: bool) -> None:
-    """Leave out the samples of these ticks, and count them as `missed` or as never due, as a sampler would."""
+def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64]) -> None:
+    """Leave out the samples of these ticks, and count as a sampler would: missed are the ticks between those that are left."""
     gone = np.isin(whole(evidence.samples, "scheduled_ns"), scheduled_ns)
     evidence.samples = evidence.samples[~gone].reset_index(drop=True)
-    ticks = len(np.unique(scheduled_ns))
-    evidence.result["sampling"]["ticks"] -= ticks
-    evidence.result["sampling"]["missed"] += ticks if missed else 0
+    left_ns = np.unique(whole(evidence.samples, "scheduled_ns"))
+    due = round(int(left_ns[-1] - left_ns[0]) / (protocol(evidence).sample_interval_ms * 1_000_000)) + 1
+    evidence.result["sampling"].update(ticks=len(left_ns), missed=due - len(left_ns))
 
 
 def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:

@@ -118,7 +118,7 @@ def _result() -> dict:
             "weights": "seeded",
             "batch_search": None,
         },
-        "ranks": [{"rank": r, "node": "node0", "accelerator": UUIDS[r]} for r in (0, 1)],
+        "ranks": [{"rank": r, "node": "node0", "accelerators": [UUIDS[r]]} for r in (0, 1)],
         "power": {"mode": "as-found", "cap_w": CAP_MW / 1e3, "state": "P0"},
         "sampling": {"meter": "nvidia", "interval_ms": 100, "ticks": 0, "missed": 0},
         "readbacks": [

@@ -45,7 +45,7 @@ def result(*accelerators: str, cap_w: float | None = None) -> Json:
         "size": "full",
         "implementation": {"precision": "bf16"},
         "power": {"cap_w": cap_w},
-        "ranks": [{"rank": r, "node": "n", "accelerator": a} for r, a in enumerate(accelerators)],
+        "ranks": [{"rank": r, "node": "n", "accelerators": [a]} for r, a in enumerate(accelerators)],
     }
 
 
@@ -236,6 +236,38 @@ def test_two_accelerators_with_unequal_active_time() -> None:
     ]
 
 
+def test_one_rank_over_two_accelerators() -> None:
+    table = pd.concat([samples("a", np.full(301, 400.0)), samples("b", np.full(301, 600.0))], ignore_index=True)
+    one = result("a", cap_w=500)
+    one["ranks"][0]["accelerators"] = ["a", "b"]
+    parts = metrics.parts(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
+    assert [(p.rank, p.accelerator, p.items, p.active_s) for p in parts] == [(0, "a", 1000, 10), (0, "b", 1000, 10)]
+    found = metrics.figures(one, system("a", "b"), parts)
+    (epoch,) = found["epochs"]
+    figures = epoch["figures"]
+    assert epoch["items"] == 1000, "the items of a rank count once"
+    assert [a["items"] for a in epoch["accelerators"]] == [1000, 1000]
+    assert epoch["active_s"] == pytest.approx(10)
+    assert figures["items_per_s_per_accelerator"] == pytest.approx(50)
+    assert figures["items_per_s"] == pytest.approx(100)
+    assert figures["energy_j_counter"] == pytest.approx(10_000)
+    assert figures["energy_j_trapezoid"] == pytest.approx(10_000)
+    assert figures["joules_per_item"] == pytest.approx(10)
+    assert figures["mean_power_w_per_accelerator"] == pytest.approx(500)
+    assert figures["mfu"] == pytest.approx(50 * 24.3e9 / 989.4e12)
+    assert [(o["accelerator"], o["cap_enforced"]) for o in found["observed"]] == [("a", True), ("b", False)]
+
+
+def test_peak_is_that_of_the_slowest_accelerator_of_all_ranks() -> None:
+    one = result("a")
+    one["ranks"][0]["accelerators"] = ["a", "b"]
+    of_both = system("a", "b")
+    of_both["nodes"][0]["accelerators"][1]["name"] = "NVIDIA A100-SXM4-80GB"
+    assert metrics.peak_flops(one, of_both) == pytest.approx(312e12)
+    of_both["nodes"][0]["accelerators"][1]["name"] = "Example"
+    assert metrics.peak_flops(one, of_both) is None
+
+
 @given(st.floats(50, 900), st.floats(50, 900), st.floats(1, 12))
 def test_identities_hold_in_every_epoch(power_a_w: float, power_b_w: float, length_b_s: float) -> None:
     for epoch in two_epochs(power_a_w, power_b_w, length_b_s)["epochs"]:
@@ -255,7 +287,7 @@ def test_headline_is_the_mean_of_the_scored_epochs_of_a_whole_run() -> None:
 
 def test_energy_of_an_epoch_against_an_independent_sum() -> None:
     evidence = fresh_evidence()
-    first = evidence.result["ranks"][0]["accelerator"]
+    first = evidence.result["ranks"][0]["accelerators"][0]
     own = evidence.samples[evidence.samples["accelerator"] == first]
     of_epoch = evidence.batches[(evidence.batches["epoch"] == 4) & (evidence.batches["rank"] == 0)]
     at, power = own["read_ns"].to_numpy() / 1e9, own["power_mw"].to_numpy() / 1e3
@@ -323,8 +355,8 @@ FLAT = np.full(101, 500.0)
 @pytest.mark.parametrize(
     ("table", "windows", "reason"),
     [
-        (samples("b", FLAT), [(1, 0, 0, 1, 2, 1)], "no accelerator with samples"),
-        (samples("a", FLAT), [(1, 0, 7, 1, 2, 1)], "rank 7 has batches"),
+        (samples("b", FLAT), [(1, 0, 0, 1, 2, 1)], "accelerator a has no samples"),
+        (samples("a", FLAT), [(1, 0, 7, 1, 2, 1)], "rank 7 has batches, but result.json does not list it"),
         (samples("a", FLAT), [(1, 0, 0, 1, 1, 1)], "no active time"),
         (samples("a", FLAT), [(1, 0, 0, 9, 10.1, 1)], "outside the samples"),
         (samples("a", FLAT)[::-1], [(1, 0, 0, 1, 2, 1)], "does not rise"),

@@ -1,6 +1,7 @@
 """Every way of spoiling a good bundle that a rule names, through the real path: write, seal, sign, load, verify, judge.
 
-Each must be noticed by exactly the rule that names it and the companions it names. The good bundle gives no finding.
+Each must be noticed by exactly the rule that names it and the companions it names; those named as speaking
+sometimes may. The good bundle gives no finding.
 Where a reference bundle is committed, the evidence of a measured run is spoilt in the same ways.
 """
 
@@ -34,7 +35,8 @@ class Score:
     caught = 0
     total = 0
 
-    def compare(self, found: set[str], expected: set[str]) -> None:
+    def compare(self, found: set[str], expected: set[str], sometimes: frozenset[str] = frozenset()) -> None:
+        found = found - (sometimes - expected)
         self.total += 1
         self.caught += found == expected
         assert found == expected
@@ -82,7 +84,8 @@ def _measured(path: Path) -> Evidence:
 
 @cache
 def _found_before(path: Path) -> frozenset[str]:
-    return frozenset(findings(path))
+    """What the evidence gives unspoilt. How it is sealed and signed is left out: spoilt, it is so anew."""
+    return frozenset(rule for rule in findings(path) if not rule.startswith("I"))
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
@@ -91,7 +94,7 @@ def test_mutation_is_noticed(rule: Rule, mutation: Mutation, origin: Path | None
     evidence = copy.deepcopy(_measured(origin)) if origin else fresh_evidence()
     before = _found_before(origin) if origin else frozenset()
     spoil(evidence, mutation)
-    score.compare(findings(submissions.add(evidence)), before | expected(rule, mutation))
+    score.compare(findings(submissions.add(evidence)), before | expected(rule, mutation), mutation.sometimes)
 
 
 @pytest.mark.parametrize(("rule", "tampering"), TAMPERINGS)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import fresh_evidence
+from good import UUIDS, rederive
 
 from rules.records import Evidence
 from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
@@ -35,7 +36,8 @@ def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
     ways = (*rule.mutations, *rule.tamperings)
     assert len(ways) >= (1 if rule.on_form else 2)
     assert len({way.name for way in ways}) == len(ways)
-    assert set().union(*(way.companions for way in ways)) <= rules_by_id().keys() - {rule.id}
+    companions = set().union(*(way.companions for way in ways), *(m.sometimes for m in rule.mutations))
+    assert companions <= rules_by_id().keys() - {rule.id}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -112,7 +114,7 @@ def same_rank_twice(evidence: Evidence) -> None:
 
 def ranks_on_accelerators_of_nowhere(evidence: Evidence) -> None:
     for rank in evidence.result["ranks"]:
-        rank["accelerator"] = "nowhere"
+        rank["accelerators"] = ["nowhere"]
 
 
 def another_size_of_a_workload_without_it(evidence: Evidence) -> None:
@@ -182,3 +184,49 @@ def test_no_rule_breaks_on_evidence_of_right_form(spoil: Callable[[Evidence], No
         assert findings, "nonsense passed for a good bundle"
     for rule in rules_by_id():
         assert sum(f.rule == rule for f in findings) <= MOST_FINDINGS + 1
+
+
+def found_by(rule: str, evidence: Evidence) -> list[str]:
+    return [finding.found for finding in rules_by_id()[rule].judge(bundle(evidence))]
+
+
+def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
+    evidence = fresh_evidence()
+    result = evidence.result
+    result["ranks"] = [{"rank": 0, "node": "node0", "accelerators": list(UUIDS)}]
+    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
+    rederive(evidence)
+    assert all(not found_by(rule, evidence) for rule in rules_by_id())
+    evidence.batches["items"] *= 2  # the work of two ranks on two boards, as good as before
+    assert found_by("T104", evidence) == []
+    share = bundle(evidence).computed["headline"]["mfu"]["mean"]
+    evidence.batches["items"] *= round(1.5 / share)
+    (found,) = found_by("T104", Evidence(**vars(evidence)))
+    assert "rank 0" in found and all(uuid in found for uuid in UUIDS)
+
+
+@pytest.mark.parametrize(("items", "odd"), [(2 * 4096, False), (2, True), (4096, True)])
+def test_items_of_a_batch_are_those_of_its_samples(items: int, odd: bool) -> None:
+    evidence = fresh_evidence()
+    evidence.result["workload"] = "llama3-8b-pretrain"
+    evidence.result["settings"]["batch_size"] = 2
+    evidence.batches["items"] = items
+    assert bool(found_by("P109", evidence)) == odd
+
+
+@pytest.mark.parametrize("rule", ["P109", "P110", "P111", "P114"])
+def test_requests_may_overlap_and_differ(rule: str) -> None:
+    evidence = fresh_evidence()
+    serving(evidence)
+    batches = evidence.batches
+    batches["end_ns"] += 3 * batches["batch"] + 4_000_000_000  # each request ends long after the next has begun
+    batches["items"] = 100 + batches["batch"] % 7
+    assert found_by(rule, evidence) == []
+
+
+@pytest.mark.parametrize(("vendor", "judged"), [("NVIDIA", True), ("simulated", True), ("AMD", False)])
+def test_slowdown_bits_are_those_of_nvml(vendor: str, judged: bool) -> None:
+    evidence = fresh_evidence()
+    evidence.samples["slowdown"] = float(0x80)
+    evidence.system["nodes"][0]["accelerators"][1]["vendor"] = vendor
+    assert [uuid for uuid in UUIDS if any(uuid in found for found in found_by("C106", evidence))] == list(UUIDS[: 1 + judged])

@@ -44,3 +44,4 @@ def test_definition_is_consistent(workload: Workload) -> None:
         assert max(size.batch_sizes.values()) <= size.max_batch_size
         assert size.parameters > 1 and size.flops_per_item > size.parameters
         assert math.prod(size.input_shape) > 0
+        assert (size.items_per_sample == 1) == (workload.item == "image")

@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         )
 
 
-@RULE.mutation("P103")
+@RULE.mutation("P103", sometimes=("E103", "E104"))
 def forward_pass_only(evidence: Evidence) -> None:
     shorten_batches(evidence, 0.35)
 

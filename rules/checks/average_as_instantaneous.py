@@ -44,12 +44,12 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-@RULE.mutation()
+@RULE.mutation(sometimes=("W106",))
 def one_column_for_both(evidence: Evidence) -> None:
     evidence.samples["power_avg_mw"] = evidence.samples["power_mw"]
 
 
-@RULE.mutation()
+@RULE.mutation(sometimes=("W106",))
 def one_column_for_both_on_one_board(evidence: Evidence) -> None:
     own = of_first(evidence)
     evidence.samples.loc[own, "power_avg_mw"] = evidence.samples.loc[own, "power_mw"]

@@ -2,7 +2,8 @@
 
 ## What it does
 Asks of every epoch that exactly the declared ranks have batches, that each rank has `batches_per_epoch` of them, numbered
-from 0, and that each batch of a training run has `batch_size` items.
+from 0, and that each batch of a training run has the items of
+`batch_size` samples: an image is one item, a sequence as many as it has tokens.
 
 ## Why it is bad
 Items make the throughput. Batches that are larger than declared, doubled or attributed to a rank that does not exist are
@@ -23,7 +24,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import BATCHES, rows, whole
-from rules.workloads import workloads
+from rules.workloads import Size, workloads
 
 RULE = Rule("P109", Severity.ERROR)
 
@@ -32,16 +33,20 @@ RULE = Rule("P109", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     batches, settings = bundle.batches, bundle.result["settings"]
     epoch, rank = whole(batches, "epoch"), whole(batches, "rank")
-    declared = set(bundle.rank_accelerators)
+    declared = {r["rank"] for r in bundle.result["ranks"]}
     unknown = ~np.isin(rank, list(declared))
     if unknown.any():
         yield _found(rows(batches, unknown), f"{unknown.sum()} batches of undeclared ranks", f"ranks {sorted(declared)}")
     yield from _counts(epoch, rank, whole(batches, "batch"), declared, settings["batches_per_epoch"])
     workload = workloads().get(bundle.result["workload"])
-    odd = whole(batches, "items") != settings["batch_size"]
-    if workload is not None and workload.mode == "training" and odd.any():
-        wanted = f"{settings['batch_size']} items, as settings.batch_size says"
-        yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", wanted)
+    size: Size | None = getattr(workload, bundle.result["size"], None)
+    if workload is None or size is None or workload.mode != "training":
+        return
+    wanted = settings["batch_size"] * size.items_per_sample
+    odd = whole(batches, "items") != wanted
+    if odd.any():
+        expected = f"{wanted} items: settings.batch_size x {size.items_per_sample}"
+        yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", expected)
 
 
 def _counts(epoch: np.ndarray, rank: np.ndarray, batch: np.ndarray, declared: set[int], wanted: int) -> Iterator[Found]:

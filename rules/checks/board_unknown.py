@@ -26,10 +26,9 @@ RULE = Rule("M107", Severity.NOTE)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    used = set(bundle.rank_accelerators.values())
     for n, node in enumerate(bundle.system["nodes"]):
         for a, accelerator in enumerate(node["accelerators"]):
-            if accelerator["uuid"] in used and board(accelerator["name"]) is None:
+            if accelerator["uuid"] in bundle.accelerator_ranks and board(accelerator["name"]) is None:
                 yield Found(
                     SYSTEM,
                     f"/nodes/{n}/accelerators/{a}/name",

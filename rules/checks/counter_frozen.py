@@ -49,6 +49,7 @@ def counter_stands_still(evidence: Evidence) -> None:
 
 @RULE.mutation()
 def counter_gets_stuck(evidence: Evidence) -> None:
-    stuck = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[0] - 8
-    after = of_first(evidence) & (np.arange(len(evidence.samples)) >= stuck)
-    evidence.samples.loc[after, "energy_mj"] = evidence.samples.loc[after, "energy_mj"].min()
+    own = np.flatnonzero(of_first(evidence))
+    begin = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[0]
+    after = own[np.searchsorted(own, begin) - 1 :]  # from the last sample before the epoch on
+    evidence.samples.loc[after, "energy_mj"] = evidence.samples.loc[after[0], "energy_mj"]

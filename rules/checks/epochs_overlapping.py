@@ -1,14 +1,15 @@
 """Epochs that overlap or run out of order
 
 ## What it does
-Asks, per rank, that an epoch begins after the epoch of the number before has ended.
+Asks of a training run, per rank, that an epoch begins after the epoch of the number before has ended.
 
 ## Why it is bad
 Where two epochs lie over each other, the same time and the same energy are counted twice. Epochs out of order were
 renumbered.
 
 ## What to do
-Leave the table as the recorder wrote it, or run again.
+Leave the table as the recorder wrote it, or run again. Requests of a serving run overlap rightly, also at the edge of two
+epochs, and are not compared.
 
 ## Source
 Protocol, sections "epochs, discarded" and "what counts".
@@ -23,13 +24,17 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
 from rules.tables import BATCHES
+from rules.workloads import workloads
 
 RULE = Rule("P111", Severity.ERROR)
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    for rank in bundle.rank_accelerators:
+    workload = workloads().get(bundle.result["workload"])
+    if workload is None or workload.mode != "training":
+        return
+    for rank in sorted({r for _, r in bundle.spans}):
         spans = [(epoch, span) for (epoch, r), span in bundle.spans.items() if r == rank]
         for (before, (_, end_ns)), (epoch, (start_ns, _)) in pairwise(spans):
             if start_ns < end_ns:

@@ -29,7 +29,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     wanted = ["before", *(f"epoch-{e}" for e in range(bundle.protocol.epochs)), "after"]
     capped = bundle.result["power"]["cap_w"] is not None
     taken = {(r["accelerator"], r["when"]) for r in bundle.result["readbacks"] if r["enforced_mw"] is not None or not capped}
-    for accelerator in dict.fromkeys(bundle.rank_accelerators.values()):
+    for accelerator in bundle.accelerator_ranks:
         missing = [when for when in wanted if (accelerator, when) not in taken]
         if missing:
             yield Found(

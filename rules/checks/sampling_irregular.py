@@ -30,7 +30,7 @@ RULE = Rule("P104", Severity.ERROR, standings=("closed", "open"))
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     protocol = bundle.protocol
-    for rank, accelerator in bundle.rank_accelerators.items():
+    for accelerator, rank in bundle.accelerator_ranks.items():
         spans = [s for (e, r), s in bundle.spans.items() if r == rank and e >= protocol.discarded_epochs]
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:

@@ -4,6 +4,9 @@
 Looks in the scored samples for slowdown reasons that the protocol does not allow: hardware slowdown, software and hardware
 thermal slowdown, power brake. The software power cap is allowed: it is what a capped run is about.
 
+The bits are NVML's, so only accelerators whose `vendor` in system.json is NVIDIA or `simulated` are judged. AMD's bits mean
+other things.
+
 ## Why it is bad
 The run measured the cooling or the power supply of that day, not the system at its cap.
 
@@ -25,6 +28,8 @@ from rules.tables import SAMPLES, floats, offenders
 
 RULE = Rule("C106", Severity.ERROR)
 
+NVML_BITS = ("NVIDIA", "simulated")  # vendors whose meters give NVML's bits
+
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
@@ -32,6 +37,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
     reasons = np.clip(np.nan_to_num(floats(samples, "slowdown")), 0, 2**63).astype(np.uint64)
     wrong = (reasons & np.uint64(bundle.protocol.invalid_slowdown_mask)) != 0
     for accelerator, where, count in offenders(samples, wrong):
+        if bundle.accelerators.get(accelerator, {}).get("vendor") not in NVML_BITS:
+            continue
         yield Found(
             SAMPLES,
             where,

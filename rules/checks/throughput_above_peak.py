@@ -1,9 +1,9 @@
 """More arithmetic per second than the board can do
 
 ## What it does
-Multiplies the throughput of each accelerator in each scored epoch by the FLOPs that one item takes at the least, and
-compares that with the board's dense peak at the precision of the run. For a precision without a known peak the board's
-highest one serves.
+Multiplies the throughput of each rank in each scored epoch by the FLOPs that one item takes at the least, and compares
+that with the dense peak at the precision of the run, added up over the rank's accelerators. For a precision without a
+known peak a board's highest one serves.
 
 ## Why it is bad
 It is impossible. The items, the time or the precision are not what the bundle says, or the model is not the workload's.
@@ -37,20 +37,20 @@ def check(bundle: Bundle) -> Iterator[Found]:
     precision = bundle.result["implementation"]["precision"]
     if size is None:
         return
-    worst: dict[str, tuple[float, int, float]] = {}
-    for part in bundle.scored_parts:
-        known = board(bundle.accelerators.get(part.accelerator, {"name": ""})["name"])
-        if known is None:
+    for rank in bundle.result["ranks"]:
+        boards = [board(bundle.accelerators.get(uuid, {"name": ""})["name"]) for uuid in rank["accelerators"]]
+        known = [b for b in boards if b is not None]
+        own = [p for p in bundle.scored_parts if p.rank == rank["rank"]]
+        if len(known) < len(boards) or not own:
             continue
-        peak_tflops = known.peak_tflops.get(precision, max(known.peak_tflops.values()))
-        share = min_peak_share(part.items / part.active_s, size, peak_tflops)
-        worst[part.accelerator] = max(worst.get(part.accelerator, (0.0, 0, 0.0)), (share, part.epoch, peak_tflops))
-    for accelerator, (share, epoch, peak_tflops) in worst.items():
+        peak_tflops = sum(b.peak_tflops.get(precision, max(b.peak_tflops.values())) for b in known)
+        share, epoch = max((min_peak_share(p.items / p.active_s, size, peak_tflops), p.epoch) for p in own)
         if share > bundle.protocol.max_peak_share:
+            found = f"{100 * share:.0f} % of the dense peak of {peak_tflops:g} TFLOP/s, in epoch {epoch}"
             yield Found(
                 BATCHES,
                 "",
-                f"{accelerator}: {100 * share:.0f} % of the dense peak of {peak_tflops:g} TFLOP/s, in epoch {epoch}",
+                f"rank {rank['rank']} on {', '.join(rank['accelerators'][:4])}: {found}",
                 f"at most {100 * bundle.protocol.max_peak_share:g} %",
                 "No board computes that fast. Items, windows, precision or the model are not what the bundle says.",
             )
@@ -68,6 +68,6 @@ def items_multiplied(evidence: Evidence) -> None:
     evidence.batches["items"] *= factor
 
 
-@RULE.mutation("P103", "T109")
+@RULE.mutation("P103", "T109", sometimes=("E103", "E104"))
 def windows_cover_a_fraction_of_the_batch(evidence: Evidence) -> None:
     shorten_batches(evidence, 1 / _beyond_peak(evidence))

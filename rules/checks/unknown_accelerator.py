@@ -29,7 +29,7 @@ RULE = Rule("M101", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     readbacks = [r["accelerator"] for r in bundle.result["readbacks"]]
     named = (
-        (RESULT, "/ranks", bundle.rank_accelerators.values()),
+        (RESULT, "/ranks", bundle.accelerator_ranks),
         (RESULT, "/readbacks", readbacks),
         (SAMPLES, "", bundle.samples_of),
     )
@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 )
 
 
-@RULE.mutation()
+@RULE.mutation("M102")
 def another_uuid_in_the_system(evidence: Evidence) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
@@ -53,7 +53,7 @@ def another_uuid_in_the_system(evidence: Evidence) -> None:
                 accelerator["uuid"] = "GPU-99999999-9999-9999-9999-999999999999"
 
 
-@RULE.mutation()
+@RULE.mutation("M102")
 def samples_of_a_board_that_is_not_listed(evidence: Evidence) -> None:
     more = evidence.samples[of_first(evidence)].copy()
     more["accelerator"] = "GPU-99999999-9999-9999-9999-999999999999"

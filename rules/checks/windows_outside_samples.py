@@ -28,7 +28,7 @@ RULE = Rule("W110", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    for rank, accelerator in bundle.rank_accelerators.items():
+    for accelerator, rank in bundle.accelerator_ranks.items():
         spans = [span for (_, r), span in bundle.spans.items() if r == rank]
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
@@ -51,14 +51,14 @@ def check(bundle: Bundle) -> Iterator[Found]:
 def sampler_died(evidence: Evidence) -> None:
     dead = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[-50]
     scheduled = whole(evidence.samples, "scheduled_ns")
-    drop_ticks(evidence, scheduled[scheduled > scheduled[dead]], missed=False)
+    drop_ticks(evidence, scheduled[scheduled > scheduled[dead]])
 
 
 @RULE.mutation("T101")
 def sampler_came_late(evidence: Evidence) -> None:
     born = np.flatnonzero(under_load(evidence, 0))[20]
     scheduled = whole(evidence.samples, "scheduled_ns")
-    drop_ticks(evidence, scheduled[scheduled < scheduled[born]], missed=False)
+    drop_ticks(evidence, scheduled[scheduled < scheduled[born]])
 
 
 @RULE.mutation("T101")

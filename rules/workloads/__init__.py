@@ -19,11 +19,13 @@ class Size:
     parameters: int
     flops_per_item: float
     batch_sizes: Mapping[str, int]
-    """Default batch per accelerator, by variant."""
+    """Default samples per batch of a rank, by variant. For serving a sample is a request, and these are in flight at once."""
     max_batch_size: int
     """Where the search for the highest stable batch stops."""
     min_flops_per_item: float | None = None
     """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
+    items_per_sample: int = 1
+    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens."""
 
 
 @dataclass(frozen=True)

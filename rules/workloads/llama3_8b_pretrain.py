@@ -16,6 +16,7 @@ WORKLOAD = Workload(
         batch_sizes={"baseline": 2, "tuned": 2},
         max_batch_size=16,
         min_flops_per_item=6 * 8.03e9,
+        items_per_sample=4096,
     ),
     notes="FLOPs per token are 6 N and attention without a causal discount at a sequence of 4 096; at least 6 N.",
     published_as=("llama3_8b_pretraining",),

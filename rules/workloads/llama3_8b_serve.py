@@ -15,6 +15,7 @@ WORKLOAD = Workload(
         flops_per_item=16.06e9,
         batch_sizes={"baseline": 256, "tuned": 512},
         max_batch_size=1024,
+        items_per_sample=512,
     ),
     notes="An item is an output token; a batch is one completed request. FLOPs per token are 2 N, attention left out.",
     published_as=("llama3_8b_inference",),
