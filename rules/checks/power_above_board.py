@@ -6,7 +6,7 @@ board's averaged readings with a small tolerance, single instantaneous readings 
 rule book does not know, `max_power_w` of system.json serves.
 
 A board holds its limit on average, not in every instant: at its cap of 700 W an H200 that trained ResNet-50 with batches
-of 284 ms was read at 430 to 866 W, while its own one-second average stayed below 710 W.
+of 274 ms was read at 412 to 855 W, while its own one-second average stayed below 705 W.
 
 ## Why it is bad
 The reading is not that board's power: another board, another unit, or a broken sensor.
