@@ -3,7 +3,8 @@
     python benchmarks/agreement.py submissions/reference/*/*/
 
 For each bundle: the trapezoid against the energy counter over the run and in the worst scored epoch, in % of the counter; the
-same for the trapezoid over the board's averaged power; the spread of instantaneous power; the sampler's intervals and misses.
+same for the trapezoid over the board's averaged power; the spread of instantaneous power, and how much of its variance goes
+with the time since a batch began; the sampler's intervals and misses.
 """
 
 import sys
@@ -17,6 +18,9 @@ from rules import metrics
 from rules.records import Evidence
 
 
+PHASES = 20
+
+
 def apart(evidence: Evidence, column: str) -> tuple[float, float]:
     """Trapezoid over `column` against the counter in %: over the scored epochs together, and the largest of one epoch."""
     samples = evidence.samples.assign(power_mw=evidence.samples[column])
@@ -26,12 +30,36 @@ def apart(evidence: Evidence, column: str) -> tuple[float, float]:
     return run, max(each, key=abs)
 
 
+def explained_by_phase(evidence: Evidence) -> float:
+    """The share of the variance of instantaneous power, first rank, that goes with the time since a batch began."""
+    rank = evidence.result["ranks"][0]
+    batches = evidence.batches[(evidence.batches["rank"] == rank["rank"]) & (evidence.batches["epoch"] > 0)]
+    samples = evidence.samples[evidence.samples["accelerator"] == rank["accelerators"][0]]
+    starts, ends, read = (c.to_numpy() for c in (batches["start_ns"], batches["end_ns"], samples["read_ns"]))
+    batch = np.searchsorted(starts, read, side="right") - 1
+    active = (batch >= 0) & (read <= ends[np.maximum(batch, 0)])
+    own, power = batch[active], samples["power_mw"].to_numpy()[active]
+    phase = (PHASES * (read[active] - starts[own]) / (ends[own] - starts[own] + 1)).astype(int)
+    mean = np.array([power[phase == p].mean() for p in range(PHASES)])
+    return float(1 - np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum())
+
+
+COLUMNS = (
+    "run",
+    "run %",
+    "worst epoch %",
+    "averaged: run %",
+    "worst %",
+    "instantaneous W: mean, sd, min to max",
+    "by phase %",
+    "averaged W: max",
+    "interval ms: p1, p50, p99, max",
+    "missed",
+)
+
+
 def main() -> None:
-    print(
-        "| run | run % | worst epoch % | averaged: run % | worst % | instantaneous W: mean, sd, min to max | averaged W: max |",
-        end="",
-    )
-    print(" interval ms: p1, p50, p99, max | missed |\n|" + "---|" * 9)
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for path in map(Path, sys.argv[1:]):
         evidence, problems = read_evidence(read_files(path))
         if evidence is None:
@@ -47,7 +75,8 @@ def main() -> None:
         print(
             f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
             f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
-            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} | {average.max():.0f} "
+            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} | {100 * explained_by_phase(evidence):.0f} "
+            f"| {average.max():.0f} "
             f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"
         )
 
