@@ -17,7 +17,6 @@ from checker.load import read_evidence
 from rules import metrics
 from rules.records import Evidence
 
-
 PHASES = 20
 
 
@@ -75,7 +74,8 @@ def main() -> None:
         print(
             f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
             f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
-            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} | {100 * explained_by_phase(evidence):.0f} "
+            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} "
+            f"| {100 * explained_by_phase(evidence):.0f} "
             f"| {average.max():.0f} "
             f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"
         )
