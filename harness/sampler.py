@@ -3,8 +3,8 @@
 The process holds no torch and no CUDA context and reads its meter from one thread. Its clock is the node's monotonic
 clock, deadlines are absolute, and a tick that is missed is counted and never caught up. Samples are kept in memory and
 appended to `samples.csv` when told to `flush`, once an epoch; a second thread writes them, for a slow disk must not hold up
-the next tick. It ends when told to `stop`, or when the harness is gone
-and its standard input closes; either way everything is on disk by then.
+the next tick. It ends when told to `stop`, or when the harness is gone and its standard input closes; either way everything
+is on disk by then.
 
 It reads one JSON command a line, {"do": "flush" | "readback" | "stop", …}, and answers with one JSON line each.
 Without being asked it says its latest power readings once a second.
@@ -74,7 +74,11 @@ class Sampler:
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
         self._reader.start()
-        self._answer("started")
+        try:
+            self._answer("started")
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
