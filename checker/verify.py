@@ -69,13 +69,16 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority) -> str:
     expected = f"signed by one of: {', '.join(allowed.principals) or f'(no {allowed.center}@… is in the keyring)'}"
     claimed = [n.removeprefix(_PREFIX).removesuffix(_SUFFIX) for n in contents if n.startswith(_PREFIX)]
     if not claimed:
-        message = "Sign it with bench-submit sign, where the key is."
+        message = "Sign it with bench-submit sign, where the key is. It must lie in CENTER/SYSTEM/ beside the keyring."
         raise refused("I105", SIGNATURE_DIR, "", "no signature of the submitter", expected, message)
     for principal in claimed:
         name = f"{_PREFIX}{principal}{_SUFFIX}"
         if principal not in allowed.principals:
             found = f"signed as {shortened(principal)} below the directory {shortened(allowed.center)}"
-            message = "A center signs what lies in its own directory, with a principal that the keyring knows."
+            message = (
+                "A center signs what lies in its own directory, with a principal that the keyring knows. "
+                "Sign the bundle as such a principal, which takes the place of this signature."
+            )
             raise refused("I107", name, "", found, expected, message)
         _verify(bundle / name, contents[MANIFEST_FILE], name, principal, allowed.keyring)
     return claimed[0]

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import click
 
+from harness import __version__
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bench-submit")
 def main() -> None:
     """Run a workload under the measurement protocol and leave a bundle of evidence."""
 
@@ -19,12 +22,14 @@ def main() -> None:
 @click.option("--cap", "cap_w", metavar="WATTS", type=float, help="the power cap you declare; refused if another is found")
 @click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo")
 @click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo")
-@click.option("--epoch-seconds", "epoch_s", type=click.FloatRange(0.1), help="length of an epoch; closed needs 30 and more")
+@click.option("--epoch-seconds", "epoch_s", type=click.FloatRange(0.1, 3600), help="length of an epoch; closed needs 30 and more")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1))
 @click.option("--system", "system", type=click.Path(path_type=Path), help="TOML file that describes the system")
 @click.option("-o", "--out", default=Path("results"), show_default=True, type=click.Path(path_type=Path), help="where bundles go")
 @click.option("--resume", type=click.Path(path_type=Path), help="the directory of an unfinished run, to run it again")
+@click.pass_context
 def run(
+    context: click.Context,
     workload: str | None,
     variant: str,
     batch: str | None,
@@ -48,6 +53,7 @@ def run(
 
     try:
         if resume is not None:
+            _refuse_others(context)
             ok = command.resume(resume)
         elif workload is not None:
             wish = command.Wish(workload, variant, batch, gpus, cap_w, smoke, simulate, epoch_s, seed, system)
@@ -63,17 +69,25 @@ def run(
     sys.exit(0 if ok else 1)
 
 
+def _refuse_others(context: click.Context) -> None:
+    """A run is taken up with the plan that it has; raises UsageError where anything else was asked for."""
+    default = click.core.ParameterSource.DEFAULT
+    given = [p.opts[-1] for p in context.command.params if p.name and context.get_parameter_source(p.name) != default]
+    if others := [name for name in given if name != "--resume"]:
+        raise click.UsageError(f"--resume takes the plan of the run as it is; leave out {', '.join(others)}")
+
+
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--key", required=True, type=click.Path(path_type=Path), help="your SSH key; a public one goes through ssh-agent")
 @click.option("--principal", required=True, help="who signs, as in the keyring: center@example.org")
 def sign(bundle: Path, key: Path, principal: str) -> None:
     """Sign the finished BUNDLE with an SSH key."""
+    from harness import command
     from harness.sign import SigningError
-    from harness.sign import sign as sign_bundle
 
     try:
-        click.echo(f"signed: {sign_bundle(bundle, key, principal)}")
+        click.echo(f"signed: {command.sign(bundle, key, principal)}")
     except (SigningError, OSError) as error:
         raise click.ClickException(str(error)) from None
 

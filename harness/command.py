@@ -13,6 +13,8 @@ from harness import batchsize, preflight, rundir, session
 from harness.meters import Device, Meter, MeterError, open_meter
 from harness.plan import Plan, PlanError, make_plan, workload_of
 from harness.progress import View
+from harness.sign import SigningError
+from harness.sign import sign as sign_manifest
 from harness.system import read_description, source_hash
 from rules.rule import Severity
 from rules.workloads import workloads
@@ -42,7 +44,10 @@ def run(wish: Wish, out: Path) -> bool:
     plan = plan_for(wish)
     directory = out / f".{plan.run_id}.running"
     with session.signals():
-        directory.mkdir(parents=True)
+        try:
+            directory.mkdir(parents=True)
+        except OSError as error:
+            raise PlanError(f"--out {out}: cannot be written ({error.strerror}); name a directory that can") from None
         return carry_out(plan, directory)
 
 
@@ -56,6 +61,15 @@ def resume(directory: Path) -> bool:
         raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
     with session.signals():
         return carry_out(rundir.put_aside(directory, replace(plan, source_sha256=source_hash())), directory)
+
+
+def sign(bundle: Path, key: Path, principal: str) -> Path:
+    """Sign a bundle that is whole, and return the signature's path. Raises SigningError."""
+    broken = [f for f in judge(bundle, signed=False).findings if f.rule[0] in "SI" and f.severity == Severity.ERROR]
+    if broken:
+        told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
+        raise SigningError(f"{bundle}: not signed, for its files are not those that the run left:\n{told}")
+    return sign_manifest(bundle, key, principal)
 
 
 def plan_for(wish: Wish) -> Plan:
@@ -97,7 +111,7 @@ def _meter_name(wish: Wish) -> str:
             return name
         except MeterError as error:
             refusals.append(str(error))
-    advice = "--simulate h200 needs none" if wish.smoke else "without a GPU there are --smoke and --simulate h200"
+    advice = "--simulate h200 needs none" if wish.smoke else "without a GPU there is --smoke --simulate h200"
     raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
 
 
@@ -133,7 +147,7 @@ def carry_out(plan: Plan, directory: Path) -> bool:
     shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
     findings = judge(target, signed=False).findings
     errors = sum(f.severity == Severity.ERROR for f in findings)
-    lines = [f"{f.severity} {f.rule} {f.file} {f.pointer}: {f.found}. {f.message}" for f in findings]
+    lines = [f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected {f.expected}. {f.message}" for f in findings]
     outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
     for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -144,7 +158,9 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
     limit = workloads()[plan.workload].size(plan.size).max_batch_size
     best, trials = batchsize.find(plan, limit, directory, view)
     view.say(f"batch size {best} per accelerator")
-    return replace(plan, batch_size=best, batch_search=trials)
+    found = replace(plan, batch_size=best, batch_search=trials)
+    found.save(directory)  # the workers read it there
+    return found
 
 
 def _announce(plan: Plan, view: View) -> None:
@@ -152,7 +168,7 @@ def _announce(plan: Plan, view: View) -> None:
     cap = "no cap" if plan.cap_w is None else f"cap {plan.cap_w:g} W as found"
     view.say(f"{plan.workload} {plan.variant}, {plan.size} size, {accelerators}, {cap}, meter {plan.meter}")
     view.say(f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing {plan.standing}")
-    for remark in preflight.remarks(plan.devices):
+    for remark in preflight.remarks(plan):
         view.say(f"note: {remark}")
 
 

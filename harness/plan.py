@@ -1,6 +1,7 @@
 """The plan of a run: everything that is decided before it starts, written down first and never changed."""
 
 import json
+import math
 import secrets
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -64,8 +65,11 @@ class Plan:
             devices = tuple(Device(**d) for d in stored.pop("devices"))
             search = stored.pop("batch_search")
             return Plan(**stored, devices=devices, batch_search=None if search is None else tuple(search))
+        except FileNotFoundError:
+            advice = "an unfinished run is the hidden directory .RUN_ID.running beside where its bundle would be"
+            raise PlanError(f"{directory}: no plan of a run there; {advice}") from None
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise PlanError(f"{path}: no plan of a run there that can be read ({error})") from None
+            raise PlanError(f"{path}: the plan of the run cannot be read ({error})") from None
 
     def again(self) -> "Plan":
         """The plan of the next attempt at the same run."""
@@ -113,6 +117,8 @@ def make_plan(
 
     Closed needs the full size on a GPU with a real meter and epochs of the protocol's length; all else is a demo.
     """
+    if epoch_s is not None and not math.isfinite(epoch_s):
+        raise PlanError(f"--epoch-seconds {epoch_s}: give a number of seconds")
     epoch_s = epoch_s or (FULL_EPOCH_S if size == "full" else SMOKE_EPOCH_S)
     closed = torch_device == "cuda" and size == "full" and epoch_s >= CURRENT.min_epoch_s
     cap = "nocap" if cap_w is None else f"{cap_w:.0f}W"

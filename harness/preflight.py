@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 from harness.meters import Device, Meter, Readback
-from harness.plan import PlanError
+from harness.plan import Plan, PlanError
 from rules.boards import board
 
 ABOUT_CAPS = (
@@ -50,10 +50,14 @@ def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
             yield f"{device.uuid}: a first reading failed ({reading.status}); the meter must read every quantity it has"
 
 
-def remarks(devices: Sequence[Device]) -> Iterator[str]:
+def remarks(plan: Plan) -> Iterator[str]:
     """What a submitter should know before the run, and what does not stop it."""
-    if board(devices[0].name) is None:
-        yield f"{devices[0].name}: the rule book has no data sheet of this board, so MFU and bounds are left out"
+    missing = [key for key, value in plan.system.items() if not value]
+    if missing and plan.standing != "demo":
+        yield f"the system is not described: {', '.join(missing)}; name a TOML file with --system"
+    name = plan.devices[0].name
+    if board(name) is None:
+        yield f"{name}: the rule book has no data sheet of this board, so MFU and bounds are left out"
     if shutil.which("ssh-keygen") is None:
         yield "ssh-keygen is not here; sign the bundle on another machine"
 
@@ -68,4 +72,4 @@ def _of_state(state: Readback) -> Iterator[str]:
 
 
 def _names(devices: Sequence[Device]) -> str:
-    return ", ".join(d.name for d in devices) or "none"
+    return ", ".join(dict.fromkeys(d.name for d in devices)) or "none"

@@ -64,7 +64,7 @@ def _points(rows: Sequence[Row], width: int, height: int) -> list[dict[str, Any]
                 "x": row.items_per_s_per_accelerator.value,
                 "y": row.items_per_joule.value,
                 "line": f"{row.system} · {row.variant} {row.precision}" if ours else f"{row.system} · {row.model}",
-                "name": row.system,
+                "name": f"{row.model} {row.variant}",
                 "series": SUBMITTED if ours else row.model,
                 "ours": ours,
                 "held": row.cap_enforced is not False,
@@ -75,7 +75,7 @@ def _points(rows: Sequence[Row], width: int, height: int) -> list[dict[str, Any]
         )
     for line in {p["line"] for p in points if p["ours"]}:
         best = max((p for p in points if p["line"] == line), key=lambda p: float(p["x"]))
-        # A phone has no room for more than the system's name.
+        # A phone has room for little more than a word.
         best["label"] = f"{line} · {best['label']}".removesuffix(" · ") if width > _ROOMY_PX else best["name"]
     _place_labels(points, width, height)
     return points

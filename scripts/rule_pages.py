@@ -47,6 +47,7 @@ def _index(rules: list[Rule]) -> str:
         "# The rules",
         "",
         f"{len(rules)} rules. An error refuses a bundle, a warning marks it, a note is for the reviewer.",
+        '"Protocol" in a source is section 3 of [the design](../design.md).',
         "`bench-check explain ID` prints a page. `scripts/rule_pages.py` makes these pages from `rules/checks/`.",
     ]
     for letter, family in FAMILIES.items():

@@ -241,7 +241,7 @@ def test_what_is_no_run_is_not_taken_up(tmp_path):
     with pytest.raises(PlanError, match="no plan of a run there"):
         command.resume(tmp_path)
     (tmp_path / "plan.json").write_text("[]")
-    with pytest.raises(PlanError, match="no plan of a run there"):
+    with pytest.raises(PlanError, match="the plan of the run cannot be read"):
         command.resume(tmp_path)
 
 
@@ -297,6 +297,22 @@ def test_the_batch_finder_finds_the_highest_stable_batch(tmp_path):
     assert all(t["items_per_s"] > 0 for t in trials if t["outcome"] == "ok")
 
 
+def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
+    bundle = take(replace(plan("tiny:build_hungry"), batch_search=()), tmp_path)
+    settings = evidence_of(bundle).result["settings"]
+    assert settings["batch_size"] == 12
+    assert [t["batch_size"] for t in settings["batch_search"]] == [4, 8, 16, 12, 14]
+    assert set(evidence_of(bundle).batches["items"]) == {12}
+    assert judge(bundle, signed=False).status == "pass"
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    command_line = ["run", "resnet50-train", "--smoke", "--simulate", "h200", "-o", str(tmp_path / "file")]
+    done = CliRunner().invoke(main, command_line)
+    assert done.exit_code == 2 and "cannot be written (Not a directory)" in " ".join(done.output.split())
+
+
 @pytest.mark.parametrize(
     ("start", "limit", "fits", "best"),
     [(4, 64, 64, 64), (4, 50, 50, 46), (8, 64, 1, 1), (8, 64, 0, None), (1, 1, 1, 1), (256, 4096, 700, 640)],
@@ -339,12 +355,15 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "400"], "--cap 400: the cap in force is 700.0 W"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"], "--batch many: give a number"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"], "none.toml: cannot be read as TOML"),
-        (["--resume", "nowhere"], "nowhere/plan.json: no plan of a run there"),
+        (["--resume", "nowhere"], "nowhere: no plan of a run there; an unfinished run is the hidden directory"),
+        (["resnet50-train", "--seed", "2", "--resume", "x"], "takes the plan of the run as it is; leave out workload, --seed"),
+        (["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "nan"], "--epoch-seconds nan: give a number"),
         ([], "name a workload"),
     ],
 )
 def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, says):
-    done = CliRunner().invoke(main, ["run", *arguments, "-o", str(tmp_path)])
+    where = [] if "--resume" in arguments else ["-o", str(tmp_path)]
+    done = CliRunner().invoke(main, ["run", *arguments, *where])
     assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert not list(tmp_path.iterdir())
