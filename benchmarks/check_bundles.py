@@ -5,8 +5,8 @@ process of its own, libraries and workers started anew as a user would.
 
     python benchmarks/check_bundles.py
 
-gave 58, 74 and 68 bundles/s in a row (33, 26 and 28 ms of CPU a bundle) with 500 copies of an H200 bundle of 4 402 samples
-and 1 232 batches, all passing, on two cores of a shared AMD EPYC whose speed varies about as much from minute to minute.
+gave 67, 70 and 72 bundles/s in a row (28 to 27 ms of CPU a bundle) with 500 copies of the newest reference bundle, all passing,
+on two otherwise idle cores of a shared AMD EPYC; with other work beside it, 50 to 58.
 Of a bundle's time ssh-keygen takes 7 ms, reading the evidence 10, the figures 6 and the rules 4.
 """
 

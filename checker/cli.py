@@ -61,6 +61,6 @@ def explain(rule: str) -> None:
     found = rules.get(rule.upper()) or by_name.get(rule)
     if found is None:
         near = get_close_matches(rule.upper(), rules, cutoff=0.5) or get_close_matches(rule, by_name)
-        listed = ", ".join(near or rules)
-        raise click.BadParameter(f"there is no rule {rule!r}; near ones: {listed}", param_hint="RULE")
+        listed = f"near ones: {', '.join(near)}" if near else f"there are {', '.join(rules)}"
+        raise click.BadParameter(f"there is no rule {rule!r}; {listed}", param_hint="RULE")
     click.echo(f"{found.id} {found.name} ({found.severity})\n\n{found.page}")

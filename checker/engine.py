@@ -156,7 +156,7 @@ def _empty(root: Path) -> Verdict:
     message = "There is nothing to judge. Name a directory that holds bundles."
     (problem,) = refused("S101", "", "", "no bundle at or below this path", "at least one bundle", message).problems
     bundle = Bundle(root, (problem,), None)
-    return Verdict(root, None, None, tuple(rules_by_id()["S101"].judge(bundle)), len(rules_by_id()))
+    return Verdict(root, None, None, tuple(rules_by_id()["S101"].judge(bundle)))
 
 
 def _internal(path: Path, during: str, error: Exception) -> Finding:

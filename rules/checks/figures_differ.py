@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 where,
                 str(claim),
                 f"{value}, recomputed from samples and batches",
-                "The stated figure does not follow from the evidence. Leave the result as it was written.",
+                "The stated figure does not follow from the tables: one of them was changed. Leave both as the run wrote them.",
             )
 
 

@@ -39,7 +39,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     f"/headline/{name}/{key}",
                     str(stated[key]),
                     f"{right[key]}, recomputed from the scored epochs",
-                    "The stated spread does not follow from the epochs. Leave the result as it was written.",
+                    "The stated spread does not follow from the tables: one was changed. Leave both as the run wrote them.",
                 )
 
 
