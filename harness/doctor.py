@@ -1,7 +1,6 @@
 """Says what this machine can do for wattmark, what it cannot, and what to do about it."""
 
 import importlib.util
-import os
 import platform
 import shutil
 from collections.abc import Iterator
@@ -30,13 +29,6 @@ def examine() -> Iterator[Check]:
     yield from _meter("rapl")
     found = shutil.which("ssh-keygen")
     yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
-    root = os.geteuid() == 0
-    yield Check(
-        "setting caps",
-        root or None,
-        "root" if root else "not root",
-        "" if root else "runs measure at the cap they find",
-    )
 
 
 def _package(name: str, extra: str) -> Check:

@@ -40,6 +40,7 @@ class FakeNvml:
         self.forbidden: set[str] = set()
         self.pids: list[int] = []
         self.mig = 0
+        self.ecc = 0
         for name, value in globals().items():
             if name.startswith("NVML_"):
                 setattr(self, name, value)
@@ -63,7 +64,7 @@ class FakeNvml:
             "nvmlDeviceGetEnforcedPowerLimit": 700_000,
             "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=p) for p in self.pids],
             "nvmlDeviceGetMigMode": (self.mig, 0),
-            "nvmlDeviceGetTotalEccErrors": 0,
+            "nvmlDeviceGetTotalEccErrors": self.ecc,
         }
         if name not in answers:
             raise AttributeError(name)
