@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from conftest import PRINCIPAL, Submissions, make_key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker import CheckerError, documents, engine, find, tables
+from checker import CheckerError, engine, find, tables
 from checker.cli import check, explain
 from checker.documents import read_document, read_json
 from checker.engine import judge
 from checker.files import Refused
-from checker.shape import compiled
 from harness.sign import sign
 from rules.records import BATCH_COLUMNS, EVIDENCE_FILES, MANIFEST_FILE, SYSTEM_FORMAT
 from rules.rule import Bundle, rules_by_id
@@ -317,42 +315,6 @@ def test_explain_is_a_command_and_may_be_a_directory(tmp_path: Path) -> None:
     assert (page.returncode, page.stdout[:4]) == (0, "I105")
     checked = subprocess.run([*run, "./explain"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (checked.returncode, "no bundle at or below this path" in checked.stdout) == (1, True)
-
-
-# The fast test of a document's shape and jsonschema are of one opinion.
-
-
-def spoilt(value: Any) -> Iterator[Any]:
-    """Copies of a JSON value in which, at one place, a key is gone or new, or a value is another."""
-    yield from (None, True, 1, 1.0, -1, 2**70, "", "x", "x\n", "y" * 5000, [], {}, [[]], {"x-a": [1]}, {"a": 1})
-    if isinstance(value, dict):
-        for key in value:
-            yield {k: v for k, v in value.items() if k != key}
-            yield from ({**value, key: v} for v in spoilt(value[key]))
-    elif isinstance(value, list) and value:
-        yield from ([*value[:-1], v] for v in spoilt(value[-1]))
-        yield value + value[-1:] * 100
-
-
-@pytest.mark.parametrize("name", ["result", "system", "environment", "published", "manifest"])
-def test_fast_test_agrees_with_jsonschema(name: str, submissions: Submissions) -> None:
-    if name == "published":
-        good = published()
-    else:
-        good = json.loads((submissions.add() / f"{'MANIFEST' if name == 'manifest' else name}.json").read_text())
-    for key in ("epochs", "readbacks", "ranks"):  # one of each is as good as all
-        good.update({key: good[key][:1]} if key in good else {})
-    test, slow = documents._test(f"wattmark-{name}/1"), documents._validator(f"wattmark-{name}/1")
-    assert test(good)
-    verdicts = [(test(value), slow.is_valid(value)) for value in spoilt(good)]
-    assert [fast for fast, _ in verdicts] == [valid for _, valid in verdicts]
-    assert {fast for fast, _ in verdicts} == {True, False}
-
-
-@pytest.mark.parametrize("schema", [{"oneOf": []}, {"properties": {}}, {"const": 1}, {"patternProperties": {"a": {}}}])
-def test_fast_test_refuses_schemas_that_it_does_not_know(schema: Any) -> None:
-    with pytest.raises(ValueError, match=r"checker/shape\.py"):
-        compiled({"additionalProperties": True, **schema} if "patternProperties" in schema else schema)
 
 
 # Whatever bytes come, the readers answer or refuse.
