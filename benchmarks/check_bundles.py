@@ -5,9 +5,9 @@ process of its own, libraries and workers started anew as a user would.
 
     python benchmarks/check_bundles.py
 
-gave 64, 63 and 67 bundles/s in a row (30, 30 and 29 ms of CPU a bundle) with 500 copies of the newest reference bundle, all passing,
-on two otherwise idle cores of a shared AMD EPYC; with other work beside it, about 50.
-Of a bundle's time reading the evidence takes about 13 ms (jsonschema 4 of them), ssh-keygen 7, the figures 6, the rules 4.
+gave 64, 63 and 67 bundles/s in a row (30, 30 and 29 ms of CPU a bundle) with 500 copies of the newest reference bundle,
+all passing, on two otherwise idle cores of a shared AMD EPYC; with other work beside it, about 50. Of a bundle's time
+reading the evidence takes about 13 ms (jsonschema 4 of them), ssh-keygen 7, the figures 6, the rules 4.
 """
 
 import argparse
