@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rules.boards import board
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.records import Json
+from rules.serving import serving
 from rules.workloads import Size, workloads
 
 if TYPE_CHECKING:
@@ -234,8 +235,10 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
     return abs(apart) <= agreement(protocol, any(p.averaged for p in scored)).run
 
 
-def figures(result: Json, system: Json, every: Sequence[Part]) -> Json:
+def figures(result: Json, system: Json, every: Sequence[Part], requests: "pd.DataFrame | None" = None) -> Json:
     """Everything computed from the parts of a run (see `parts`), in the form in which result.json states it.
+
+    `requests` are those of a run that served; then there is also the key `serving` (see `rules.serving`).
 
     Keys: `epochs` (list), `headline` (each of `FIGURES` with mean, n, sd, ci95), `energy_of_record`, `observed` (per
     accelerator: mean power over the scored epochs in W, whether the declared cap was enforced).
@@ -249,26 +252,70 @@ def figures(result: Json, system: Json, every: Sequence[Part]) -> Json:
     peak = peak_flops(result, system)
     flops = _flops_per_item(result)
     epochs = [
-        _epoch([p for p in every if p.epoch == e], protocol, by_counter, flops / peak if peak else None)
+        _epoch([p for p in every if p.epoch == e], protocol, by_counter, flops / peak if flops and peak else None)
         for e in sorted({p.epoch for p in every})
     ]
     of_run = {}
     for name in FIGURES:
         values = [e["figures"][name] for e in epochs if e["scored"]]
         of_run[name] = None if None in values else summary(values)
-    return {
+    found = {
         "epochs": epochs,
         "headline": of_run,
         "energy_of_record": "counter" if by_counter else "trapezoid",
         "observed": list(_observed(scored, by_counter, result["power"]["cap_w"], protocol)),
     }
+    if requests is not None:
+        active_s = {(p.epoch, p.rank): p.active_s for p in scored}
+        own = requests[requests["epoch"].isin({epoch for epoch, _ in active_s})]
+        if not len(own):
+            raise MetricsError("no request ended in a scored epoch")
+        found["serving"] = serving(own, active_s)
+    return found
 
 
-def _flops_per_item(result: Json) -> float:
+def imbalance(result: Json) -> Json | None:
+    """How far the accelerators of a run are apart over its scored epochs: (largest - smallest) / mean of what each did.
+
+    Keys `active_s`, `mean_power_w` and `mean_sm_mhz` (None where not read), from the stated epochs of `result`; None where
+    there is one accelerator only. Of ranks with equal work, the one with the longest active time is the slowest.
+    """
+    scored = [a for e in result["epochs"] if e["scored"] for a in e["accelerators"]]
+    by_accelerator = {name: [a for a in scored if a["accelerator"] == name] for name in {a["accelerator"] for a in scored}}
+    if len(by_accelerator) < 2:
+        return None
+    return {
+        name: _apart([[a[name] for a in own] for own in by_accelerator.values()])
+        for name in ("active_s", "mean_power_w", "mean_sm_mhz")
+    }
+
+
+def _apart(values: Sequence[Sequence[float | None]]) -> float | None:
+    known = [[v for v in own if v is not None] for own in values]
+    if not all(known):
+        return None
+    means = [math.fsum(own) / len(own) for own in known]
+    whole = math.fsum(means) / len(means)
+    return (max(means) - min(means)) / whole if whole > 0 else None
+
+
+def scaling_efficiency(items_per_s_per_accelerator: float, of_one: float) -> float:
+    """Throughput per accelerator of a run on several, as a share of that of a run on one; 1 is perfect."""
+    return items_per_s_per_accelerator / of_one
+
+
+def _flops_per_item(result: Json) -> float | None:
     try:
-        return workloads()[result["workload"]].size(result["size"]).flops_per_item
+        size = workloads()[result["workload"]].size(result["size"])
     except KeyError:
         raise MetricsError(f"the rule book has no {result['size']} size of a workload {result['workload']!r}") from None
+    return size.flops_per_item if as_defined(result, size) else None
+
+
+def as_defined(result: Json, size: Size) -> bool:
+    """Whether FLOPs per item of the workload are those of this run: of other requests to a server they are not."""
+    asked, own = result["settings"].get("requests"), size.request_set(0)
+    return asked is None or (asked["prompt_tokens"], asked["output_tokens"]) == (own.prompt_tokens, own.output_tokens)
 
 
 def peak_flops(result: Json, system: Json) -> float | None:
@@ -280,9 +327,17 @@ def peak_flops(result: Json, system: Json) -> float | None:
     return min(known) * 1e12 if known and len(known) == len(peaks) else None
 
 
-def min_peak_share(items_per_s: float, size: Size, peak_tflops: float) -> float:
-    """The least share of a dense peak that a throughput per accelerator implies; above 1 it is impossible."""
-    return items_per_s * (size.min_flops_per_item or size.flops_per_item) / (peak_tflops * 1e12)
+def min_peak_share(items_per_s: float, size: Size, peak_tflops: float, as_defined: bool = True) -> float:
+    """The least share of a dense peak that a throughput per accelerator implies; above 1 it is impossible.
+
+    Where requests to a server are not `as_defined`, their prompts may be as short as can be: an output token then takes what
+    the definition's request takes for each of its tokens.
+    """
+    flops = size.min_flops_per_item or size.flops_per_item
+    if not as_defined:
+        own = size.request_set(0)
+        flops *= own.output_tokens / (own.prompt_tokens + own.output_tokens)
+    return items_per_s * flops / (peak_tflops * 1e12)
 
 
 def energy_at_cap(items_per_s: float, cap_w: float) -> tuple[float, float]:

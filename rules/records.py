@@ -20,12 +20,15 @@ JSON_FILES = {
     "system.json": SYSTEM_FORMAT,
     "environment.json": ENVIRONMENT_FORMAT,
 }
-TABLE_FILES = ("samples.csv.gz", "batches.csv.gz")
+REQUESTS_FILE = "requests.csv.gz"
+TABLE_FILES = ("samples.csv.gz", "batches.csv.gz", REQUESTS_FILE)
 LOG_FILE = "log.txt.gz"
 MANIFEST_FILE = "MANIFEST.json"
 SIGNATURE_DIR = "signatures"
 EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE)
-"""What a manifest must list: every file of a bundle but the manifest itself and the signatures."""
+"""What a manifest lists: every file of a bundle but the manifest itself and the signatures."""
+OPTIONAL_FILES = frozenset({REQUESTS_FILE})
+"""Those of them that only the bundles of some workloads have: requests are what a server is sent."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
 
@@ -81,10 +84,28 @@ class BatchWindow:
     items: int
 
 
+@dataclass(frozen=True, slots=True)
+class ServedRequest:
+    """One request that a server has answered in full, on the clock of the node; it belongs to the epoch in which it ended."""
+
+    epoch: int
+    request: int
+    """Its number within the run, in the order of sending."""
+    rank: int
+    sent_ns: int
+    first_ns: int
+    """When the first token arrived."""
+    end_ns: int
+    prompt_tokens: int
+    output_tokens: int
+    """Both as the server counted them."""
+
+
 SAMPLE_COLUMNS = ("scheduled_ns", "read_ns", "node", "accelerator", *(f.name for f in fields(Reading)))
 BATCH_COLUMNS = tuple(f.name for f in fields(BatchWindow))
+REQUEST_COLUMNS = tuple(f.name for f in fields(ServedRequest))
 TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status"})
-REQUIRED_COLUMNS = frozenset({"scheduled_ns", "read_ns", "node", "accelerator", "status", *BATCH_COLUMNS})
+REQUIRED_COLUMNS = frozenset({"scheduled_ns", "read_ns", "node", "accelerator", "status", *BATCH_COLUMNS, *REQUEST_COLUMNS})
 """Columns without empty cells; those of them that are not text hold whole numbers."""
 
 
@@ -93,7 +114,8 @@ class Evidence:
     """What a run leaves, in memory: written by the harness, read back by the checker, altered by mutations.
 
     `samples` has the columns `SAMPLE_COLUMNS`: int64 times, text columns as str (empty string where there is no value),
-    every other one float64 with NaN for an empty cell. `batches` has `BATCH_COLUMNS`, all int64.
+    every other one float64 with NaN for an empty cell. `batches` has `BATCH_COLUMNS`, `requests` has `REQUEST_COLUMNS`, all
+    int64; `requests` is None where nothing was served.
     """
 
     result: Json
@@ -102,3 +124,4 @@ class Evidence:
     samples: "pd.DataFrame"
     batches: "pd.DataFrame"
     log: str
+    requests: "pd.DataFrame | None" = None

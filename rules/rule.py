@@ -101,6 +101,11 @@ class Bundle:
         return self._evidence.batches
 
     @property
+    def requests(self) -> "pd.DataFrame | None":
+        """None where nothing was served, and where it was but the table is missing (P115 says it)."""
+        return self._evidence.requests
+
+    @property
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise LookupError(f"{self.path}: the evidence could not be read")
@@ -158,7 +163,7 @@ class Bundle:
         if isinstance(self.parts, str):
             return self.parts
         try:
-            return metrics.figures(self.result, self.system, self.parts)
+            return metrics.figures(self.result, self.system, self.parts, self.requests)
         except metrics.MetricsError as error:
             return str(error)
 
@@ -186,7 +191,8 @@ class Mutation:
     """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly speak as well, and
     `sometimes` those that do so on some evidence, such as that of a board whose power swings within a batch.
 
-    With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful cheat would.
+    With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful cheat would. Where `serving`,
+    the good bundle to spoil is that of a server.
     """
 
     name: str
@@ -194,6 +200,7 @@ class Mutation:
     companions: frozenset[str]
     sometimes: frozenset[str]
     rederive: bool
+    serving: bool
 
 
 @dataclass(frozen=True)
@@ -230,11 +237,14 @@ class Rule:
         """The problems met while the bundle was read that are this rule's: the check of rules on form and integrity."""
         return (p.found for p in bundle.problems if p.rule == self.id)
 
-    def mutation(self, *companions: str, sometimes: tuple[str, ...] = (), rederive: bool = True) -> Callable[[Mutate], Mutate]:
+    def mutation(
+        self, *companions: str, sometimes: tuple[str, ...] = (), rederive: bool = True, serving: bool = False
+    ) -> Callable[[Mutate], Mutate]:
         """Mark a way to spoil the evidence of a good bundle that this rule must notice."""
 
         def mark(function: Mutate) -> Mutate:
-            self.mutations.append(Mutation(function.__name__, function, frozenset(companions), frozenset(sometimes), rederive))
+            others = frozenset(companions), frozenset(sometimes)
+            self.mutations.append(Mutation(function.__name__, function, *others, rederive, serving))
             return function
 
         return mark

@@ -23,7 +23,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import shorten_batches
 from rules.tables import BATCHES
 
-RULE = Rule("T109", Severity.WARNING, standings=("closed", "open"))
+RULE = Rule("T109", Severity.WARNING)
 
 
 @RULE.check
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "",
             f"{accelerator}: batches active in {100 * min(shares):.1f} % of an epoch, in {len(shares)} epochs",
             f"at least {100 * least:g} %",
-            "The windows may leave out part of the work. Record whole batches, or say why the accelerator waited.",
+            "Rates and power are of the active time alone. Record whole batches, or say why the accelerator waited.",
         )
 
 

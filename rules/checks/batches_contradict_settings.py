@@ -2,16 +2,15 @@
 
 ## What it does
 Asks of every epoch that exactly the declared ranks have batches, that each rank has `batches_per_epoch` of them, numbered
-from 0, and that each batch of a training run has the items of
-`batch_size` samples: an image is one item, a sequence as many as it has tokens.
+from 0, and that each batch has the items of `batch_size` samples: an image is one item, a sequence as many as it has
+tokens. For serving a batch is one request, and its items are the output tokens that `requests` declares.
 
 ## Why it is bad
 Items make the throughput. Batches that are larger than declared, doubled or attributed to a rank that does not exist are
 work that nobody did.
 
 ## What to do
-Run again; leave batches.csv.gz as the recorder wrote it. For serving a batch is one request, and its items are its output
-tokens, so that items are not compared.
+Run again; leave batches.csv.gz as the recorder wrote it.
 
 ## Source
 Protocol, sections "epochs, discarded" and "what counts".
@@ -40,12 +39,14 @@ def check(bundle: Bundle) -> Iterator[Found]:
     yield from _counts(epoch, rank, whole(batches, "batch"), declared, settings["batches_per_epoch"])
     workload = workloads().get(bundle.result["workload"])
     size: Size | None = getattr(workload, bundle.result["size"], None)
-    if workload is None or size is None or workload.mode != "training":
+    if workload is None or size is None:
         return
-    wanted = settings["batch_size"] * size.items_per_sample
+    wanted, reason = settings["batch_size"] * size.items_per_sample, f"settings.batch_size x {size.items_per_sample}"
+    if requests := settings.get("requests"):
+        wanted, reason = requests["output_tokens"], "settings.requests.output_tokens"
     odd = whole(batches, "items") != wanted
     if odd.any():
-        expected = f"{wanted} items: settings.batch_size x {size.items_per_sample}"
+        expected = f"{wanted} items: {reason}"
         yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", expected)
 
 

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 
 from rules.boards import board
-from rules.metrics import min_peak_share
+from rules.metrics import as_defined, min_peak_share
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import shorten_batches
@@ -37,6 +37,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     precision = bundle.result["implementation"]["precision"]
     if size is None:
         return
+    defined = as_defined(bundle.result, size)
     for rank in bundle.result["ranks"]:
         boards = [board(bundle.accelerators.get(uuid, {"name": ""})["name"]) for uuid in rank["accelerators"]]
         known = [b for b in boards if b is not None]
@@ -44,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if len(known) < len(boards) or not own:
             continue
         peak_tflops = sum(b.peak_tflops.get(precision, max(b.peak_tflops.values())) for b in known)
-        share, epoch = max((min_peak_share(p.items / p.active_s, size, peak_tflops), p.epoch) for p in own)
+        share, epoch = max((min_peak_share(p.items / p.active_s, size, peak_tflops, defined), p.epoch) for p in own)
         if share > bundle.protocol.max_peak_share:
             found = f"{100 * share:.0f} % of the dense peak of {peak_tflops:g} TFLOP/s, in epoch {epoch}"
             yield Found(
@@ -71,3 +72,9 @@ def items_multiplied(evidence: Evidence) -> None:
 @RULE.mutation("P103", "T109", sometimes=("E103", "E104"))
 def windows_cover_a_fraction_of_the_batch(evidence: Evidence) -> None:
     shorten_batches(evidence, 1 / _beyond_peak(evidence))
+
+
+@RULE.mutation("P116", "T107", "P117", serving=True)
+def answers_longer_than_any_board_can_give(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["output_tokens"] *= 100
+    evidence.batches["items"] *= 100

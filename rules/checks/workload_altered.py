@@ -1,11 +1,12 @@
 """A workload that is not the rule book's
 
 ## What it does
-Compares, in closed bundles, the number of parameters, the input shape, the precision and the variant with the definition
-of the workload.
+Compares, in closed bundles, the implementation, the number of parameters, the input shape, the precision, the variant and,
+for serving, the request set with the definition of the workload. A corpus, or the hash of code of one's own, has no place there.
 
 ## Why it is bad
-A smaller model or image is faster. In the closed division all run the same workload.
+A smaller model or image is faster, and so are shorter answers. In the closed division all run the same workload with the
+same code.
 
 ## What to do
 Run the workload as defined, or declare the standing `open`.
@@ -15,12 +16,13 @@ Workload definitions, `rules/workloads/`.
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT
-from rules.workloads import Size, workloads
+from rules.workloads import Size, Workload, workloads
 
 RULE = Rule("T107", Severity.ERROR, standings=("closed",))
 
@@ -32,7 +34,18 @@ def check(bundle: Bundle) -> Iterator[Found]:
     size: Size | None = getattr(workload, bundle.result["size"], None)
     if workload is None or size is None:
         return
+    settings = bundle.result["settings"]
+    asked, fixed = settings.get("requests"), asdict(size.request_set(settings["batch_size"]))
+    if workload.mode == "inference" and asked is not None and any(asked[key] != fixed[key] for key in fixed):
+        yield _found(workload, "/settings/requests", asked, [fixed])
+    for pointer, sha256 in {
+        "/settings/corpus_sha256": settings.get("corpus_sha256"),
+        "/implementation/sha256": implementation.get("sha256"),
+    }.items():
+        if sha256 is not None:
+            yield _found(workload, pointer, sha256, [None])
     allowed: dict[str, list[Any]] = {
+        "name": [workload.implementation],
         "parameters": [size.parameters],
         "input_shape": [list(size.input_shape)],
         "precision": list(workload.precisions),
@@ -40,13 +53,12 @@ def check(bundle: Bundle) -> Iterator[Found]:
     }
     for name, values in allowed.items():
         if implementation[name] not in values:
-            yield Found(
-                RESULT,
-                f"/implementation/{name}",
-                str(implementation[name]),
-                " or ".join(map(str, values)),
-                f"This is not {workload.title} as the closed division runs it. Run it as defined, or declare it open.",
-            )
+            yield _found(workload, f"/implementation/{name}", implementation[name], values)
+
+
+def _found(workload: Workload, pointer: str, found: Any, allowed: list[Any]) -> Found:
+    message = f"This is not {workload.title} as the closed division runs it. Run it as defined, or declare it open."
+    return Found(RESULT, pointer, str(found), " or ".join(map(str, allowed)), message)
 
 
 @RULE.mutation()
@@ -67,3 +79,18 @@ def precision_not_allowed(evidence: Evidence) -> None:
 @RULE.mutation()
 def variant_of_their_own(evidence: Evidence) -> None:
     evidence.result["implementation"]["variant"] = "turbo"
+
+
+@RULE.mutation()
+def code_of_their_own(evidence: Evidence) -> None:
+    evidence.result["implementation"]["name"] = "faster.kernels:build"
+
+
+@RULE.mutation("P109", "P116", serving=True)
+def shorter_answers(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["output_tokens"] = 128
+
+
+@RULE.mutation()
+def synthetic_with_a_corpus(evidence: Evidence) -> None:
+    evidence.result["settings"]["corpus_sha256"] = "0" * 64

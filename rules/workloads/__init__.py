@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from rules.contract import RequestSet
+
 
 @dataclass(frozen=True)
 class Size:
@@ -25,7 +27,11 @@ class Size:
     min_flops_per_item: float | None = None
     """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
     items_per_sample: int = 1
-    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens."""
+    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens, an answer's for requests."""
+
+    def request_set(self, concurrency: int) -> RequestSet:
+        """What a server is sent, in a closed loop: prompts of the input's length, answers of a sample's items."""
+        return RequestSet(self.input_shape[0], self.items_per_sample, concurrency)
 
 
 @dataclass(frozen=True)

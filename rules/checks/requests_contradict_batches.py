@@ -1,0 +1,81 @@
+"""Requests that contradict the batches
+
+## What it does
+Asks that the batches of a serving run are its requests: as many in every epoch and rank, with the same ends and output
+tokens, each beginning when it was sent or, where it was in flight when its epoch began, at the end of the epoch before.
+
+## Why it is bad
+Throughput comes from the batches, waiting times from the requests. Where they differ, one of them is not what happened.
+
+## What to do
+Leave both tables as the run wrote them.
+
+## Source
+Bundle format, requests.csv.gz.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from rules.records import REQUESTS_FILE, Evidence
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.spoil import last_epoch
+from rules.tables import BATCHES, whole
+
+RULE = Rule("P117", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    if bundle.requests is None:
+        return
+    batches = bundle.batches.sort_values(["epoch", "rank", "end_ns", "start_ns"], ignore_index=True)
+    requests = bundle.requests.sort_values(["epoch", "rank", "end_ns", "sent_ns"], ignore_index=True)
+    if len(batches) != len(requests):
+        yield _found(f"{len(requests)} requests and {len(batches)} batches", "as many of one as of the other")
+        return
+    for theirs, ours in {"epoch": "epoch", "rank": "rank", "end_ns": "end_ns", "output_tokens": "items"}.items():
+        odd = whole(requests, theirs) != whole(batches, ours)
+        if odd.any():
+            yield _found(f"{odd.sum()} requests whose {theirs} is not that of a batch", f"{theirs} = {ours} of a batch")
+            return
+    # When the first epoch began no table says: its windows may begin at any time since the request was sent.
+    first = whole(batches, "epoch") == batches["epoch"].min()
+    start_ns, sent_ns = whole(batches, "start_ns"), whole(requests, "sent_ns")
+    odd = np.where(first, start_ns < sent_ns, start_ns != np.maximum(sent_ns, _begins_ns(batches)))
+    if odd.any():
+        expected = "the later of sent_ns and the end of the epoch before"
+        yield _found(f"{odd.sum()} batches that begin at another time than their request", expected)
+
+
+def _begins_ns(batches: pd.DataFrame) -> np.ndarray:
+    """For each batch, shape (n,), the end of its rank's epoch before, 0 in the first."""
+    ends_ns = batches.groupby(["rank", "epoch"])["end_ns"].max()
+    begins_ns = ends_ns.groupby("rank").shift(fill_value=0)
+    return begins_ns.reindex(pd.MultiIndex.from_frame(batches[["rank", "epoch"]])).to_numpy(np.int64)
+
+
+def _found(found: str, expected: str) -> Found:
+    message = f"{BATCHES} and {REQUESTS_FILE} tell of the same requests and must agree. Leave both as the run wrote them."
+    return Found(REQUESTS_FILE, "", found, expected, message)
+
+
+@RULE.mutation(serving=True)
+def request_left_out(evidence: Evidence) -> None:
+    assert evidence.requests is not None
+    evidence.requests = evidence.requests.drop(index=5).reset_index(drop=True)
+
+
+@RULE.mutation(serving=True)
+def answer_sooner_than_its_batch(evidence: Evidence) -> None:
+    assert evidence.requests is not None
+    last = evidence.requests["end_ns"] == evidence.requests["end_ns"].max()
+    evidence.requests.loc[last, "end_ns"] -= 1_000
+
+
+@RULE.mutation(serving=True)
+def window_begins_later(evidence: Evidence) -> None:
+    last = evidence.batches["epoch"] == last_epoch(evidence)
+    evidence.batches.loc[last, "start_ns"] += 1_000

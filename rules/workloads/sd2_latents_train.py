@@ -1,0 +1,28 @@
+from rules.workloads import Size, Workload
+
+WORKLOAD = Workload(
+    id="sd2-latents-train",
+    title="Stable Diffusion v2 training on precomputed latents",
+    item="image",
+    mode="training",
+    model="stable-diffusion-2 (U-Net trained; latents and text embeddings precomputed)",
+    stack="diffusers",
+    variants={"baseline": "bf16", "tuned": "bf16"},
+    precisions=("tf32", "bf16", "fp16"),
+    full=Size(
+        input_shape=(4, 64, 64),
+        parameters=865_910_724,
+        flops_per_item=2.409e12,
+        batch_sizes={"baseline": 32, "tuned": 32},
+        max_batch_size=256,
+    ),
+    smoke=Size(
+        input_shape=(4, 8, 8),
+        parameters=2_140_036,
+        flops_per_item=171.4e6,
+        batch_sizes={"baseline": 2, "tuned": 2},
+        max_batch_size=16,
+    ),
+    implementation="reference.sd2_train:build",
+    notes="The U-Net of sd2-train alone: neither encoder is in the loop. An item is the latent of one 512 x 512 image.",
+)
