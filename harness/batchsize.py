@@ -64,13 +64,15 @@ def _trial(plan: Plan, directory: Path, view: View) -> Json:
     plan.save(place)
     with workers(plan, place, view) as ranks:
         ranks.wait()
-    events = [event for _, event in Follower(place, len(plan.devices)).news()]
+    events = [event for _, event in Follower(place, plan.ranks).news()]
     kinds = [e["event"] for e in events]
     calibrated = next((e for e in events if e["event"] == "calibrated"), None)
-    if calibrated is None or kinds.count("finished") < len(plan.devices):
+    if calibrated is None or kinds.count("finished") < plan.processes:
         outcome = "out-of-memory" if "out-of-memory" in kinds else "failed"
         return {"batch_size": plan.batch_size, "outcome": outcome, "items_per_s": None, "peak_memory_bytes": None}
-    items = plan.batch_size * workloads()[plan.workload].size(plan.size).items_per_sample * len(plan.devices)
+    items = plan.batch_size * workloads()[plan.workload].size(plan.size).items_per_sample * plan.processes * plan.nodes
+    if plan.requests is not None:
+        items = plan.requests.output_tokens  # a batch is one request there
     return {
         "batch_size": plan.batch_size,
         "outcome": "ok",

@@ -16,6 +16,9 @@ from rules.records import (
     LOG_FILE,
     MANIFEST_FILE,
     MANIFEST_FORMAT,
+    OPTIONAL_FILES,
+    REQUEST_COLUMNS,
+    REQUESTS_FILE,
     SAMPLE_COLUMNS,
     SIGNATURE_DIR,
     TEXT_COLUMNS,
@@ -42,6 +45,8 @@ def write(evidence: Evidence, directory: Path) -> None:
         "batches.csv.gz": _table(evidence.batches, BATCH_COLUMNS),
         LOG_FILE: gzip.compress(evidence.log.encode(), mtime=0),
     }
+    if evidence.requests is not None:
+        contents[REQUESTS_FILE] = _table(evidence.requests, REQUEST_COLUMNS)
     for name, content in contents.items():
         _durable(draft / name, content)
     seal(draft)
@@ -51,7 +56,7 @@ def write(evidence: Evidence, directory: Path) -> None:
 def seal(directory: Path) -> None:
     """Write MANIFEST.json over the evidence files that lie in `directory`; signatures made before no longer hold."""
     files = []
-    for name in sorted(EVIDENCE_FILES):
+    for name in sorted(n for n in EVIDENCE_FILES if n not in OPTIONAL_FILES or (directory / n).exists()):
         content = (directory / name).read_bytes()
         files.append({"path": name, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()})
     _durable(directory / MANIFEST_FILE, _json({"format": MANIFEST_FORMAT, "files": files}))

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,37 +17,34 @@ def main() -> None:
 
 @main.command()
 @click.argument("workload", required=False)
-@click.option("--variant", default="tuned", show_default=True, help="baseline or tuned")
-@click.option("--batch", "batch", metavar="N|auto", help="samples per batch and process; auto finds the highest stable")
+@click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them")
+@click.option("--batch", metavar="N|auto", help="samples per batch, or requests in flight; auto finds the most that is stable")
 @click.option("--gpus", default=1, show_default=True, type=click.IntRange(1), help="accelerators of this node to use")
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1), help="nodes of the run, each with --gpus")
+@click.option("--node", default=0, show_default=True, type=click.IntRange(0), help="several nodes: the number of this one")
+@click.option("--head", metavar="HOST:PORT", help="several nodes: where they meet, an address of node 0")
 @click.option("--cap", "cap_w", metavar="WATTS", type=float, help="the power cap you declare; refused if another is found")
 @click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo")
 @click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo")
 @click.option("--epoch-seconds", "epoch_s", type=click.FloatRange(0.1, 3600), help="length of an epoch; closed needs 30 and more")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1))
-@click.option("--system", "system", type=click.Path(path_type=Path), help="TOML file that describes the system")
+@click.option("--system", type=click.Path(path_type=Path), help="TOML file that describes the system")
+@click.option("--implementation", metavar="MODULE:FUNCTION", help="your own code for the workload; standing open")
+@click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="for the implementation; may be repeated")
+@click.option("--corpus", type=click.Path(path_type=Path), help="pre-training: a text file to train on; standing open")
+@click.option("--weights", type=click.Path(path_type=Path), help="a checkpoint; without one weights are made from the seed")
+@click.option("--prompt-tokens", type=click.IntRange(1), help="serving: length of a prompt; closed has the workload's")
+@click.option("--output-tokens", type=click.IntRange(1), help="serving: length of an answer; closed has the workload's")
+@click.option("--request-rate", "rate_per_s", type=click.FloatRange(0, min_open=True), help="serving: Poisson arrivals, per s")
 @click.option("-o", "--out", default=Path("results"), show_default=True, type=click.Path(path_type=Path), help="where bundles go")
 @click.option("--resume", type=click.Path(path_type=Path), help="the directory of an unfinished run, to run it again")
 @click.pass_context
-def run(
-    context: click.Context,
-    workload: str | None,
-    variant: str,
-    batch: str | None,
-    gpus: int,
-    cap_w: float | None,
-    smoke: bool,
-    simulate: str | None,
-    epoch_s: float | None,
-    seed: int,
-    system: Path | None,
-    out: Path,
-    resume: Path | None,
-) -> None:
+def run(context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **wished: Any) -> None:
     """Run WORKLOAD: eleven epochs under the protocol, then a bundle in OUT."""
     from harness import command
+    from harness.cluster import ClusterError
     from harness.meters import MeterError
-    from harness.plan import PlanError
+    from harness.plan import PlanError, Wish
     from harness.rundir import Interrupted
     from harness.sampler import SamplerError
     from harness.session import RunFailed
@@ -56,13 +54,12 @@ def run(
             _refuse_others(context)
             ok = command.resume(resume)
         elif workload is not None:
-            wish = command.Wish(workload, variant, batch, gpus, cap_w, smoke, simulate, epoch_s, seed, system)
-            ok = command.run(wish, out)
+            ok = command.run(Wish(workload, **wished), out)
         else:
             raise click.UsageError("name a workload (bench-submit workloads lists them), or --resume a run")
     except (PlanError, MeterError) as error:
         raise click.UsageError(str(error)) from None
-    except (RunFailed, SamplerError, OSError) as error:
+    except (RunFailed, ClusterError, SamplerError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except Interrupted as interrupt:
         sys.exit(128 + interrupt.number)

@@ -3,37 +3,22 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from checker.engine import judge
 from harness import batchsize, preflight, rundir, session
+from harness.cluster import Cluster, address
 from harness.meters import Device, Meter, MeterError, open_meter
-from harness.plan import Plan, PlanError, make_plan, workload_of
+from harness.plan import Machine, Plan, PlanError, Wish, implementation_of, make_plan, workload_of
 from harness.progress import View
 from harness.sign import SigningError
 from harness.sign import sign as sign_manifest
-from harness.system import read_description, source_hash
+from harness.system import describe_environment, read_description, source_hash
 from rules.rule import Severity
 from rules.workloads import workloads
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What was asked for on the command line."""
-
-    workload: str
-    variant: str
-    batch: str | None
-    gpus: int
-    cap_w: float | None
-    smoke: bool
-    simulate: str | None
-    epoch_s: float | None
-    seed: int
-    system: Path | None
 
 
 def run(wish: Wish, out: Path) -> bool:
@@ -42,25 +27,67 @@ def run(wish: Wish, out: Path) -> bool:
     Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
     """
     plan = plan_for(wish)
-    directory = out / f".{plan.run_id}.running"
     with session.signals():
+        cluster = None
+        if plan.head is not None:
+            Console(stderr=True).print(
+                f"node {plan.node} of {plan.nodes}: waiting for the others at {plan.head}", highlight=False
+            )
+            cluster = Cluster(plan.nodes, plan.node, plan.head)
+            plan = replace(plan, run_id=_agreed(plan, cluster))
+        directory = out / f".{plan.run_id}.{f'{plan.node_name}.' if plan.node else ''}running"
         try:
             directory.mkdir(parents=True)
         except OSError as error:
             raise PlanError(f"--out {out}: cannot be written ({error.strerror}); name a directory that can") from None
-        return carry_out(plan, directory)
+        return carry_out(plan, directory, cluster)
+
+
+def _agreed(plan: Plan, cluster: Cluster) -> str:
+    """The run id of all nodes, the head's. Raises PlanError where they do not plan the same run with the same software."""
+    software = describe_environment(plan.driver, plan.source_sha256, session.workers_environment(plan))
+    software["variables"].pop("CUDA_VISIBLE_DEVICES", None)
+    planned = {k: v for k, v in asdict(plan).items() if k not in ("run_id", "devices", "system", "node")}
+    said = cluster.exchange(
+        "plan",
+        {
+            "alike": {**planned, **software, "accelerators": [d.name for d in plan.devices]},
+            "uuids": [d.uuid for d in plan.devices],
+            "run_id": plan.run_id,
+        },
+    )
+    head = said[0]["alike"]
+    for node, other in enumerate(one["alike"] for one in said):
+        for key in sorted(head.keys() | other.keys(), key=lambda k: k != "source_sha256"):
+            if other.get(key) != head.get(key):
+                raise PlanError(
+                    f"node {node} has {key} {other.get(key)}, node 0 has {head.get(key)}; "
+                    "start bench-submit with the same arguments, code and software on every node"
+                )
+    uuids = [uuid for one in said for uuid in one["uuids"]]
+    if len(set(uuids)) < len(uuids):
+        raise PlanError("an accelerator is in the plan of two nodes; give every node its own with CUDA_VISIBLE_DEVICES")
+    return str(said[0]["run_id"])
 
 
 def resume(directory: Path) -> bool:
     """Run again the unfinished run in `directory`; whether the pre-check found no error. Raises as `run` does."""
     directory = directory.resolve()
     plan = rundir.unfinished(directory)
+    if plan.head is not None:
+        raise PlanError(f"{directory}: a run over several nodes is not taken up again; start it anew on all of them")
     with _meter(plan.meter) as meter:
         devices, _ = _inspect(meter, len(plan.devices), plan.cap_w)
     if devices != plan.devices:
         raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
     with session.signals():
-        return carry_out(rundir.put_aside(directory, replace(plan, source_sha256=source_hash())), directory)
+        return carry_out(rundir.put_aside(directory, with_present_code(plan)), directory)
+
+
+def with_present_code(plan: Plan) -> Plan:
+    """The plan with the hashes of the code as it is now. Raises PlanError where the implementation is gone."""
+    _, sha256 = implementation_of(plan.implementation, workloads()[plan.workload])
+    return replace(plan, source_sha256=source_hash(), implementation_sha256=sha256)
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
@@ -74,30 +101,25 @@ def sign(bundle: Path, key: Path, principal: str) -> Path:
 
 def plan_for(wish: Wish) -> Plan:
     """The plan that fulfils a wish on this machine. Raises PlanError or MeterError."""
-    size = "smoke" if wish.smoke else "full"
-    workload = workload_of(wish.workload, wish.variant, size)
-    batch_size = _batch_size(wish.batch)
+    _several_nodes(wish)
+    workload_of(wish)  # better refused before any meter is asked
     description = read_description(wish.system)
     name = _meter_name(wish)
     with _meter(name) as meter:
-        devices, cap_w = _inspect(meter, wish.gpus, wish.cap_w)
-        return make_plan(
-            workload,
-            variant=wish.variant,
-            size=size,
-            batch_size=batch_size,
-            search=wish.batch == "auto",
-            seed=wish.seed,
-            epoch_s=wish.epoch_s,
-            meter=name,
-            torch_device=meter.torch_device,
-            driver=meter.driver,
-            devices=devices,
-            state=meter.state,
-            cap_w=cap_w,
-            source_sha256=source_hash(),
-            system=description,
-        )
+        # simulated boards are the same on every node, so the nodes of a run share them out
+        first = wish.node * wish.gpus if wish.simulate else 0
+        devices, cap_w = _inspect(meter, wish.gpus, wish.cap_w, first)
+        machine = Machine(name, meter.torch_device, meter.driver, devices, meter.state, cap_w)
+    return make_plan(wish, machine, description, source_hash())
+
+
+def _several_nodes(wish: Wish) -> None:
+    if (wish.nodes > 1) != (wish.head is not None):
+        raise PlanError("--nodes and --head belong together: a run over several nodes meets at --head HOST:PORT of node 0")
+    if wish.head is not None:
+        address(wish.head)
+    if not 0 <= wish.node < wish.nodes:
+        raise PlanError(f"--node {wish.node}: the nodes are numbered 0 to {wish.nodes - 1}")
 
 
 def _meter_name(wish: Wish) -> str:
@@ -115,36 +137,33 @@ def _meter_name(wish: Wish) -> str:
     raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
 
 
-def _batch_size(batch: str | None) -> int | None:
-    if batch is None or batch == "auto":
-        return None
-    if not batch.isdigit() or int(batch) < 1:
-        raise PlanError(f"--batch {batch}: give a number of samples of at least 1, or auto")
-    return int(batch)
-
-
-def _inspect(meter: Meter, count: int, cap_w: float | None) -> tuple[tuple[Device, ...], float | None]:
+def _inspect(meter: Meter, count: int, cap_w: float | None, first: int = 0) -> tuple[tuple[Device, ...], float | None]:
     """The accelerators to use and the cap in force on them. Raises PlanError where a run on them would not pass."""
-    devices = preflight.choose(meter, count)
+    devices = preflight.choose(meter, count, first)
     found_w = preflight.cap_found(meter, devices, cap_w)
     if wrong := list(preflight.objections(meter, devices)):
         raise PlanError("this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong))
     return devices, found_w
 
 
-def carry_out(plan: Plan, directory: Path) -> bool:
+def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:
     """Run the plan in its `directory`, judge the bundle beside it as bench-check will, and say how it came out.
+
+    Of several nodes the head alone has a bundle to judge.
 
     Raises as `run` does; the directory then stays, with its state.
     """
     target = directory.parent / plan.run_id
     console = Console()
-    with _hint(directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
+    with _hint(plan, directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
         _announce(plan, view)
         if plan.batch_search == ():
             plan = _with_highest_batch(plan, directory, view)
-        session.run(plan, directory, target, view)
+        session.run(plan, directory, target, view, cluster)
     shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
+    if plan.node > 0:
+        console.print(f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True)
+        return True
     findings = judge(target, signed=False).findings
     errors = sum(f.severity == Severity.ERROR for f in findings)
     lines = [f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected {f.expected}. {f.message}" for f in findings]
@@ -155,16 +174,18 @@ def carry_out(plan: Plan, directory: Path) -> bool:
 
 
 def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
-    limit = workloads()[plan.workload].size(plan.size).max_batch_size
+    workload = workloads()[plan.workload]
+    limit = workload.size(plan.size).max_batch_size * (len(plan.devices) if workload.mode == "inference" else 1)
     best, trials = batchsize.find(plan, limit, directory, view)
-    view.say(f"batch size {best} per accelerator")
-    found = replace(plan, batch_size=best, batch_search=trials)
+    view.say(f"{best} requests in flight" if plan.requests else f"batch size {best} per accelerator")
+    found = replace(plan.with_batch(best), batch_search=trials)
     found.save(directory)  # the workers read it there
     return found
 
 
 def _announce(plan: Plan, view: View) -> None:
-    accelerators = f"{len(plan.devices)} x {plan.devices[0].name}"
+    nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
+    accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     cap = "no cap" if plan.cap_w is None else f"cap {plan.cap_w:g} W as found"
     view.say(f"{plan.workload} {plan.variant}, {plan.size} size, {accelerators}, {cap}, meter {plan.meter}")
     view.say(f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing {plan.standing}")
@@ -182,11 +203,16 @@ def _meter(name: str) -> Iterator[Meter]:
 
 
 @contextmanager
-def _hint(directory: Path) -> Iterator[None]:
+def _hint(plan: Plan, directory: Path) -> Iterator[None]:
     """Where a run does not come to its end, say where it lies and how to take it up."""
     try:
         yield
-    except BaseException:
-        hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}); run it again with: bench-submit run --resume {directory}"
+    except BaseException as error:
+        if isinstance(error, session.RunRefused) and plan.attempt == 1:
+            shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
+            raise
+        helps = plan.head is None and not isinstance(error, session.RunRefused)
+        again = f"; run it again with: bench-submit run --resume {directory}" if helps else ""
+        hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}){again}"
         Console(stderr=True).print(hint, soft_wrap=True, highlight=False, markup=False)
         raise

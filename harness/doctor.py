@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.meters import MeterError, open_meter
 from harness.preflight import objections
+from harness.system import EXTRAS
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,23 @@ class Check:
 def examine() -> Iterator[Check]:
     """All checks, in the order in which a submitter meets them."""
     yield Check("Python", True, platform.python_version())
-    yield _package("torch", "vision")
-    yield _package("timm", "vision")
+    yield from _stacks()
     yield from _meter("nvidia")
     yield from _meter("rapl")
     found = shutil.which("ssh-keygen")
     yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
 
 
-def _package(name: str, extra: str) -> Check:
-    here = importlib.util.find_spec(name) is not None
-    return Check(name, here, "installed" if here else "missing", "" if here else f"pip install 'wattmark[{extra}]'")
+def _stacks() -> Iterator[Check]:
+    """The stacks that are installed here: one is enough, and their pins exclude each other."""
+    here = {name: importlib.util.find_spec(name) is not None for name in ("torch", *EXTRAS)}
+    yield Check(
+        "torch", here["torch"], "installed" if here["torch"] else "missing", "" if here["torch"] else "it comes with a stack"
+    )
+    for name, extra in EXTRAS.items():
+        absent = None if any(here[other] for other in EXTRAS) else False
+        advice = "" if here[name] else f"in an environment of its own: pip install 'wattmark[{extra}]'"
+        yield Check(f"stack {name}", True if here[name] else absent, "installed" if here[name] else "not installed", advice)
 
 
 def _meter(name: str) -> Iterator[Check]:

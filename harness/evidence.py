@@ -1,67 +1,108 @@
-"""Puts together what a run left in its directory: the tables, the result, the system, the environment and the log."""
+"""Puts together what a run left in the directories of its nodes: tables, result, system, environment and log."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from harness.plan import NODE, Plan
+from harness.plan import Plan
 from harness.rundir import LOG_FILE
 from harness.sampler import SAMPLES_FILE
-from harness.system import describe_environment, describe_system
+from harness.system import describe_environment, describe_node, describe_system
 from rules import VERSION, metrics
 from rules.protocol import CURRENT
-from rules.records import BATCH_COLUMNS, RESULT_FORMAT, SAMPLE_COLUMNS, TEXT_COLUMNS, Evidence, Json
+from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, RESULT_FORMAT, SAMPLE_COLUMNS, TEXT_COLUMNS, Evidence, Json
 
 
-def gather(plan: Plan, directory: Path, taken: "Taken", environment: Mapping[str, str]) -> Evidence:
-    """The evidence of a finished run whose workers had this `environment`.
+@dataclass
+class Taken:
+    """What the harness learns on one node while a run goes on."""
+
+    started_at: str = ""
+    ended_at: str = ""
+    built: dict[int, Json] = field(default_factory=dict)
+    """By rank."""
+    batches_per_epoch: int = 0
+    losses: dict[int, list[float | None]] = field(default_factory=dict)
+    """Of every step of the node's first rank, by epoch; None where not finite."""
+    readbacks: list[Json] = field(default_factory=list)
+    sampling: Json = field(default_factory=dict)
+    tally: Json | None = None
+
+
+def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
+    """What this node has to add to the bundle, as an object that can be sent to the head."""
+
+    def texts(name: str) -> list[str]:
+        return [path.read_text() for path in sorted(directory.glob(f"{name}.*.csv"))]
+
+    return {
+        "node": describe_node(plan.node_name, plan.devices),
+        "built": list(taken.built.values()),
+        "readbacks": taken.readbacks,
+        "sampling": taken.sampling,
+        "samples": (directory / SAMPLES_FILE).read_text(),
+        "batches": texts("batches"),
+        "requests": texts("requests"),
+        "log": (directory / LOG_FILE).read_text(errors="replace"),
+        # of these, the head's are told
+        "started_at": taken.started_at,
+        "ended_at": taken.ended_at,
+        "batches_per_epoch": taken.batches_per_epoch,
+        "losses": list(taken.losses.values()),
+        "tally": taken.tally,
+    }
+
+
+def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -> Evidence:
+    """The evidence of a finished run from the shares of its nodes, the head's first. `environment` is that of its workers.
 
     Raises rules.metrics.MetricsError where figures cannot be computed from it.
     """
-    samples, batches = read_samples(directory / SAMPLES_FILE), read_batches(directory)
-    result = _result(plan, taken)
-    system = describe_system(plan.system, plan.devices)
-    figures = metrics.figures(result, system, metrics.parts(result, samples, batches))
-    for epoch in figures["epochs"]:
-        epoch["loss"] = taken.losses.get(epoch["epoch"])
+    samples = pd.concat([read_samples(s["samples"]) for s in shares], ignore_index=True)
+    batches = read_tables((t for s in shares for t in s["batches"]), BATCH_COLUMNS)
+    batches = batches.sort_values(["epoch", "rank", "batch"], ignore_index=True)
+    requests = read_tables((t for s in shares for t in s["requests"]), REQUEST_COLUMNS) if plan.requests else None
+    result = _result(plan, shares)
+    system = describe_system(plan.system, [s["node"] for s in shares])
+    figures = metrics.figures(result, system, metrics.parts(result, samples, batches), requests)
+    for epoch, losses in zip(figures["epochs"], shares[0]["losses"], strict=False):
+        epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)
-    log = (directory / LOG_FILE).read_text(errors="replace")
+    log = "".join(s["log"] if len(shares) == 1 else f"== {s['node']['name']} ==\n{s['log']}" for s in shares)
     software = describe_environment(plan.driver, plan.source_sha256, environment)
-    return Evidence(result, system, software, samples, batches, log)
+    return Evidence(result, system, software, samples, batches, log, requests)
 
 
-def read_samples(path: Path) -> pd.DataFrame:
-    """The sampler's table with the types that `rules.records.Evidence` asks for."""
+def read_samples(text: str) -> pd.DataFrame:
+    """A sampler's table with the types that `rules.records.Evidence` asks for."""
     kinds = {c: "str" if c in TEXT_COLUMNS else "float64" for c in SAMPLE_COLUMNS}
     kinds |= {"scheduled_ns": "int64", "read_ns": "int64"}
     numbers = {c: [""] for c in SAMPLE_COLUMNS if c not in TEXT_COLUMNS}
-    return pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=numbers)
+    return pd.read_csv(io.StringIO(text), dtype=kinds, keep_default_na=False, na_values=numbers)
 
 
-def read_batches(directory: Path) -> pd.DataFrame:
-    """The batch windows of all ranks, by epoch, rank and batch."""
-    tables = [pd.read_csv(p, dtype="int64") for p in sorted(directory.glob("batches.*.csv"))]
-    return pd.concat(tables)[list(BATCH_COLUMNS)].sort_values(["epoch", "rank", "batch"], ignore_index=True)
+def read_tables(texts: Iterable[str], columns: tuple[str, ...]) -> pd.DataFrame:
+    """The tables that the workers have written, one below the other. Raises rules.metrics.MetricsError where there is none."""
+    texts = [text for text in texts if text]
+    if not texts:
+        raise metrics.MetricsError("the workers have written no table of it; did the implementation run any batch?")
+    return pd.concat([pd.read_csv(io.StringIO(t), dtype="int64") for t in texts], ignore_index=True)[list(columns)]
 
 
-class Taken:
-    """What the harness learns while a run goes on."""
-
-    def __init__(self) -> None:
-        self.started_at = ""
-        self.ended_at = ""
-        self.built: dict[int, Json] = {}
-        self.batches_per_epoch = 0
-        self.losses: dict[int, float | None] = {}
-        self.readbacks: list[Json] = []
-        self.sampling: Json = {}
-
-
-def _result(plan: Plan, taken: Taken) -> Json:
+def _result(plan: Plan, shares: Sequence[Json]) -> Json:
     """result.json without the figures."""
-    built = taken.built[0]
-    return {
+    head = shares[0]
+    ranks = [(share["node"]["name"], built) for share in shares for built in share["built"]]
+    ranks.sort(key=lambda found: found[1]["rank"])
+    built = ranks[0][1]
+    for fact in ("precision", "parameters", "input_shape", "settings", "corpus_sha256", "weights_sha256"):
+        if other := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
+            raise metrics.MetricsError(f"rank {other[0]} was built with another {fact} than rank 0")
+    sampling = {name: sum(share["sampling"][name] for share in shares) for name in ("ticks", "missed")}
+    result = {
         "format": RESULT_FORMAT,
         "protocol": CURRENT.version,
         "rules_version": VERSION,
@@ -69,29 +110,32 @@ def _result(plan: Plan, taken: Taken) -> Json:
         "workload": plan.workload,
         "size": plan.size,
         "standing": plan.standing,
-        "started_at": taken.started_at,
-        "ended_at": taken.ended_at,
+        "started_at": head["started_at"],
+        "ended_at": head["ended_at"],
         "attempt": plan.attempt,
         "implementation": {
             "name": plan.implementation,
             "variant": plan.variant,
+            "sha256": plan.implementation_sha256,
             **{k: built[k] for k in ("precision", "parameters", "input_shape", "settings")},
         },
         "settings": {
-            "accelerators": len(plan.devices),
-            "nodes": 1,
+            "accelerators": sum(len(b["accelerators"]) for _, b in ranks),
+            "nodes": plan.nodes,
             "batch_size": plan.batch_size,
-            "batches_per_epoch": taken.batches_per_epoch,
+            "batches_per_epoch": head["batches_per_epoch"],
             "epoch_target_s": plan.epoch_s,
             "seed": plan.seed,
-            "input": "synthetic",
-            "weights": "seeded",
+            "input": "synthetic" if built["corpus_sha256"] is None else "real",
+            "corpus_sha256": built["corpus_sha256"],
+            "weights": "seeded" if built["weights_sha256"] is None else f"sha256:{built['weights_sha256']}",
+            "options": dict(plan.options),
+            "requests": None if plan.requests is None else asdict(plan.requests),
             "batch_search": None if plan.batch_search is None else list(plan.batch_search),
         },
-        "ranks": [
-            {"rank": rank, "node": NODE, "accelerators": [facts["accelerator"]]} for rank, facts in sorted(taken.built.items())
-        ],
+        "ranks": [{"rank": b["rank"], "node": node, "accelerators": b["accelerators"]} for node, b in ranks],
         "power": {"mode": "as-found", "cap_w": plan.cap_w, "state": plan.state},
-        "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **taken.sampling},
-        "readbacks": taken.readbacks,
+        "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **sampling},
+        "readbacks": [r for share in shares for r in share["readbacks"]],
     }
+    return result if head["tally"] is None else {**result, "tally": head["tally"]}

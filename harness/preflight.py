@@ -2,9 +2,11 @@
 
 import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from harness.meters import Device, Meter, Readback
 from harness.plan import Plan, PlanError
+from harness.system import git_state
 from rules.boards import board
 
 ABOUT_CAPS = (
@@ -13,9 +15,9 @@ ABOUT_CAPS = (
 )
 
 
-def choose(meter: Meter, count: int) -> tuple[Device, ...]:
-    """The first `count` accelerators of the meter. Raises PlanError where it has fewer."""
-    devices = meter.devices()
+def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
+    """`count` accelerators of the meter from the `first` on. Raises PlanError where it has fewer."""
+    devices = meter.devices()[first:]
     if len(devices) < count:
         raise PlanError(f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: {_names(devices)}")
     chosen = tuple(devices[:count])
@@ -55,6 +57,9 @@ def remarks(plan: Plan) -> Iterator[str]:
     missing = [key for key, value in plan.system.items() if not value]
     if missing and plan.standing != "demo":
         yield f"the system is not described: {', '.join(missing)}; name a TOML file with --system"
+    git = git_state(Path(__file__).parent.parent)
+    if git is not None and git["dirty"] and plan.standing != "demo":
+        yield "the checkout has changes that are not committed, so the check will warn (M108); commit them first"
     name = plan.devices[0].name
     if board(name) is None:
         yield f"{name}: the rule book has no data sheet of this board, so MFU and bounds are left out"

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import IO
 
 PR_SET_PDEATHSIG = 1
@@ -26,17 +27,41 @@ def die_with_parent(parent_pid: int | None = None) -> None:
         os._exit(1)
 
 
-class Workers:
-    """The processes of a run under torchrun, `count` on this node; a context manager that leaves none behind."""
+def descendants(pids: Iterable[int]) -> list[int]:
+    """The processes `pids` and all that they have started, and those in turn; of Linux's /proc (proc(5))."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):  # it has ended meanwhile
+            continue
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    found = list(pids)
+    for pid in found:
+        found += children.get(pid, [])
+    return found
 
-    def __init__(self, count: int, arguments: list[str], environment: Mapping[str, str], on_line: Callable[[str], None]) -> None:
+
+class Workers:
+    """The processes of a run under torchrun, `count` on this node; a context manager that leaves none behind.
+
+    `meeting` says how torchrun finds the other nodes, or that there are none.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        meeting: list[str],
+        arguments: list[str],
+        environment: Mapping[str, str],
+        on_line: Callable[[str], None],
+    ) -> None:
         self._command = [
             sys.executable,
             "-m",
             "harness.processes",
             str(os.getpid()),
-            "--standalone",
-            "--nnodes=1",
+            *meeting,
             f"--nproc-per-node={count}",
             "--max-restarts=0",
             "--module",

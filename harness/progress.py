@@ -1,10 +1,15 @@
 """What a run tells while it runs: a live line on a terminal, plain lines elsewhere, and every line in the log."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from rules import metrics
+from rules.records import Json
+from rules.workloads import workloads
 
 
 class View:
@@ -64,3 +69,27 @@ class View:
         if self._live:
             self._live.stop()
             self._live = None
+
+
+def headline(result: Json) -> Iterator[str]:
+    """What a finished run gave, a line each: throughput and energy, how far accelerators are apart, what users waited."""
+    workload = workloads()[result["workload"]]
+    means = {name: figure["mean"] for name, figure in result["headline"].items() if figure is not None}
+    several = result["settings"]["accelerators"] > 1
+    each = f" ({means['items_per_s_per_accelerator']:.6g} per accelerator)" if several else ""
+    watts = f"{means['mean_power_w_per_accelerator']:.1f} W{' per accelerator' if several else ''}"
+    energy = f"{watts}, {means['joules_per_item']:.4g} J/{workload.item}"
+    mfu = f", MFU {100 * means['mfu']:.1f} %" if "mfu" in means else ""
+    yield f"{means['items_per_s']:.6g} {workload.item}s/s{each}, {energy}{mfu}"
+    if apart := metrics.imbalance(result):
+        names = {"active_s": "active time", "mean_power_w": "power", "mean_sm_mhz": "SM clock"}
+        yield "apart: " + ", ".join(f"{names[k]} {100 * v:.2f} %" for k, v in apart.items() if v is not None)
+    if seen := result.get("serving"):
+        waits = (
+            ("time to first token", "ttft_s", "s", 1),
+            ("per output token", "tpot_s", "ms", 1000),
+            ("latency", "latency_s", "s", 1),
+        )
+        for name, key, unit, scale in waits:
+            yield f"{name}: " + ", ".join(f"{p} {value * scale:.4g} {unit}" for p, value in seen[key].items())
+        yield f"{seen['input_tokens_per_s']:.6g} input tokens/s over {seen['requests']} requests"

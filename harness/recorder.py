@@ -91,7 +91,7 @@ class EpochRecorder:
     """The recorder of one rank (see `rules.contract.Recorder`).
 
     `agree` returns the largest of the values that all ranks give it, and so also makes them wait for each other.
-    `batches_per_epoch` is None until it is calibrated. `on_epoch` is given each finished epoch's number, windows and loss.
+    `on_calibrated` is given batches per epoch and seconds per batch, `on_epoch` each finished epoch's number, windows and losses.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class EpochRecorder:
         epoch_s: float,
         rank: int,
         agree: Callable[[float], float],
-        on_epoch: Callable[[int, list[BatchWindow], float], None],
+        on_epoch: Callable[[int, list[BatchWindow], list[float]], None],
         on_calibrated: Callable[[int, float], None] = lambda batches, batch_s: None,
     ) -> None:
         self._clock, self._rank, self._agree = clock, rank, agree
@@ -109,7 +109,7 @@ class EpochRecorder:
         self._on_epoch, self._on_calibrated = on_epoch, on_calibrated
         self._items: list[int] = []
         self._open = False
-        self._loss: Any = None
+        self._losses: list[Any] = []
         self._wanted = 0
         self._phases = self._plan()
 
@@ -120,7 +120,7 @@ class EpochRecorder:
             self._wanted = next(self._phases)
         except StopIteration:
             return False
-        self._items = []
+        self._items, self._losses = [], []
         self._agree(0.0)
         self._clock.open()
         return True
@@ -134,10 +134,12 @@ class EpochRecorder:
     def end(self, items: int, loss: Any) -> None:
         if not self._open:
             raise RuntimeError("a batch was ended that was not started")
+        if items < 1:
+            raise ValueError(f"a batch was ended with {items} items; give how many it has")
         self._open = False
         self._clock.mark()
         self._items.append(items)
-        self._loss = loss
+        self._losses.append(loss)
 
     def _plan(self) -> Iterator[int]:
         """How many batches each phase takes; a phase is over when the next number is asked for."""
@@ -153,7 +155,8 @@ class EpochRecorder:
         self._on_calibrated(per_epoch, active_s / batches)
         for epoch in range(self._epochs):
             yield per_epoch
-            self._on_epoch(epoch, self._windows(epoch), float(self._loss))
+            windows = self._windows(epoch)
+            self._on_epoch(epoch, windows, [float(loss) for loss in self._losses])
 
     def _windows(self, epoch: int) -> list[BatchWindow]:
         marks = self._clock.close()

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import FrameType
 
 from harness import bundle
-from harness.evidence import Taken, gather
-from harness.plan import NODE, Plan
-from harness.processes import Workers
-from harness.progress import View
+from harness.cluster import Cluster, address
+from harness.evidence import Taken, gather, share_of
+from harness.plan import Plan
+from harness.processes import Workers, descendants
+from harness.progress import View, headline
 from harness.rundir import Interrupted, write_state
 from harness.sampler import Sampler, Settings
 from rules import metrics
@@ -32,47 +33,73 @@ class RunFailed(Exception):
     """The run did not come to its end; the message says why and what to do."""
 
 
-def run(plan: Plan, directory: Path, target: Path, view: View) -> None:
-    """Carry out `plan` in its `directory` and leave the bundle at `target`.
+class RunRefused(RunFailed):
+    """What was asked for cannot be run as it is, so that to run it again would not help."""
 
-    Raises RunFailed, SamplerError, OSError or Interrupted; nothing is at `target` then.
+
+def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster | None) -> None:
+    """Carry out `plan` in its `directory` and leave the bundle at `target`; of several nodes, the head does.
+
+    Raises RunFailed, ClusterError, SamplerError, OSError or Interrupted; nothing is at `target` then.
     """
     attempt = Attempt(plan, directory, view)
     attempt.take()
+    shares = [share_of(plan, directory, attempt.taken)]
+    if cluster and plan.node > 0:
+        cluster.tell("share", shares[0])
+        cluster.hear("bundle", 0)
+        cluster.part()
+        return
+    if cluster:
+        shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
     with _handled_by(signal.SIG_IGN):  # the work is done; what is left takes a second
         try:
-            evidence = gather(plan, directory, attempt.taken, workers_environment(plan))
+            evidence = gather(plan, shares, workers_environment(plan))
         except metrics.MetricsError as error:
             raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
         bundle.write(evidence, target)
+        for line in headline(evidence.result):
+            view.say(line)
+    if cluster:
+        cluster.tell("bundle", {"run_id": plan.run_id})
+        cluster.part()
 
 
 def workers(plan: Plan, directory: Path, view: View) -> Workers:
-    """The workers of a plan, one per accelerator; what they print goes to the log."""
+    """The workers of a plan; what they print goes to the log."""
     arguments = ["harness.worker", str(directory.resolve())]
-    return Workers(len(plan.devices), arguments, workers_environment(plan), lambda line: view.note(f"| {line}"))
+    return Workers(plan.processes, _meeting(plan), arguments, workers_environment(plan), lambda line: view.note(f"| {line}"))
+
+
+def _meeting(plan: Plan) -> list[str]:
+    """How torchrun is told where its agents on the nodes of the plan meet."""
+    if plan.head is None:
+        return ["--standalone", "--nnodes=1"]
+    host, port = address(plan.head)
+    where = [f"--master-addr={host}", f"--master-port={port + 1}"]
+    return ["--rdzv-backend=static", f"--nnodes={plan.nodes}", f"--node-rank={plan.node}", *where]
 
 
 def workers_environment(plan: Plan) -> dict[str, str]:
     """The environment of the workers: which GPUs are theirs, and threads for those that compute on the CPU."""
-    if plan.device == "cuda":
+    if plan.torch_device == "cuda":
         own = {"CUDA_VISIBLE_DEVICES": ",".join(d.uuid for d in plan.devices)}
     else:
-        threads = max(1, (os.cpu_count() or 1) // len(plan.devices))
+        threads = max(1, (os.cpu_count() or 1) // plan.processes)
         own = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
     return {**os.environ, **own}
 
 
 class Follower:
-    """Reads the event files of all ranks as they grow."""
+    """Reads the event files of this node's ranks as they grow."""
 
-    def __init__(self, directory: Path, ranks: int) -> None:
-        self._paths = [directory / f"events.{rank}.jsonl" for rank in range(ranks)]
-        self._offsets = [0] * ranks
+    def __init__(self, directory: Path, ranks: range) -> None:
+        self._paths = {rank: directory / f"events.{rank}.jsonl" for rank in ranks}
+        self._offsets = dict.fromkeys(ranks, 0)
 
     def news(self) -> Iterator[tuple[int, Json]]:
         """Rank and event of everything written since the last call."""
-        for rank, path in enumerate(self._paths):
+        for rank, path in self._paths.items():
             if not path.exists():
                 continue
             with path.open() as file:
@@ -98,7 +125,7 @@ class Attempt:
         """Let the workers take their epochs while the sampler samples. Raises RunFailed or SamplerError."""
         plan = self._plan
         accelerators = tuple(d.uuid for d in plan.devices)
-        settings = Settings(plan.meter, accelerators, NODE, CURRENT.sample_interval_ms, str(self._directory.resolve()))
+        settings = Settings(plan.meter, accelerators, plan.node_name, CURRENT.sample_interval_ms, str(self._directory.resolve()))
         self.taken.started_at = _now()
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
@@ -113,12 +140,12 @@ class Attempt:
         self.taken.ended_at = _now()
 
     def _follow(self, ranks: Workers, sampler: Sampler) -> None:
-        follower = Follower(self._directory, len(self._plan.devices))
-        while len(self._finished) < len(self._plan.devices):
+        follower = Follower(self._directory, self._plan.ranks)
+        while len(self._finished) < self._plan.processes:
             status = ranks.wait(0)
             for rank, event in follower.news():
                 self._hear(rank, event, sampler)
-            if status is not None and len(self._finished) < len(self._plan.devices):
+            if status is not None and len(self._finished) < self._plan.processes:
                 raise RunFailed(f"the workers ended with status {status} before their last epoch; the log says why")
             self._view.power(sampler.power_w)
             time.sleep(POLL_S)
@@ -131,21 +158,27 @@ class Attempt:
                     raise RunFailed(f"rank {rank} runs other code than the harness; is there a second copy of wattmark?")
             case "built":
                 self._built(rank, event)
-            case "calibrated" if rank == 0:
+            case "calibrated" if rank == self._plan.ranks[0]:
                 self.taken.batches_per_epoch = event["batches_per_epoch"]
-                length = f"{event['batches_per_epoch']} batches of {self._plan.batch_size} an epoch"
-                self._view.say(f"{length}, {event['batch_s'] * 1e3:.1f} ms each")
+                what = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
+                self._view.say(f"{event['batches_per_epoch']} {what} an epoch, {event['batch_s'] * 1e3:.1f} ms each")
                 self._view.begin_epochs(self._plan.epochs, self._workload.item)
             case "epoch":
                 ends = self._ends.setdefault(event["epoch"], [])
                 ends.append(event)
-                if len(ends) == len(self._plan.devices):
+                if len(ends) == self._plan.processes:
                     self._end_epoch(event["epoch"], ends, sampler)
             case "out-of-memory":
                 raise RunFailed(
                     f"out of memory at batch size {self._plan.batch_size} per accelerator (rank {rank}: {event['message']}); "
                     f"use a smaller --batch, or --batch auto to find the highest that is stable"
                 )
+            case "refused":
+                raise RunRefused(f"rank {rank}: {event['message']}")
+            case "failed":
+                raise RunFailed(f"rank {rank}: {event['message']}; the log has the rest")
+            case "tally":
+                self.taken.tally = {k: v for k, v in event.items() if k not in ("event", "rank")}
             case "finished":
                 self._finished.add(rank)
 
@@ -156,31 +189,39 @@ class Attempt:
             ("parameters", event["parameters"], size.parameters),
             ("input shape", event["input_shape"], list(size.input_shape)),
         ):
-            if found != expected:
+            if found != expected and self._plan.standing != "open":
                 raise RunFailed(f"rank {rank} built a model of {what} {found}; {self._plan.workload} has {expected}")
-        if event["accelerator"] not in {d.uuid for d in self._plan.devices}:
-            raise RunFailed(f"rank {rank} computes on {event['accelerator']}, which is not one of the plan's accelerators")
+        if foreign := set(event["accelerators"]) - {d.uuid for d in self._plan.devices}:
+            raise RunFailed(f"rank {rank} computes on {', '.join(foreign)}, which is not one of the plan's accelerators")
+        if event["implementation_sha256"] != self._plan.implementation_sha256:
+            raise RunFailed(f"rank {rank} has loaded another {self._plan.implementation} than was planned; has its file changed?")
+        if self._plan.corpus is not None and event["corpus_sha256"] is None:
+            raise RunFailed(f"{self._plan.implementation} does not train on a corpus; leave out --corpus")
+        if self._plan.weights is not None and event["weights_sha256"] is None:
+            raise RunFailed(f"{self._plan.implementation} does not load weights; leave out --weights")
         self.taken.built[rank] = event
-        told = f"rank {rank}: built in {event['seconds']:.0f} s on {event['accelerator']}, {event['precision']}"
+        on = ", ".join(event["accelerators"])
+        told = f"rank {rank}: built in {event['seconds']:.0f} s on {on}, {event['precision']}"
         self._view.say(told)
 
     def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
         sampler.flush()
         self._read_back(sampler, f"epoch-{epoch}")
-        loss = next(e["loss"] for e in ends if e["rank"] == 0)
-        self.taken.losses[epoch] = loss if isinstance(loss, float) else None
+        losses = next(e["losses"] for e in ends if e["rank"] == self._plan.ranks[0])
+        self.taken.losses[epoch] = [loss if isinstance(loss, float) else None for loss in losses]
         write_state(self._directory, finished_epochs=len(self.taken.losses))
         seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
         items_per_s = metrics.rate(sum(e["items"] for e in ends), seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
-        told = f"loss {loss:.4g}" if isinstance(loss, float) else f"loss is not finite: {loss}"
+        told = "".join(f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}" for x in losses[-1:])
         discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
         rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
-        self._view.say(f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W  {told}{discarded}")
+        self._view.say(f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{told}{discarded}")
         self._view.epoch_done(items_per_s)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
-        self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(list(self._pids.values()))]
+        own = descendants(self._pids.values())
+        self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(own)]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What a bundle says of the system and of its software: system.json and environment.json."""
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -8,18 +9,22 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from harness import __version__
 from harness.meters import Device
-from harness.plan import NODE, PlanError
+from harness.plan import PlanError
 from rules.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 
 PACKAGES = (
     "torch", "torchvision", "timm", "triton", "numpy", "pandas", "jsonschema", "click", "jinja2", "rich",
-    "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "sglang",
+    "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "torchao", "sglang", "sglang-kernel",
+    "flashinfer-python",
 )  # fmt: skip
 VARIABLES = re.compile(r"((CUDA|HIP)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$")
+EXTRAS = {"timm": "vision", "diffusers": "diffusion", "litgpt": "litgpt", "sglang": "sglang"}
+"""The extra of pyproject.toml that brings each stack; each is installed in an environment of its own."""
 CONTAINER_VARIABLE = "WATTMARK_CONTAINER"
 DESCRIPTION = {"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""}
 SOURCES = ("rules", "reference", "harness")
@@ -46,32 +51,21 @@ def read_description(path: Path | None) -> Json:
     return {**DESCRIPTION, **stated}
 
 
-def describe_system(description: Json, devices: tuple[Device, ...]) -> Json:
-    """system.json for one node with these accelerators. Host names are left out; a node is called by its number."""
+def describe_system(description: Json, nodes: list[Json]) -> Json:
+    """system.json of these nodes (see `describe_node`)."""
+    names = [a["name"] for node in nodes for a in node["accelerators"]]
+    name = description["name"] or f"{len(names)} x {names[0]}"
+    return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": nodes}
+
+
+def describe_node(name: str, devices: tuple[Device, ...]) -> Json:
+    """This node and its accelerators in system.json. Host names are left out; a node is called by its number."""
     return {
-        "format": SYSTEM_FORMAT,
-        **description,
-        "name": description["name"] or f"{len(devices)} x {devices[0].name}",
-        "nodes": [
-            {
-                "name": NODE,
-                "cpu": _first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
-                "cpu_cores": os.cpu_count() or 1,
-                "memory_bytes": int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0]) * 1024,
-                "accelerators": [
-                    {
-                        "uuid": d.uuid,
-                        "name": d.name,
-                        "vendor": d.vendor,
-                        "memory_bytes": d.memory_bytes,
-                        "vbios": d.vbios,
-                        "pci": d.pci,
-                        "max_power_w": d.max_power_w,
-                    }
-                    for d in devices
-                ],
-            }
-        ],
+        "name": name,
+        "cpu": _first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
+        "cpu_cores": os.cpu_count() or 1,
+        "memory_bytes": int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0]) * 1024,
+        "accelerators": [asdict(d) for d in devices],
     }
 
 
@@ -85,7 +79,7 @@ def describe_environment(driver: str | None, source_sha256: str, variables: Mapp
         "os": _os_name(),
         "kernel": platform.release(),
         "driver": driver,
-        "packages": dict(_versions()),
+        "packages": package_versions(),
         "container": variables.get(CONTAINER_VARIABLE) or None,
         "git": git_state(Path(__file__).parent.parent),
         "variables": {k: v for k, v in sorted(variables.items()) if VARIABLES.match(k)},
@@ -115,13 +109,12 @@ def git_state(directory: Path) -> Json | None:
     return {"commit": commit, "dirty": bool(changes)}
 
 
-def _versions() -> list[tuple[str, str]]:
-    found = []
+def package_versions() -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    found = {}
     for name in PACKAGES:
-        try:
-            found.append((name, importlib.metadata.version(name)))
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
     return found
 
 
