@@ -11,6 +11,14 @@ import torch
 _LIBRARIES: list[torch.library.Library] = []  # the schemas live as long as these
 
 
+def declare_operators() -> None:
+    """Declare the schemas that torchvision's import asks for, once in a process and before that import."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _LIBRARIES.append(library)
+
+
 def import_timm() -> ModuleType:
     """The timm module. Raises ImportError where it is not installed."""
     try:
@@ -18,10 +26,7 @@ def import_timm() -> ModuleType:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _LIBRARIES.append(library)
+        declare_operators()
     import timm
 
     return timm

@@ -27,7 +27,11 @@ class ToBf16(nn.Module):
 
 
 def build(job: Job) -> Built:
-    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where they do not fit."""
+    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where they do not fit, and
+    ValueError for what it does not take.
+    """
+    if job.options or job.weights or job.corpus:
+        raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
     workload = workloads()[job.workload]
     size = workload.size(job.size)
     device = torch.device(job.device)
