@@ -1,4 +1,5 @@
-# `make demo` and `make test`: each, alone, on a fresh machine, sets up .venv/ and does its job.
+# `make demo` and `make test`: each, alone, on a fresh machine, sets up what it needs and does its job. The pins of the stacks
+# conflict, so each has an environment of its own: .venv/ for vision and all that needs no stack, .venvs/STACK/ for the others.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,17 +7,24 @@ BIN := .venv/bin
 # The tested CPU pins, except where an NVIDIA GPU answers: there torch has to be a CUDA build.
 CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu.txt)
 
-.PHONY: demo test setup clean
+STACKS := diffusion litgpt sglang
+
+.PHONY: demo test test-core setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
-test: setup
+test: setup test-core $(STACKS:%=test-%)
+
+test-core: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto --dist loadgroup
+
+$(STACKS:%=test-%): test-%: .venvs/%/ready
+	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py
 
 setup: .venv/ready
 
@@ -27,5 +35,21 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet $(CONSTRAINT) --editable '.[vision,nvidia,report,dev]'
 	touch $@
 
+.venvs/%/ready: pyproject.toml constraints/%-cpu.txt
+	$(PYTHON) -m venv .venvs/$*
+	.venvs/$*/bin/python -m pip install --quiet $(if $(CONSTRAINT),-c constraints/$*-cpu.txt) --editable '.[$*,nvidia,dev]'
+	touch $@
+
+# SGLang pins a CUDA build of torch and kernels that a CPU cannot run; its CPU engine does without, so it goes in alone.
+.venvs/sglang/ready: pyproject.toml constraints/sglang-cpu.txt
+	$(PYTHON) -m venv .venvs/sglang
+ifneq ($(CONSTRAINT),)
+	.venvs/sglang/bin/python -m pip install --quiet --requirement constraints/sglang-cpu.txt --editable '.[nvidia]'
+	.venvs/sglang/bin/python -m pip install --quiet --no-deps sglang==0.5.15.post1
+else
+	.venvs/sglang/bin/python -m pip install --quiet --editable '.[sglang,nvidia,dev]'
+endif
+	touch $@
+
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venvs build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
