@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rules.records import EVIDENCE_FILES, LOG_FILE, MANIFEST_FILE, SIGNATURE_DIR, TABLE_FILES
+from rules.records import EVIDENCE_FILES, LOG_FILE, MANIFEST_FILE, OPTIONAL_FILES, SIGNATURE_DIR, TABLE_FILES
 from rules.rule import Found, Problem
 
 _MIB = 2**20
@@ -73,7 +73,7 @@ def read_files(directory: Path) -> Files:
             unlisted += _read_signatures(files, directory)
         elif _refuse_odd(files, directory, name):
             unlisted.append(name)
-    for name in sorted(MAX_BYTES.keys() - set(names)):
+    for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
         files.problems += refused(
             "S101", name, "", "no such file", "every file of a bundle", "Restore it from where the run was made."
         ).problems

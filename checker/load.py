@@ -6,7 +6,7 @@ from typing import Any
 from checker.documents import read_document
 from checker.files import Files, Refused, unpack
 from checker.tables import read_table
-from rules.records import JSON_FILES, LOG_FILE, TABLE_FILES, Evidence, Json
+from rules.records import EVIDENCE_FILES, JSON_FILES, LOG_FILE, OPTIONAL_FILES, REQUESTS_FILE, TABLE_FILES, Evidence, Json
 from rules.rule import Problem
 
 
@@ -24,9 +24,11 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
                 read[name] = unpack(name, content).decode()
         except Refused as refusal:
             problems += refusal.problems
-    order = (*JSON_FILES, *TABLE_FILES, LOG_FILE)
-    whole = all(name in read for name in order)
-    return Evidence(*(read[name] for name in order)) if whole else None, problems
+    if any(name not in read for name in EVIDENCE_FILES if name in files.contents or name not in OPTIONAL_FILES):
+        return None, problems
+    result, system, environment = (read[name] for name in JSON_FILES)
+    samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
+    return Evidence(result, system, environment, samples, batches, read[LOG_FILE], read.get(REQUESTS_FILE)), problems
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:

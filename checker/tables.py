@@ -1,4 +1,4 @@
-"""Reads the two tables of a bundle: fast where they are in order, cell by cell where something must be pointed at."""
+"""Reads the tables of a bundle: fast where they are in order, cell by cell where something must be pointed at."""
 
 import csv
 import io
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from checker.files import Refused, refused, shortened, too_large
-from rules.records import BATCH_COLUMNS, REQUIRED_COLUMNS, SAMPLE_COLUMNS, TEXT_COLUMNS
+from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, REQUESTS_FILE, REQUIRED_COLUMNS, SAMPLE_COLUMNS, TEXT_COLUMNS
 from rules.rule import Problem
 
-COLUMNS = {"samples.csv.gz": SAMPLE_COLUMNS, "batches.csv.gz": BATCH_COLUMNS}
+COLUMNS = {"samples.csv.gz": SAMPLE_COLUMNS, "batches.csv.gz": BATCH_COLUMNS, REQUESTS_FILE: REQUEST_COLUMNS}
 MAX_ROWS = 4_000_000
 _MAX_NUMBER = 2**53
 """Largest number whose neighbours a double still tells apart."""

@@ -15,7 +15,15 @@ from checker import CheckerError
 from checker.documents import read_document
 from checker.files import Refused, refused, shortened
 from checker.find import KEYRING_DIR
-from rules.records import EVIDENCE_FILES, MANIFEST_FILE, MANIFEST_FORMAT, SIGNATURE_DIR, SUBMISSION_NAMESPACE, Json
+from rules.records import (
+    EVIDENCE_FILES,
+    MANIFEST_FILE,
+    MANIFEST_FORMAT,
+    OPTIONAL_FILES,
+    SIGNATURE_DIR,
+    SUBMISSION_NAMESPACE,
+    Json,
+)
 from rules.rule import Problem
 
 _PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
@@ -38,7 +46,7 @@ def manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
         manifest = read_document(MANIFEST_FILE, contents[MANIFEST_FILE], MANIFEST_FORMAT)
     except Refused as refusal:
         return list(refusal.problems)
-    found = (*_listing(manifest["files"]), *_differences(manifest["files"], contents))
+    found = (*_listing(manifest["files"], contents), *_differences(manifest["files"], contents))
     return [problem for refusal in found for problem in refusal.problems]
 
 
@@ -76,15 +84,15 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority) -> str:
         if principal not in allowed.principals:
             found = f"signed as {shortened(principal)} below the directory {shortened(allowed.center)}"
             message = (
-                "A center signs what lies in its own directory, with a principal that the keyring knows. "
-                "Sign the bundle as such a principal, which takes the place of this signature."
+                "A center signs what lies in its own directory. Put the bundle below submissions/CENTER/SYSTEM/, where CENTER is "
+                "what stands before the @ of the principal, and a line for its key into the keyring's allowed_signers."
             )
             raise refused("I107", name, "", found, expected, message)
         _verify(bundle / name, contents[MANIFEST_FILE], name, principal, allowed.keyring)
     return claimed[0]
 
 
-def _listing(entries: list[Json]) -> Iterator[Refused]:
+def _listing(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
     """What is wrong with the paths that a manifest lists."""
     paths = [entry["path"] for entry in entries]
     unsafe = [p for p in paths if p != str(PurePosixPath(p)) or p.startswith("/") or ".." in p.split("/") or "\\" in p]
@@ -94,8 +102,9 @@ def _listing(entries: list[Json]) -> Iterator[Refused]:
         yield refused("I103", MANIFEST_FILE, place, shortened(path), "a path inside the bundle", message)
     message = "A signature covers what the manifest lists. Make it anew with bench-submit sign."
     listed = [p for p in paths if p not in unsafe]
+    needed = {n for n in EVIDENCE_FILES if n in contents or n not in OPTIONAL_FILES}
     for what, names in {
-        "does not list": sorted(set(EVIDENCE_FILES) - set(listed)),
+        "does not list": sorted(needed - set(listed)),
         "lists, though it is no file of a bundle,": sorted(set(listed) - set(EVIDENCE_FILES)),
         "lists twice": sorted({p for p in listed if listed.count(p) > 1}),
     }.items():
@@ -105,10 +114,13 @@ def _listing(entries: list[Json]) -> Iterator[Refused]:
 
 
 def _differences(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
-    """The files that are not what the manifest says; that one is missing altogether is said where it was looked for."""
+    """The files that are not what the manifest says; one that is always there is missed where it was looked for."""
     message = "The file was changed after the run. Restore it, or run again."
     for entry in entries:
         name = entry["path"]
+        if name in OPTIONAL_FILES and name not in contents:
+            advice = "Restore it from where the run was made."
+            yield refused("S101", name, "", "no such file", "every file that the manifest lists", advice)
         if name not in EVIDENCE_FILES or name not in contents:
             continue
         found = (len(contents[name]), hashlib.sha256(contents[name]).hexdigest())

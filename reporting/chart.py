@@ -63,8 +63,8 @@ def _points(rows: Sequence[Row], width: int, height: int) -> list[dict[str, Any]
             {
                 "x": row.items_per_s_per_accelerator.value,
                 "y": row.items_per_joule.value,
-                "line": f"{row.system} · {row.variant} {row.precision}" if ours else f"{row.system} · {row.model}",
-                "name": f"{row.model} {row.variant}",
+                "line": _line(row) if ours else f"{row.system} · {row.model}",
+                "name": f"{row.model}{_several(row)} {row.variant}",
                 "series": SUBMITTED if ours else row.model,
                 "ours": ours,
                 "held": row.cap_enforced is not False,
@@ -79,6 +79,16 @@ def _points(rows: Sequence[Row], width: int, height: int) -> list[dict[str, Any]
         best["label"] = f"{line} · {best['label']}".removesuffix(" · ") if width > _ROOMY_PX else best["name"]
     _place_labels(points, width, height)
     return points
+
+
+def _several(row: Row) -> str:
+    return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
+
+
+def _line(row: Row) -> str:
+    """What the caps of a submitted row have in common, and their label."""
+    precision = "" if row.precision == row.variant else f" {row.precision}"
+    return f"{row.system}{_several(row)} · {row.variant}{precision}"
 
 
 def _place_labels(points: list[dict[str, Any]], width: int, height: int) -> None:

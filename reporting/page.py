@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reporting.chart import efficiency_svg
-from reporting.rows import Figure, Row, in_order
+from reporting.rows import Figure, Row, Scaling, in_order, scaling
 from rules import VERSION
 from rules.records import Json
 from rules.rule import Finding, Severity
@@ -44,6 +44,7 @@ class Section:
 
     workload: Workload
     submitted: Sequence[Row]
+    scaling: Sequence[Scaling]
     published: Sequence[Row]
     demo: Sequence[Row]
     cautions: Sequence[str]
@@ -90,6 +91,7 @@ def _section(workload: Workload, rows: Sequence[Row]) -> Section | None:
     return Section(
         workload=workload,
         submitted=submitted,
+        scaling=scaling(submitted),
         published=published,
         demo=in_order([r for r in own if r.standing == "demo"]),
         cautions=list(dict.fromkeys(r.caution for r in published if r.caution)),

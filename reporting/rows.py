@@ -39,6 +39,10 @@ class Trail:
     energy_of_record: str
     difference: float | None
     """Trapezoid against counter as a signed share of the counter's energy; None where there is no counter."""
+    serving: Json | None
+    """What a server's users see (`metrics.serving`)."""
+    imbalance: Json | None
+    """How far the accelerators are apart (`metrics.imbalance`)."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,33 @@ def published(paper: Json) -> Iterator[Row]:
         )
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """A row of several accelerators beside that of one: the same workload, standing, variant, precision, board and requests."""
+
+    row: Row
+    one: Row | None
+    """The fastest such row, one of the same system first; None where there is none."""
+    efficiency: float | None
+
+
+def scaling(rows: Sequence[Row]) -> list[Scaling]:
+    """Every submitted row of several accelerators with the one to compare it with, by number of accelerators."""
+    found = []
+    for row in sorted((r for r in rows if (r.count or 0) > 1), key=lambda r: r.count or 0):
+        alike = [r for r in rows if r.count == 1 and _kind(r) == _kind(row) and r.comparable]
+        one = max(alike, key=lambda r: (r.system == row.system, r.items_per_s_per_accelerator.value), default=None)
+        rate = row.items_per_s_per_accelerator.value
+        found.append(Scaling(row, one, metrics.scaling_efficiency(rate, one.items_per_s_per_accelerator.value) if one else None))
+    return found
+
+
+def _kind(row: Row) -> tuple[object, ...]:
+    requests = row.trail.bundle.result["settings"].get("requests") if row.trail else None
+    sent = requests and (requests["prompt_tokens"], requests["output_tokens"], requests["rate_per_s"])
+    return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, sent
+
+
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
     return sorted(rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system))
@@ -165,6 +196,8 @@ def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
         findings=tuple(verdict.findings),
         energy_of_record=computed["energy_of_record"],
         difference=None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"]),
+        serving=computed.get("serving"),
+        imbalance=metrics.imbalance(computed),
     )
 
 
