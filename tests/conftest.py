@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from good import good_evidence
+from good import good_evidence, good_serving_evidence
 
 from harness import bundle
 from harness.sign import sign
@@ -20,13 +20,13 @@ PRINCIPAL = "example@wattmark"
 
 
 @cache
-def _good() -> Evidence:
-    return good_evidence()
+def _good(serving: bool) -> Evidence:
+    return good_serving_evidence() if serving else good_evidence()
 
 
-def fresh_evidence() -> Evidence:
-    """The good evidence of tests/good.py, made once and copied, so that a test may alter it."""
-    return copy.deepcopy(_good())
+def fresh_evidence(serving: bool = False) -> Evidence:
+    """The good evidence of tests/good.py, of training or of serving, made once and copied, so that a test may alter it."""
+    return copy.deepcopy(_good(serving))
 
 
 def make_key(path: Path) -> Path:

@@ -1,11 +1,23 @@
-"""A good bundle made from nothing: two H200s that train ResNet-50 for eleven epochs, deterministic and within every rule."""
+"""Good bundles made from nothing, deterministic and within every rule: two H200s that train ResNet-50 for eleven epochs, and
+two H200s with one server of LLaMA 3 8B.
+"""
+
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
 from rules import VERSION, metrics
 from rules.protocol import CURRENT
-from rules.records import BATCH_COLUMNS, ENVIRONMENT_FORMAT, RESULT_FORMAT, SAMPLE_COLUMNS, SYSTEM_FORMAT, Evidence
+from rules.records import (
+    BATCH_COLUMNS,
+    ENVIRONMENT_FORMAT,
+    REQUEST_COLUMNS,
+    RESULT_FORMAT,
+    SAMPLE_COLUMNS,
+    SYSTEM_FORMAT,
+    Evidence,
+)
 from rules.workloads import workloads
 
 UUIDS = ("GPU-11111111-aaaa-bbbb-cccc-000000000001", "GPU-22222222-aaaa-bbbb-cccc-000000000002")
@@ -16,6 +28,9 @@ BATCHES = 220
 BATCH_MS = 140.0
 PAUSE_MS = 500.0
 CAP_MW = 700_000
+CONCURRENCY = 400
+REQUESTS = 500
+LATENCY_MS = 25_000.0
 
 
 def good_evidence(seed: int = 7) -> Evidence:
@@ -29,11 +44,77 @@ def good_evidence(seed: int = 7) -> Evidence:
     return evidence
 
 
+def good_serving_evidence(seed: int = 7) -> Evidence:
+    random = np.random.default_rng(seed)
+    requests, begin_ns = _requests(random)
+    batches = _windows(requests, begin_ns)
+    samples = pd.concat([_samples(batches, uuid, random) for uuid in UUIDS])
+    samples = samples.sort_values(["scheduled_ns", "accelerator"], ignore_index=True)
+    evidence = Evidence(_result(), _system(), _environment(), samples, batches, "11 epochs done\n", requests)
+    workload, result = workloads()["llama3-8b-serve"], evidence.result
+    wanted = workload.full.request_set(CONCURRENCY)
+    sent = len(requests) + 2 * CONCURRENCY
+    result.update(
+        run_id="20260101T000000Z-llama3-8b-serve-tuned-good",
+        workload=workload.id,
+        ranks=[{"rank": 0, "node": "node0", "accelerators": list(UUIDS)}],
+        tally={
+            "requests": sent,
+            "client_output_tokens": sent * wanted.output_tokens,
+            "server_output_tokens": sent * wanted.output_tokens,
+        },
+    )
+    result["implementation"].update(
+        name=workload.implementation,
+        parameters=workload.full.parameters,
+        input_shape=[wanted.prompt_tokens],
+        settings={"attention_backend": "fa3", "parallel": "dp"},
+    )
+    result["settings"].update(batch_size=CONCURRENCY, batches_per_epoch=REQUESTS, requests=asdict(wanted))
+    result["sampling"]["ticks"] = samples["scheduled_ns"].nunique()
+    rederive(evidence)
+    for epoch in result["epochs"]:
+        epoch["loss"] = None
+    return evidence
+
+
+def _requests(random: np.random.Generator) -> tuple[pd.DataFrame, int]:
+    """A closed loop of `CONCURRENCY` in flight with evenly spread ends, and when its first epoch began."""
+    answers = int(np.ceil(CURRENT.epochs * REQUESTS / CONCURRENCY)) + 2
+    latency_ns = ((LATENCY_MS + random.normal(0, 20, (CONCURRENCY, answers))) * MS).astype(np.int64)
+    latency_ns[:, 0] = latency_ns[:, 0] * (np.arange(CONCURRENCY) + 1) // CONCURRENCY  # the warm-up staggers them
+    end_ns = ZERO_NS + 2000 * MS + np.cumsum(latency_ns + MS, axis=1)
+    sent_ns = end_ns - latency_ns
+    kept = np.argsort(end_ns, axis=None)[CONCURRENCY : CONCURRENCY + CURRENT.epochs * REQUESTS + 1]
+    end_ns, sent_ns = end_ns.ravel()[kept], sent_ns.ravel()[kept]
+    begin_ns, end_ns, sent_ns = int(end_ns[0]), end_ns[1:], sent_ns[1:]
+    table = {
+        "epoch": np.repeat(np.arange(CURRENT.epochs), REQUESTS),
+        "request": np.argsort(np.argsort(sent_ns, kind="stable"), kind="stable"),
+        "rank": 0,
+        "sent_ns": sent_ns,
+        "first_ns": sent_ns + 400 * MS + random.integers(0, 50 * MS, len(sent_ns)),
+        "end_ns": end_ns,
+        "prompt_tokens": 1024,
+        "output_tokens": 512,
+    }
+    return pd.DataFrame(table)[list(REQUEST_COLUMNS)].astype("int64"), begin_ns
+
+
+def _windows(requests: pd.DataFrame, begin_ns: int) -> pd.DataFrame:
+    rows = []
+    for epoch, own in requests.groupby("epoch"):
+        start_ns = np.maximum(own["sent_ns"], begin_ns)
+        rows += zip([epoch] * len(own), range(len(own)), own["rank"], start_ns, own["end_ns"], own["output_tokens"], strict=True)
+        begin_ns = int(own["end_ns"].max())
+    return pd.DataFrame(rows, columns=list(BATCH_COLUMNS)).astype("int64")
+
+
 def rederive(evidence: Evidence) -> None:
     """Write the figures that follow from the tables into the result, keeping what a computation does not give."""
     result = evidence.result
     parts = metrics.parts(result, evidence.samples, evidence.batches)
-    figures = metrics.figures(result, evidence.system, parts)
+    figures = metrics.figures(result, evidence.system, parts, evidence.requests)
     losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
     for epoch in figures["epochs"]:
         epoch["loss"] = losses.get(epoch["epoch"], 6.9 - 0.1 * epoch["epoch"])

@@ -17,8 +17,8 @@ MS = 1_000_000
 
 
 def test_every_meter_is_found_and_an_unknown_one_is_refused():
-    assert names() == ["nvidia", "rapl", "simulated"]
-    with pytest.raises(MeterError, match="no meter called 'wattson'; there are nvidia, rapl, simulated"):
+    assert names() == ["amd", "nvidia", "rapl", "simulated"]
+    with pytest.raises(MeterError, match="no meter called 'wattson'; there are amd, nvidia, rapl, simulated"):
         open_meter("wattson")
 
 

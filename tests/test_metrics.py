@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rules import metrics
 from rules.metrics import MetricsError
 from rules.protocol import CURRENT
-from rules.records import BATCH_COLUMNS, SAMPLE_COLUMNS, Json
+from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
 
 S = 1_000_000_000
 STEP_NS = S // 10
@@ -44,6 +44,7 @@ def result(*accelerators: str, cap_w: float | None = None) -> Json:
         "workload": "resnet50-train",
         "size": "full",
         "implementation": {"precision": "bf16"},
+        "settings": {},
         "power": {"cap_w": cap_w},
         "ranks": [{"rank": r, "node": "n", "accelerators": [a]} for r, a in enumerate(accelerators)],
     }
@@ -370,6 +371,37 @@ def test_evidence_that_gives_no_parts(table: pd.DataFrame, windows: list[tuple],
         metrics.parts(result("a"), table, batches(*windows))
 
 
+def requests(*rows: tuple[int, ...]) -> pd.DataFrame:
+    """Requests of rank 0 from epoch, number, and sending, first token and end in s; 100 tokens in, 11 out."""
+    table = [(e, n, 0, *(int(t * 1e9) for t in times), 100, 11) for e, n, *times in rows]
+    return pd.DataFrame(table, columns=list(REQUEST_COLUMNS)).astype("int64")
+
+
+def test_waiting_times_are_those_of_requests_that_end_in_scored_epochs() -> None:
+    one = result("a")
+    parts = metrics.parts(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 11), (1, 0, 0, 2, 6, 11), (1, 1, 0, 3, 7, 11)))
+    served = metrics.figures(
+        one, system("a"), parts, requests((0, 0, 0.0, 0.9, 2.0), (1, 1, 0.5, 1.0, 6.0), (1, 2, 3.0, 3.3, 7.0))
+    )
+    assert served["serving"]["requests"] == 2
+    assert served["serving"]["input_tokens_per_s"] == pytest.approx(200 / 5)
+    assert served["serving"]["ttft_s"]["p50"] == pytest.approx(0.4)
+    assert served["serving"]["tpot_s"]["p50"] == pytest.approx((0.5 + 0.37) / 2)
+    assert served["serving"]["latency_s"] == pytest.approx({"p50": 4.75, "p95": 4.0 + 0.95 * 1.5, "p99": 4.0 + 0.99 * 1.5})
+
+
+def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
+    def part(name: str, watts: float, clock: float | None) -> Json:
+        return {"accelerator": name, "active_s": 30.0, "mean_power_w": watts, "mean_sm_mhz": clock}
+
+    epochs = [{"scored": n > 0, "accelerators": [part("a", 600 + n, None), part("b", 630 + 3 * n, 1500.0)]} for n in range(3)]
+    found = metrics.imbalance({"epochs": epochs})
+    assert found == pytest.approx({"active_s": 0.0, "mean_power_w": 33 / 618, "mean_sm_mhz": None})
+    assert metrics.imbalance({"epochs": [{"scored": True, "accelerators": [part("a", 600, 1500.0)]}]}) is None
+    silent = [{"scored": True, "accelerators": [part("a", 600, 0.0), part("b", 600, 0.0)]}]
+    assert metrics.imbalance({"epochs": silent}) == {"active_s": 0.0, "mean_power_w": 0.0, "mean_sm_mhz": None}
+
+
 def test_no_scored_epoch_gives_no_figures() -> None:
     one = result("a")
     parts = metrics.parts(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
@@ -377,7 +409,7 @@ def test_no_scored_epoch_gives_no_figures() -> None:
         metrics.figures(one, system("a"), parts)
 
 
-@pytest.mark.parametrize("change", [{"workload": "unheard-of"}, {"workload": "sd2-train", "size": "smoke"}])
+@pytest.mark.parametrize("change", [{"workload": "unheard-of"}, {"size": "tiny"}])
 def test_unknown_workload_gives_no_figures(change: Json) -> None:
     one = result("a") | change
     parts = metrics.parts(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))

@@ -23,10 +23,15 @@ from rules.records import Evidence
 from rules.rule import Mutation, Rule, Tampering, rules_by_id
 
 RULES = rules_by_id().values()
-MUTATIONS = [pytest.param(r, m, id=f"{r.id}-{m.name}") for r in RULES for m in r.mutations]
 TAMPERINGS = [pytest.param(r, t, id=f"{r.id}-{t.name}") for r in RULES for t in r.tamperings]
-REFERENCE = sorted((Path(__file__).parents[1] / "submissions" / "reference").glob("*/*/result.json"))[:1]
-ORIGINS = [pytest.param(None, id="made"), *(pytest.param(path.parent, id="measured") for path in REFERENCE)]
+MEASURED = Path(__file__).parents[1] / "submissions" / "reference"
+TRAINED, SERVED = (sorted(MEASURED.glob(f"*/*{name}*/result.json"))[:1] for name in ("resnet50-train", "llama3-8b-serve"))
+ORIGINS = [
+    pytest.param(rule, mutation, origin, id=f"{'measured' if origin else 'made'}-{rule.id}-{mutation.name}")
+    for rule in RULES
+    for mutation in rule.mutations
+    for origin in (None, *(path.parent for path in (SERVED if mutation.serving else TRAINED)))
+]
 
 
 class Score:
@@ -69,8 +74,9 @@ def expected(rule: Rule, spoiling: Mutation | Tampering) -> set[str]:
     return {rule.id, *spoiling.companions}
 
 
-def test_good_bundle_gives_no_finding(submissions: Submissions) -> None:
-    verdict = judge(submissions.add())
+@pytest.mark.parametrize("serving", [False, True])
+def test_good_bundle_gives_no_finding(submissions: Submissions, serving: bool) -> None:
+    verdict = judge(submissions.add(fresh_evidence(serving)))
     assert verdict.findings == ()
     assert verdict.rules_not_run == 0
 
@@ -88,10 +94,9 @@ def _found_before(path: Path) -> frozenset[str]:
     return frozenset(rule for rule in findings(path) if not rule.startswith("I"))
 
 
-@pytest.mark.parametrize("origin", ORIGINS)
-@pytest.mark.parametrize(("rule", "mutation"), MUTATIONS)
+@pytest.mark.parametrize(("rule", "mutation", "origin"), ORIGINS)
 def test_mutation_is_noticed(rule: Rule, mutation: Mutation, origin: Path | None, submissions: Submissions, score: Score) -> None:
-    evidence = copy.deepcopy(_measured(origin)) if origin else fresh_evidence()
+    evidence = copy.deepcopy(_measured(origin)) if origin else fresh_evidence(mutation.serving)
     before = _found_before(origin) if origin else frozenset()
     spoil(evidence, mutation)
     score.compare(findings(submissions.add(evidence)), before | expected(rule, mutation), mutation.sometimes)

@@ -53,9 +53,10 @@ def test_every_epoch_has_the_calibrated_number_of_batches_and_lasts_as_long_as_w
         assert {w.end_ns - w.start_ns for w in windows} == {10 * MS}
 
 
-def test_the_loss_of_an_epoch_is_that_of_its_last_batch():
+def test_every_batch_of_an_epoch_has_its_loss():
     taken, _, count = run(batch_ms=10)
-    assert [loss for _, _, loss in taken] == [count - 201, count - 101, count - 1]
+    assert [losses[0] for _, _, losses in taken] == [count - 300, count - 200, count - 100]
+    assert all(losses == [losses[0] + n for n in range(100)] for _, _, losses in taken)
 
 
 def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():
@@ -136,7 +137,7 @@ def test_batches_that_overlap_or_never_began_are_refused():
 
 def test_a_loss_that_is_not_a_number_is_handed_on():
     clock, losses = SteppedClock(), []
-    recorder = EpochRecorder(clock, 1, 0.01, 0, lambda v: v, lambda epoch, windows, loss: losses.append(loss))
+    recorder = EpochRecorder(clock, 1, 0.01, 0, lambda v: v, lambda epoch, windows, found: losses.extend(found))
     while recorder.more():
         recorder.start()
         clock.now_ns += 5 * MS

@@ -184,11 +184,55 @@ def test_faster_rows_stand_first_and_rows_above_their_cap_last(submissions: Subm
     assert "‡" in next(page.find("li", id="resnet50-train-cap")).text
 
 
+def more(page: Element, start: str) -> list[Element]:
+    """The body rows of the further table whose caption has `start` in it."""
+    (table,) = [t for t in page.find("table", class_="more") if start in next(t.find("caption")).text]
+    return [row for body in table.find("tbody") for row in body.find("tr")]
+
+
+def test_waiting_times_of_a_server_stand_below_its_throughput(submissions: Submissions, report: Report) -> None:
+    evidence = fresh_evidence(serving=True)
+    submissions.add(evidence)
+    page, _ = report(submissions.root)
+    assert evidence.requests is not None
+    own = evidence.requests[evidence.requests["epoch"] > 0]
+    waited_s = (own["first_ns"] - own["sent_ns"]) / 1e9
+    (row,) = more(page, "waiting times")
+    cells = [cell.text for cell in row.find("td")]
+    assert cells[1:4] == ["1\u202f024 / 512", "closed loop, 400 in flight", "5\u202f000"]
+    assert values(row)[1:4] == pytest.approx([waited_s.quantile(q) for q in (0.5, 0.95, 0.99)])
+    assert values(row)[0] == pytest.approx(2 * evidence.result["headline"]["items_per_s"]["mean"], rel=0.01)
+
+
+def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Submissions, report: Report) -> None:
+    many, one, other = altered(name="many"), altered(rate=1.25, name="one"), altered(rate=1.5, name="other", variant="baseline")
+    for evidence in (one, other):
+        evidence.result["ranks"] = evidence.result["ranks"][:1]
+        (uuid,) = evidence.result["ranks"][0]["accelerators"]
+        evidence.result["settings"]["accelerators"] = 1
+        evidence.result["readbacks"] = [r for r in evidence.result["readbacks"] if r["accelerator"] == uuid]
+        evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
+        evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(drop=True)
+        accelerators = evidence.system["nodes"][0]["accelerators"]
+        accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
+        rederive(evidence)
+    for place, evidence in enumerate((many, one, other)):
+        submissions.add(evidence, f"20260101T000000Z-run-{place}")
+    page, _ = report(submissions.root)
+    (row,) = more(page, "against a run on one")
+    rate, of_one = (e.result["headline"]["items_per_s_per_accelerator"]["mean"] for e in (many, one))
+    apart = metrics.imbalance(many.result)
+    assert apart is not None and next(row.find("th")).text == "many"
+    chart = next(page.find("figure")).text
+    assert "many \u00d7 2 \u00b7 tuned bf16" in chart and "one \u00b7 tuned bf16" in chart
+    assert values(row) == pytest.approx([rate, of_one, rate / of_one, *apart.values()])
+
+
 def test_demo_stands_apart_from_the_compared_table(submissions: Submissions, report: Report) -> None:
     submissions.add()
     submissions.add(demo(), run_id="run-demo")
     page, _ = report(submissions.root)
-    compared, apart = page.find("table")
+    compared, *_, apart = page.find("table")
     assert "demo" in next(apart.find("caption")).text
     assert (len(rows(compared, "demo")), len(rows(apart, "demo")), len(rows(apart, "closed"))) == (0, 1, 0)
     chart = next(page.find("figure"))
@@ -223,7 +267,7 @@ def test_published_rows_beside_submitted_ones(submissions: Submissions, report: 
     assert any("166 % of 989 TFLOP/s dense bf16; read as four GPUs" in reason for reason in reasons)
     first = next(page.find("section"))
     assert first.attributes["id"] == "resnet50-train"
-    (table,) = first.find("table")
+    table = next(first.find("table"))
     assert (len(rows(table, "closed")), len(rows(table, "published"))) == (1, 19)
 
 

@@ -214,13 +214,12 @@ def test_items_of_a_batch_are_those_of_its_samples(items: int, odd: bool) -> Non
     assert bool(found_by("P109", evidence)) == odd
 
 
-@pytest.mark.parametrize("rule", ["P109", "P110", "P111", "P114"])
-def test_requests_may_overlap_and_differ(rule: str) -> None:
+@pytest.mark.parametrize("rule", ["P110", "P111", "P114"])
+def test_requests_may_overlap(rule: str) -> None:
     evidence = fresh_evidence()
     serving(evidence)
     batches = evidence.batches
     batches["end_ns"] += 3 * batches["batch"] + 4_000_000_000  # each request ends long after the next has begun
-    batches["items"] = 100 + batches["batch"] % 7
     assert found_by(rule, evidence) == []
 
 

@@ -1,7 +1,9 @@
 """Whole runs on this machine's CPU under torchrun: what they leave when they end well, are ended, or fail."""
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,13 +17,14 @@ from rich.console import Console
 from checker.engine import judge, judge_all
 from checker.files import read_files
 from checker.load import read_evidence
-from harness import batchsize, command, rundir
+from harness import batchsize, command, preflight, rundir
 from harness.cli import main
 from harness.meters import open_meter
-from harness.plan import Plan, PlanError, make_plan, workload_of
+from harness.plan import Machine, Plan, PlanError, Wish, make_plan
+from harness.processes import descendants
 from harness.progress import View
 from harness.session import RunFailed
-from harness.system import source_hash
+from harness.system import DESCRIPTION, source_hash
 from rules.records import Evidence
 
 TESTS = Path(__file__).parent
@@ -35,23 +38,9 @@ def workers_find_the_tests(monkeypatch):
 
 def plan(implementation: str = "tiny:build", gpus: int = 1, batch_size: int = 4, epoch_s: float = 0.3) -> Plan:
     meter = open_meter("simulated:h200")
-    made = make_plan(
-        workload_of("resnet50-train", "baseline", "smoke"),
-        variant="baseline",
-        size="smoke",
-        batch_size=batch_size,
-        seed=1,
-        search=False,
-        epoch_s=epoch_s,
-        meter="simulated:h200",
-        torch_device="cpu",
-        driver=None,
-        devices=tuple(meter.devices()[:gpus]),
-        state="P0",
-        cap_w=700.0,
-        source_sha256=source_hash(),
-        system={"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""},
-    )
+    wish = Wish("resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s)
+    machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:gpus]), "P0", 700.0)
+    made = make_plan(wish, machine, dict(DESCRIPTION), source_hash())
     return replace(made, implementation=implementation)
 
 
@@ -270,9 +259,10 @@ def test_running_out_of_memory_is_said_in_a_line_that_helps(tmp_path):
     assert not bundles(tmp_path)
 
 
-def test_an_implementation_that_breaks_is_said_and_its_traceback_is_in_the_log(tmp_path):
-    with pytest.raises(RunFailed, match="the log says why"):
-        take(plan("tiny:build_broken", gpus=2), tmp_path)
+@pytest.mark.parametrize(("gpus", "says"), [(1, "RuntimeError: this implementation is broken; the log"), (2, "the log says why")])
+def test_an_implementation_that_breaks_is_said_and_its_traceback_is_in_the_log(tmp_path, gpus, says):
+    with pytest.raises(RunFailed, match=says):
+        take(plan("tiny:build_broken", gpus=gpus), tmp_path)
     assert "this implementation is broken" in (tmp_path / ".running" / rundir.LOG_FILE).read_text()
     assert gone(tmp_path)
 
@@ -348,7 +338,14 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
     ("arguments", "says"),
     [
         (["resnet51-train"], "there is no workload 'resnet51-train'; there are llama3-8b-pretrain"),
-        (["sd2-train"], "sd2-train is defined, but has no reference implementation yet"),
+        (["resnet50-train", "--implementation", "no.such:build", "--smoke", "--simulate", "h200"], "there is no module no.such"),
+        (["resnet50-train", "--implementation", "tiny", "--smoke", "--simulate", "h200"], "give package.module:function"),
+        (["resnet50-train", "--option", "fast", "--smoke", "--simulate", "h200"], "--option fast: give KEY=VALUE"),
+        (["resnet50-train", "--request-rate", "3", "--smoke", "--simulate", "h200"], "--request-rate: resnet50-train serves no"),
+        (
+            ["resnet50-train", "--corpus", "nowhere.txt", "--smoke", "--simulate", "h200"],
+            "--corpus nowhere.txt: there",
+        ),
         (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
         (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--gpus", "9"], "--gpus 9: the meter sees 8 accelerator"),
@@ -371,6 +368,117 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
-        "--batch", "--cap", "--epoch-seconds", "--gpus", "--out", "--resume", "--seed", "--simulate", "--smoke", "--system",
-        "--variant", "-o", "workload",
+        "--batch", "--cap", "--corpus", "--epoch-seconds", "--gpus", "--head", "--implementation", "--node", "--nodes",
+        "--option", "--out", "--output-tokens", "--prompt-tokens", "--request-rate", "--resume", "--seed", "--simulate",
+        "--smoke", "--system", "--variant", "--weights", "-o", "workload",
     ]  # fmt: skip
+
+
+def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
+    asked = ["run", "resnet50-train", "--smoke", "--simulate", "h200", "--option", "turbo=yes", "-o", str(tmp_path)]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 1 and "resnet50-train takes no --option, --weights or --corpus" in done.output
+    assert not bundles(tmp_path)
+
+
+def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
+    changed = replace(plan(), implementation_sha256="0" * 64)
+    with pytest.raises(RunFailed, match=r"loaded another tiny:build than was planned; has its file changed\?"):
+        take(changed, tmp_path)
+
+
+def test_closed_and_open_are_told_apart_by_what_is_run():
+    def standing(workload: str = "llama3-8b-pretrain", device: str = "cuda", **wished: object) -> str:
+        machine = Machine("nvidia", device, None, tuple(open_meter("simulated:h200").devices()[:1]), "P0", 700.0)
+        return make_plan(Wish(workload, **wished), machine, dict(DESCRIPTION), source_hash()).standing
+
+    assert standing() == standing(options=("precision=bf16-mixed",)) == standing("llama3-8b-serve") == "closed"
+    assert standing(variant="fp8") == standing(corpus=TESTS) == standing(implementation="tiny:build") == "open"
+    assert standing("llama3-8b-serve", output_tokens=128) == standing("llama3-8b-serve", rate_per_s=10.0) == "open"
+    assert standing(smoke=True) == standing(epoch_s=29.0) == standing(device="cpu") == "demo"
+
+
+@pytest.mark.parametrize(
+    ("dirty", "standing", "warned"), [(True, "closed", True), (False, "closed", False), (True, "demo", False)]
+)
+def test_a_checkout_with_changes_is_told_of_before_the_run(monkeypatch, dirty, standing, warned):
+    monkeypatch.setattr(preflight, "git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
+    assert any("M108" in remark for remark in preflight.remarks(replace(plan(), standing=standing))) == warned
+
+
+def test_processes_that_a_worker_has_started_are_its_own():
+    shell = subprocess.Popen(["sh", "-c", "sleep 30 & wait"], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 10
+        while len(found := descendants([shell.pid])) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert found[0] == shell.pid and Path(f"/proc/{found[1]}/comm").read_text() == "sleep\n"
+        assert os.getpid() not in found
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+
+
+def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys):
+    take(plan(gpus=2), tmp_path)
+    said = capsys.readouterr().out
+    assert "W per accelerator" in said and "apart: active time " in said
+
+
+def free_port() -> int:
+    """A port that is free, and the one after it, which torchrun takes, as far as can be told."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
+    """`bench-submit run` as the node of that number of two."""
+    asked = ["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "0.5", "--implementation", "tiny:build"]
+    where = ["--nodes", "2", "--node", str(node), "--head", head, "-o", str(out)]
+    command = [sys.executable, "-m", "harness.cli", "run", *asked, *where, *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_two_nodes_make_one_bundle(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(node, head, tmp_path) for node in (1, 0)]
+    said = [node.communicate(timeout=120)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)
+    assert "node 0 has the bundle" in said[0] and "pre-check: no errors" in said[1]
+    (bundle,) = bundles(tmp_path)
+    evidence = evidence_of(bundle)
+    result = evidence.result
+    assert [(r["rank"], r["node"], r["accelerators"]) for r in result["ranks"]] == [
+        (0, "node0", ["SIM-H200-0"]),
+        (1, "node1", ["SIM-H200-1"]),
+    ]
+    assert (result["settings"]["nodes"], result["settings"]["accelerators"]) == (2, 2)
+    assert [n["name"] for n in evidence.system["nodes"]] == ["node0", "node1"]
+    assert set(evidence.samples["node"]) == {"node0", "node1"}
+    assert "== node1 ==" in evidence.log
+    assert [p.name for p in tmp_path.iterdir()] == [bundle.name]
+
+
+def test_nodes_that_plan_different_runs_are_refused(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(0, head, tmp_path), on_node(1, head, tmp_path, "--seed", "2")]
+    said = [node.communicate(timeout=120)[0] for node in nodes]
+    assert all(node.returncode == 2 for node in nodes)
+    assert all("node 1 has seed 2, node 0 has 1" in one for one in said)
+    assert not bundles(tmp_path)
+
+
+def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(node, head, tmp_path, "--epoch-seconds", "3") for node in (0, 1)]
+    deadline = time.monotonic() + 60
+    while not any(p.stat().st_size > 100 for p in tmp_path.glob(".*.node1.running/batches.1.csv")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    nodes[1].kill()
+    said = nodes[0].communicate(timeout=120)[0]
+    nodes[1].communicate()
+    assert nodes[0].returncode == 1 and "before their last epoch" in said
+    assert not bundles(tmp_path) and gone(tmp_path)

@@ -1,0 +1,249 @@
+"""LLaMA 3 8B serving: the definition against the configuration, and SGLang's real server, on the CPU, in the smoke size."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import save_file
+
+from harness.cli import main
+from harness.load import Answer, LoadGenerator
+from reference import sglang_server
+from reference.llama3_8b_serve import LLAMA3_8B, SMOKE, build, command_line, generation_tokens, parameters
+from rules.contract import Built, Job, RequestSet
+from rules.workloads import workloads
+
+DEFINED = workloads()["llama3-8b-serve"]
+CONFIGS = {"full": LLAMA3_8B, "smoke": LLAMA3_8B | SMOKE}
+REQUESTS = RequestSet(prompt_tokens=16, output_tokens=8, concurrency=4)
+GONE_TIMEOUT_S = 60.0
+
+
+def job(device: str = "cpu", requests: RequestSet = REQUESTS, **other) -> Job:
+    return Job("llama3-8b-serve", other.pop("variant", "tuned"), "smoke", 4, 1, device, requests=requests, **other)
+
+
+def weights_of(config: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Random weights under the names that a Hugging Face checkpoint gives them."""
+    hidden, inner, words = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    grouped = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
+    attention = {"q": (hidden, hidden), "k": (grouped, hidden), "v": (grouped, hidden), "o": (hidden, hidden)}
+    shapes: dict[str, tuple[int, ...]] = {f"self_attn.{name}_proj": shape for name, shape in attention.items()}
+    shapes |= {"mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}
+    shapes |= {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,)}
+    model = {f"model.layers.{n}.{name}": shape for n in range(config["num_hidden_layers"]) for name, shape in shapes.items()}
+    model |= {"model.embed_tokens": (words, hidden), "model.norm": (hidden,), "lm_head": (words, hidden)}
+    return {f"{name}.weight": torch.randn(shape, dtype=torch.bfloat16) for name, shape in model.items()}
+
+
+@pytest.mark.parametrize("size", CONFIGS)
+def test_parameters_are_those_of_the_model(size: str) -> None:
+    with torch.device("meta"):
+        weights = weights_of(CONFIGS[size])
+    assert parameters(CONFIGS[size]) == sum(w.numel() for w in weights.values()) == DEFINED.size(size).parameters
+
+
+@pytest.mark.parametrize("size", CONFIGS)
+def test_flops_per_item_are_those_of_a_request(size: str) -> None:
+    config, defined = CONFIGS[size], DEFINED.size(size)
+    requests = defined.request_set(1)
+    head = config["vocab_size"] * config["hidden_size"]
+    norms = (2 * config["num_hidden_layers"] + 1) * config["hidden_size"]
+    layers = defined.parameters - 2 * head - norms
+    read = requests.prompt_tokens + requests.output_tokens - 1  # the last token is generated, but not read again
+    weights = 2 * layers * read + 2 * head * requests.output_tokens
+    attended = sum(position + 1 for position in range(read))
+    attention = config["num_hidden_layers"] * 2 * 2 * config["hidden_size"] * attended  # with the keys, then with the values
+    assert defined.min_flops_per_item == pytest.approx(weights / requests.output_tokens, rel=1e-4)
+    assert defined.flops_per_item == pytest.approx((weights + attention) / requests.output_tokens, rel=1e-4)
+
+
+def test_tokens_generated_are_summed_over_the_metrics_of_all_replicas() -> None:
+    metrics = """
+# TYPE sglang:generation_tokens_total counter
+sglang:generation_tokens_total{model_name="a b",dp_rank="0"} 1024.0
+sglang:generation_tokens_total{model_name="a b",dp_rank="1"} 1.2e+06
+sglang:prompt_tokens_total{model_name="a b",dp_rank="1"} 77.0
+sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
+"""
+    assert generation_tokens(metrics) == 1_201_024
+    assert generation_tokens("") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"atention": "fa3"}, r"option atention: there is none of that name; there are attention and parallel"),
+        ({"attention": "fa9"}, r"option attention=fa9: give one of fa3, flashinfer, triton"),
+        ({"parallel": "pp"}, r"option parallel=pp: give one of dp, tp"),
+    ],
+)
+def test_an_unknown_option_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(job(options=options))
+
+
+def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
+    many = RequestSet(1024, 512, concurrency=1000)
+    replicas, _ = command_line(job("cuda:0", many, accelerators=4))
+    assert "--dp-size=4" in replicas and "--cuda-graph-max-bs-decode=282" in replicas
+    parts, _ = command_line(job("cuda:0", many, accelerators=4, options={"parallel": "tp", "attention": "fa3"}))
+    assert "--tp-size=4" in parts and "--cuda-graph-max-bs-decode=1000" in parts and "--attention-backend=fa3" in parts
+    plain, _ = command_line(job("cuda:0", many, variant="baseline"))
+    assert not [a for a in plain if a.startswith(("--cuda-graph", "--enable-mixed", "--page", "--load", "--attention"))]
+
+
+def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = ["GPU-c", "GPU-a", "GPU-b"]
+    monkeypatch.setattr("pynvml.nvmlInit", lambda: None)
+    monkeypatch.setattr("pynvml.nvmlDeviceGetHandleByUUID", lambda uuid: uuid)
+    monkeypatch.setattr("pynvml.nvmlDeviceGetIndex", order.index)
+    numbered = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2,0"}
+    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "GPU-b,GPU-c"}) == numbered
+    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "1,0"}) == sglang_server._numbered({}) == {}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    torch.manual_seed(0)
+    save_file(weights_of(CONFIGS["smoke"]), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(CONFIGS["smoke"]))
+    return folder
+
+
+def test_a_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"give a folder that holds config\.json and \*\.safetensors files"):
+        build(job(weights=str(tmp_path)))
+    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
+    config = (checkpoint / "config.json").read_text()
+    (tmp_path / "config.json").write_text(config.replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'))
+    with pytest.raises(ValueError, match=r"another model than the workload's: num_hidden_layers 3 instead of 2"):
+        build(job(weights=str(tmp_path)))
+    (tmp_path / "config.json").write_text(json.dumps({**json.loads(config), "quantization_config": {"quant_method": "fp8"}}))
+    with pytest.raises(ValueError, match="quantization_config: the workload serves weights in bf16"):
+        build(job(weights=str(tmp_path)))
+
+
+class Served:
+    """A whole run against a real server with a real checkpoint."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self.epochs: list[list[Answer]] = []
+        self.built: Built = build(job(weights=str(checkpoint)))
+        group = server_of(os.getpid())
+        assert group is not None
+        self.running = list(processes(group))
+        self.load = LoadGenerator(
+            REQUESTS, 512, 1, 3, 0.5, lambda _, answers: self.epochs.append(answers), lambda *calibrated: None
+        )
+        self.built.run(self.load)
+        self.left = list(processes(group))
+
+
+def processes(group: int) -> Iterator[int]:
+    """The processes of a group that still run; one that only waits to be reaped has ended."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, found = (directory / "stat").read_text().rsplit(")", 1)[1].split()[:3]
+        except OSError:
+            continue  # ended while this was looking
+        if state not in "ZX" and int(found) == group:
+            yield int(directory.name)
+
+
+@pytest.fixture(scope="module")
+def served(checkpoint: Path) -> Served:
+    return Served(checkpoint)
+
+
+def test_the_server_answers_every_request_in_full(served: Served) -> None:
+    assert len(served.epochs) == 3
+    for answer in (a for epoch in served.epochs for a in epoch):
+        assert (answer.prompt_tokens, answer.output_tokens) == (16, 8)
+        assert answer.sent_ns < answer.first_ns < answer.end_ns  # the first token comes before the others
+
+
+def test_client_and_server_count_the_same_tokens(served: Served) -> None:
+    tally = served.load.tally
+    assert tally["client_output_tokens"] == tally["server_output_tokens"] > 8 * sum(map(len, served.epochs))
+
+
+def test_the_server_and_its_children_are_gone_after_the_run(served: Served) -> None:
+    assert len(served.running) >= 3  # HTTP server, scheduler, detokenizer
+    assert served.left == []
+
+
+def test_what_is_recorded_is_what_the_server_says_it_runs(served: Served, checkpoint: Path) -> None:
+    settings = served.built.settings
+    assert settings["attention_backend"] == "torch_native" and settings["stream_interval"] == 9
+    assert settings["disable_radix_cache"] is True and settings["max_total_num_tokens"] == 4096
+    assert settings["load_format"] == "auto"
+    assert (served.built.precision, served.built.parameters, served.built.vocabulary) == ("bf16", 139_584, 512)
+    assert served.built.weights_sha256 == hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_server_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError, match=r"the SGLang server ended with status .* before it was ready: .*Error.*\n"):
+        build(job(options={"attention": "fa3"}))  # not on a CPU
+    assert "Traceback" in capfd.readouterr().out  # the whole of it is in the run's log
+
+
+PARENT = """
+import sys
+from reference.sglang_server import serving
+from reference.llama3_8b_serve import command_line
+from test_sglang import job
+arguments, environment = command_line(job())
+with serving(["--model-path", sys.argv[1], "--load-format", "dummy", *arguments], environment):
+    print("ready", flush=True)
+    input()
+"""
+
+
+@pytest.mark.parametrize("when", ["starting", "ready"])
+def test_kill_9_of_the_parent_ends_the_server_and_its_children(when: str, checkpoint: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(checkpoint)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    if when == "ready":
+        assert any(line == "ready\n" for line in parent.stdout)
+    while not (group := server_of(parent.pid)) or len(list(processes(group))) < 3:  # it and its first children
+        assert parent.poll() is None
+        time.sleep(0.01)
+    os.kill(parent.pid, signal.SIGKILL)
+    deadline_s = time.monotonic() + GONE_TIMEOUT_S
+    while left := list(processes(group)):
+        assert time.monotonic() < deadline_s, f"still running: {left}"
+        time.sleep(0.1)
+    parent.wait()
+
+
+def server_of(parent: int) -> int | None:
+    """The process group that a child of `parent` leads."""
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        if os.getpgid(int(child)) == int(child):
+            return int(child)
+    return None
+
+
+def test_smoke_run_leaves_a_clean_bundle(tmp_path: Path) -> None:
+    arguments = ["run", "llama3-8b-serve", "--smoke", "--simulate", "h200", "--epoch-seconds", "1", "-o", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "pre-check: no errors" in result.output
