@@ -29,8 +29,13 @@ def apart(evidence: Evidence, column: str) -> tuple[float, float]:
     return run, max(each, key=abs)
 
 
-def explained_by_phase(evidence: Evidence) -> float:
-    """The share of the variance of instantaneous power, first rank, that goes with the time since a batch began."""
+def explained_by_phase(evidence: Evidence) -> str:
+    """How much of the variance of instantaneous power, first rank, goes with the time since a batch began, in %.
+
+    `none` for a server: its batches are requests, and these overlap.
+    """
+    if evidence.requests is not None:
+        return "none"
     rank = evidence.result["ranks"][0]
     batches = evidence.batches[(evidence.batches["rank"] == rank["rank"]) & (evidence.batches["epoch"] > 0)]
     samples = evidence.samples[evidence.samples["accelerator"] == rank["accelerators"][0]]
@@ -40,7 +45,7 @@ def explained_by_phase(evidence: Evidence) -> float:
     own, power = batch[active], samples["power_mw"].to_numpy()[active]
     phase = (PHASES * (read[active] - starts[own]) / (ends[own] - starts[own] + 1)).astype(int)
     mean = np.array([power[phase == p].mean() for p in range(PHASES)])
-    return float(1 - np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum())
+    return f"{100 * (1 - np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum()):.0f}"
 
 
 COLUMNS = (
@@ -75,7 +80,7 @@ def main() -> None:
             f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
             f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
             f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} "
-            f"| {100 * explained_by_phase(evidence):.0f} "
+            f"| {explained_by_phase(evidence)} "
             f"| {average.max():.0f} "
             f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"
         )

@@ -1,0 +1,87 @@
+"""What the bundles of reference runs say: the first two tables of docs/performance.md.
+
+    python benchmarks/reached.py submissions/reference/*/*/
+
+First a row per bundle, whose last column counts the scored samples that gave the software power cap as the reason of slowdown.
+Then a row per run on several accelerators: throughput per accelerator against the bundle of one with the same workload,
+variant and batch, and the mean SM clock and power of each accelerator over the scored epochs.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from checker.files import read_files
+from checker.load import read_evidence
+from rules import metrics
+from rules.records import Evidence, Json
+
+SOFTWARE_POWER_CAP = 0x4
+
+
+def table(header: str, rows: Sequence[str]) -> None:
+    print(header, "|" + "---|" * (header.count("|") - 1), *rows, sep="\n", end="\n\n")
+
+
+def rate(items_per_s: float) -> str:
+    return f"{items_per_s:,.{1 if items_per_s >= 100 else 2}f}".replace(",", " ")
+
+
+def of_run(evidence: Evidence) -> str:
+    result = evidence.result
+    parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    reasons = [int(mask) for p in parts for mask in p.samples["slowdown"]]
+    clocks = [mhz for p in parts for mhz in p.samples["sm_mhz"]]
+    head = {name: figure["mean"] for name, figure in result["headline"].items()}
+    low, high = result["headline"]["items_per_s"]["ci95"]
+    return (
+        f"| {result['workload']} {result['implementation']['variant']} | {result['settings']['accelerators']} "
+        f"| {result['settings']['batch_size']} | {rate(head['items_per_s'])} ({rate(low)} to {rate(high)}) "
+        f"| {head['mean_power_w_per_accelerator']:.1f} | {head['joules_per_item']:.4g} | {head['items_per_joule']:.4g} "
+        f"| {100 * head['mfu']:.1f} % | {sum(clocks) / len(clocks):.0f} "
+        f"| {sum(bool(mask & SOFTWARE_POWER_CAP) for mask in reasons)} of {len(reasons)} |"
+    )
+
+
+def key(result: Json) -> tuple[str, str, int]:
+    return result["workload"], result["implementation"]["variant"], result["settings"]["batch_size"]
+
+
+def of_several(evidence: Evidence, one: Json | None) -> str:
+    result = evidence.result
+    per_accelerator = result["headline"]["items_per_s_per_accelerator"]["mean"]
+    of_one = one and one["headline"]["items_per_s_per_accelerator"]["mean"]
+    efficiency = f"{100 * metrics.scaling_efficiency(per_accelerator, of_one):.1f} %" if of_one else "none"
+    parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    clocks = []
+    for own in result["observed"]:
+        mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.samples["sm_mhz"]]
+        clocks.append(f"{sum(mhz) / len(mhz):.0f} at {own['mean_power_w']:.1f}")
+    apart = metrics.imbalance(result) or {}
+    spread = ", ".join(f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz"))
+    return (
+        f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
+        f"| {rate(per_accelerator)} | {rate(of_one) if of_one else 'none'} | {efficiency} | {', '.join(clocks)} | {spread} |"
+    )
+
+
+def main() -> None:
+    every: list[Evidence] = []
+    for path in map(Path, sys.argv[1:]):
+        evidence, problems = read_evidence(read_files(path))
+        if evidence is None:
+            sys.exit(f"{path}: {problems[0].found.found}")
+        every.append(evidence)
+    singles = {key(e.result): e.result for e in every if e.result["settings"]["accelerators"] == 1}
+    table(
+        "| run | accelerators | batch | items/s | W | J/item | items/J | MFU | SM MHz | capped |",
+        [of_run(e) for e in every],
+    )
+    table(
+        "| run | items/s per accelerator | of one | efficiency | SM MHz at W, each | apart %: active time, power, clock |",
+        [of_several(e, singles.get(key(e.result))) for e in every if e.result["settings"]["accelerators"] > 1],
+    )
+
+
+if __name__ == "__main__":
+    main()
