@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -15,13 +16,15 @@ from rules import VERSION, metrics
 from rules.protocol import CURRENT
 from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, RESULT_FORMAT, SAMPLE_COLUMNS, TEXT_COLUMNS, Evidence, Json
 
+DATE = "%Y-%m-%dT%H:%M:%SZ"
+
 
 @dataclass
 class Taken:
     """What the harness learns on one node while a run goes on."""
 
-    started_at: str = ""
-    ended_at: str = ""
+    started_at: datetime = datetime.max
+    ended_at: datetime = datetime.max
     built: dict[int, Json] = field(default_factory=dict)
     """By rank."""
     batches_per_epoch: int = 0
@@ -42,14 +45,15 @@ def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
         "node": describe_node(plan.node_name, plan.devices),
         "built": list(taken.built.values()),
         "readbacks": taken.readbacks,
+        "found_mw": None if plan.found_mw is None else dict(plan.found_mw),
         "sampling": taken.sampling,
         "samples": (directory / SAMPLES_FILE).read_text(),
         "batches": texts("batches"),
         "requests": texts("requests"),
         "log": (directory / LOG_FILE).read_text(errors="replace"),
+        "started_at": taken.started_at.strftime(DATE),
+        "ended_at": taken.ended_at.strftime(DATE),
         # of these, the head's are told
-        "started_at": taken.started_at,
-        "ended_at": taken.ended_at,
         "batches_per_epoch": taken.batches_per_epoch,
         "losses": list(taken.losses.values()),
         "tally": taken.tally,
@@ -110,8 +114,8 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "workload": plan.workload,
         "size": plan.size,
         "standing": plan.standing,
-        "started_at": head["started_at"],
-        "ended_at": head["ended_at"],
+        "started_at": min(share["started_at"] for share in shares),
+        "ended_at": max(share["ended_at"] for share in shares),
         "attempt": plan.attempt,
         "implementation": {
             "name": plan.implementation,
@@ -134,8 +138,18 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
             "batch_search": None if plan.batch_search is None else list(plan.batch_search),
         },
         "ranks": [{"rank": b["rank"], "node": node, "accelerators": b["accelerators"]} for node, b in ranks],
-        "power": {"mode": "as-found", "cap_w": plan.cap_w, "state": plan.state},
+        "power": _power(plan, shares),
         "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **sampling},
         "readbacks": [r for share in shares for r in share["readbacks"]],
     }
+    if plan.sweep is not None:
+        result["sweep"] = plan.sweep
     return result if head["tally"] is None else {**result, "tally": head["tally"]}
+
+
+def _power(plan: Plan, shares: Sequence[Json]) -> Json:
+    """The declared power setting, with the limits that were found where others were set for the run."""
+    declared = {"mode": "as-found" if plan.found_mw is None else "set", "cap_w": plan.cap_w, "state": plan.state}
+    if plan.found_mw is None:
+        return declared
+    return {**declared, "found_mw": {uuid: mw for share in shares for uuid, mw in share["found_mw"].items()}}

@@ -96,7 +96,7 @@ class Plan:
     """Of this node."""
     state: str | None
     cap_w: float | None
-    """The declared power cap of every accelerator: the one that was found."""
+    """The declared power cap of every accelerator."""
     implementation_sha256: str | None
     """Of the file of a submitter's own implementation."""
     source_sha256: str
@@ -116,6 +116,10 @@ class Plan:
     node: int = 0
     """The number of this node; the head is 0."""
     head: str | None = None
+    found_mw: Mapping[str, int] | None = None
+    """The limit that each accelerator had before this run sets its cap, in mW; None where the cap is the one found."""
+    sweep: Json | None = None
+    """Which run of which sweep this is (`sweep` of result.json); None where it stands alone."""
 
     @property
     def node_name(self) -> str:

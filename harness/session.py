@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -126,7 +126,8 @@ class Attempt:
         plan = self._plan
         accelerators = tuple(d.uuid for d in plan.devices)
         settings = Settings(plan.meter, accelerators, plan.node_name, CURRENT.sample_interval_ms, str(self._directory.resolve()))
-        self.taken.started_at = _now()
+        self.taken.started_at = datetime.now(UTC)
+        started_s = time.monotonic()
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
             time.sleep(SETTLE_S)
@@ -137,7 +138,8 @@ class Attempt:
             self._read_back(sampler, "after")
             time.sleep(SETTLE_S)
             self.taken.sampling = sampler.stop()
-        self.taken.ended_at = _now()
+        # by the clock that the samples are on: the other one may be set while a run goes on
+        self.taken.ended_at = self.taken.started_at + timedelta(seconds=time.monotonic() - started_s)
 
     def _follow(self, ranks: Workers, sampler: Sampler) -> None:
         follower = Follower(self._directory, self._plan.ranks)
@@ -245,7 +247,3 @@ def _handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handle
     finally:
         for one, earlier in before.items():
             signal.signal(one, earlier)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -115,10 +115,11 @@ def run(plan: Plan, rank: int, local: int, world: int, diary: Diary) -> None:
         torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
     device = f"cuda:{local}" if on_gpu else "cpu"
     started = time.monotonic()
-    built = build(plan, device, rank, world)
+    uuids = [d.uuid for d in plan.devices] if serving else [accelerator_of(plan, local)]
+    built = build(plan, device, rank, world, uuids)
     diary.event(
         "built",
-        accelerators=[d.uuid for d in plan.devices] if serving else [accelerator_of(plan, local)],
+        accelerators=uuids,
         precision=built.precision,
         parameters=built.parameters,
         input_shape=list(built.input_shape),
@@ -174,7 +175,7 @@ def serve(plan: Plan, built: Built, rank: int, diary: Diary) -> None:
     diary.event("tally", **load.tally)
 
 
-def build(plan: Plan, device: str, rank: int, world: int) -> Built:
+def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) -> Built:
     """What the plan's implementation makes of the job. Raises ValueError where its module has no such function."""
     module, _, function = plan.implementation.partition(":")
     job = Job(
@@ -186,7 +187,8 @@ def build(plan: Plan, device: str, rank: int, world: int) -> Built:
         device,
         rank,
         world,
-        accelerators=len(plan.devices) // plan.processes,
+        accelerators=len(uuids),
+        uuids=tuple(uuids),
         requests=plan.requests,
         corpus=plan.corpus,
         weights=plan.weights,

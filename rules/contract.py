@@ -55,6 +55,8 @@ class Job:
     world_size: int = 1
     accelerators: int = 1
     """Accelerators of this process: one, but all of the node for a server, which spreads over them by itself."""
+    uuids: tuple[str, ...] = ()
+    """Their UUIDs, as the meter knows them."""
     requests: RequestSet | None = None
     """For serving only."""
     corpus: str | None = None

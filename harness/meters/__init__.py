@@ -16,6 +16,10 @@ class MeterError(Exception):
     """A meter cannot be used; the message says why and what to do."""
 
 
+class NotAllowedError(MeterError):
+    """This process may not change a setting of the accelerator; an administrator may."""
+
+
 @dataclass(frozen=True)
 class Device:
     """What a meter knows of an accelerator that does not change. None where it cannot tell."""
@@ -42,6 +46,11 @@ class Readback:
     mig: bool | None = None
     ecc_uncorrected: int | None = None
     ecc_corrected: int | None = None
+    sm_set_mhz: int | None = None
+    """The application clock in force, where the board has one; `sm_default_mhz` is its default, likewise for memory."""
+    sm_default_mhz: int | None = None
+    mem_set_mhz: int | None = None
+    mem_default_mhz: int | None = None
 
 
 class Meter(Protocol):
@@ -64,6 +73,17 @@ class Meter(Protocol):
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         """Limits and state now; `own_pids` are the run's processes, which are not foreign."""
+        ...
+
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        """Ask the board for a power limit in mW. What came of it only a readback and the load show.
+
+        Raises NotAllowedError without the right to, MeterError where the board has no such limit or refuses this one.
+        """
+        ...
+
+    def set_state(self, uuid: str, state: str) -> None:
+        """Ask the board for a power state (`Meter.state` names the protocol's). Raises as `set_cap` does."""
         ...
 
     def close(self) -> None: ...

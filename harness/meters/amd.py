@@ -125,6 +125,12 @@ class AmdMeter:
             ecc_corrected=_number(ecc.get("correctable_count")),
         )
 
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power limit")
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power state")
+
     def close(self) -> None:
         with contextlib.suppress(*self._errors):
             self._smi.amdsmi_shut_down()

@@ -98,6 +98,12 @@ class NvidiaMeter:
             ecc_corrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
         )
 
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power limit")
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power state")
+
     def close(self) -> None:
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()

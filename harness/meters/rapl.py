@@ -80,6 +80,12 @@ class RaplMeter:
         limit = _limit_mw(self._packages[uuid].path)
         return Readback(requested_mw=limit, enforced_mw=limit)
 
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power limit")
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power state")
+
     def close(self) -> None:
         pass
 

@@ -155,5 +155,11 @@ class SimulatedMeter:
             ecc_corrected=0,
         )
 
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power limit")
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(f"{uuid}: this meter sets no power state")
+
     def close(self) -> None:
         pass
