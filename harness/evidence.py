@@ -114,8 +114,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "workload": plan.workload,
         "size": plan.size,
         "standing": plan.standing,
-        "started_at": min(share["started_at"] for share in shares),
-        "ended_at": max(share["ended_at"] for share in shares),
+        **dates(shares),
         "attempt": plan.attempt,
         "implementation": {
             "name": plan.implementation,
@@ -145,6 +144,11 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
     return result if head["tally"] is None else {**result, "tally": head["tally"]}
+
+
+def dates(shares: Sequence[Json]) -> Json:
+    """When a run began on the first of its nodes and ended on the last: the samples of all of them lie between."""
+    return {"started_at": min(s["started_at"] for s in shares), "ended_at": max(s["ended_at"] for s in shares)}
 
 
 def _power(plan: Plan, shares: Sequence[Json]) -> Json:
