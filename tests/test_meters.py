@@ -3,14 +3,17 @@
 import statistics
 from pathlib import Path
 
+import fake_nvml
 import pytest
 from fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
-from harness.meters import MeterError, names, open_meter
+from harness.meters import MeterError, NotAllowedError, names, open_meter
 from harness.meters.nvidia import NvidiaMeter, visible_devices
 from harness.meters.rapl import RaplMeter
 from harness.meters.rapl import open_meter as open_rapl
-from harness.meters.simulated import MODELS, BusyShare, SimulatedMeter
+from harness.meters.simulated import SimulatedMeter
+from harness.simulated_boards import MODELS, Boards, BusyShare
+from harness.simulator import VARIABLE
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
 MS = 1_000_000
@@ -81,6 +84,51 @@ def test_nvidia_reads_limits_and_mig():
     assert NvidiaMeter(nvml, None).readback(A, frozenset()).mig is True
 
 
+def test_nvidia_sets_a_limit_in_milliwatts_and_the_board_has_it():
+    meter = NvidiaMeter(FakeNvml(A, B), None)
+    meter.set_cap(A, 400_000)
+    assert [meter.readback(u, frozenset()).enforced_mw for u in (A, B)] == [400_000, 700_000]
+    assert meter.readback(A, frozenset()).requested_mw == meter.read(A).cap_mw == 400_000
+
+
+@pytest.mark.parametrize(("cap_mw", "root", "kind"), [(199_000, True, MeterError), (400_000, False, NotAllowedError)])
+def test_nvidia_says_what_nvml_refused(cap_mw, root, kind):
+    """The second version of the call would return success for both."""
+    nvml = FakeNvml(A)
+    nvml.boards["root"] = root
+    with pytest.raises(MeterError, match=rf"{A}: a power limit of {cap_mw / 1e3:g} W was refused by NVML \(error \d\)") as caught:
+        NvidiaMeter(nvml, None).set_cap(A, cap_mw)
+    assert type(caught.value) is kind
+    assert NvidiaMeter(nvml, None).readback(A, frozenset()).enforced_mw == 700_000
+
+
+def test_nvidia_has_no_state_to_set():
+    with pytest.raises(MeterError, match="a board takes up P0 when it computes"):
+        NvidiaMeter(FakeNvml(A), None).set_state(A, "P0")
+
+
+def test_nvidia_reads_application_clocks_and_their_defaults_where_a_board_has_them(monkeypatch):
+    nvml = FakeNvml(A)
+    nvml.clocks[fake_nvml.NVML_CLOCK_SM] = 1500
+
+    def clocks():
+        state = NvidiaMeter(nvml, None).readback(A, frozenset())
+        return (state.sm_set_mhz, state.sm_default_mhz, state.mem_set_mhz, state.mem_default_mhz)
+
+    assert clocks() == (1500, 1980, 3201, 3201)
+    nvml.clocks.clear()
+    assert clocks() == (None, 1980, None, 3201)
+    monkeypatch.delattr(FakeNvml, "nvmlDeviceGetDefaultApplicationsClock")  # as CUDA 14 is to do
+    assert clocks() == (None, None, None, None)
+
+
+def test_limits_of_cpu_packages_are_not_set(tmp_path):
+    rapl_tree(tmp_path)
+    for change in (lambda m: m.set_cap("RAPL-0", 1), lambda m: m.set_state("RAPL-0", "P0")):
+        with pytest.raises(MeterError, match="RAPL-0: "):
+            change(open_rapl(str(tmp_path)))
+
+
 @pytest.mark.parametrize(
     ("visible", "chosen"),
     [
@@ -139,9 +187,11 @@ def test_rapl_reports_a_failed_read_as_failed(tmp_path):
 class Bench:
     """A simulated board under a load and a clock that a test sets."""
 
-    def __init__(self, load: float, cap_w: float | None = None) -> None:
+    def __init__(self, load: float, cap_w: float = 700) -> None:
         self.now_ns, self.load = 0, load
-        self.meter = SimulatedMeter(MODELS["h200"], lambda: self.load, cap_w, lambda: self.now_ns)
+        boards = Boards("h200", lambda: self.load, lambda: self.now_ns)
+        self.meter = SimulatedMeter(lambda do, **arguments: boards.answer(do, arguments), clock=lambda: self.now_ns)
+        self.meter.set_cap("SIM-H200-0", round(1e3 * cap_w))
 
     def readings(self, count: int, step_ns: int = 100 * MS):
         found = []
@@ -183,7 +233,8 @@ def test_simulated_average_lags_behind():
     assert last.power_avg_mw == pytest.approx(last.power_mw, rel=0.03)
 
 
-def test_simulated_refuses_an_unknown_model():
+def test_simulated_refuses_an_unknown_model(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(MeterError, match="no simulated accelerator 'b300'; there are h100, h200, mi300x"):
         open_meter("simulated:b300")
 
