@@ -1,18 +1,20 @@
-"""Judges bundles by the rule book: one at a time, or all below some paths at once."""
+"""Judges bundles by the rule book: one at a time, or all below some paths at once, and then against each other."""
 
 import gc
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker import CheckerError, verify
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
 from checker.find import below
 from checker.load import read_evidence, read_published
+from rules.digest import Digest, digest
 from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
 
@@ -47,25 +49,22 @@ class Round:
     skipped: tuple[Path, ...]
 
 
-Job = tuple[Callable[[Path, Path | None, Path], Verdict], Path, Path | None, Path]
+Judged = tuple[Verdict, Digest | None]
+"""What a process returns of a bundle: its evidence stays behind, and the rules across bundles see the digest."""
+Job = tuple[Callable[[Path, Path | None, Path], Judged], Path, Path | None, Path]
 
 
 def judge(path: Path, keyring: Path | None = None, root: Path | None = None, signed: bool = True) -> Verdict:
     """The verdict on the bundle in the directory `path`, found below the checked path `root` (by default itself).
 
     Without `signed` nothing is asked of a signature: so the harness judges a bundle before its submitter signs it.
-    Never raises for what is in the bundle. Raises CheckerError where signatures cannot be verified at all.
+    Rules across bundles are not asked. Never raises for what is in the bundle. Raises CheckerError where signatures cannot be
+    verified at all.
     """
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return _judge(path, keyring, root or path, signed)
-    except CheckerError:
-        raise
-    except Exception as error:
-        return Verdict(path, None, None, (_internal(path, "reading the bundle", error),))
+    return _judge(path, keyring, root or path, signed)[0]
 
 
-def judge_published(path: Path, keyring: Path | None, root: Path) -> Verdict:
+def _judge_published(path: Path, keyring: Path | None, root: Path) -> Judged:
     """The verdict on a file of published figures: its form. Nobody signs it, so the keyring is not asked."""
     try:
         read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)
@@ -74,7 +73,7 @@ def judge_published(path: Path, keyring: Path | None, root: Path) -> Verdict:
         problems = refusal.problems
     bundle = Bundle(path, problems, None)
     findings = [f for rule in rules_by_id().values() if rule.on_form for f in rule.judge(bundle)]
-    return Verdict(path, "published", None, tuple(findings))
+    return Verdict(path, "published", None, tuple(findings)), None
 
 
 def judge_all(roots: Sequence[Path], keyring: Path | None = None) -> Round:
@@ -88,14 +87,24 @@ def judge_all(roots: Sequence[Path], keyring: Path | None = None) -> Round:
         places = below(root)
         if not places.bundles and not places.published:
             verdicts.append(_empty(root))
-        jobs |= {path: (judge, path, keyring, root) for path in places.bundles}
-        jobs |= {path: (judge_published, path, keyring, root) for path in places.published}
+        jobs |= {path: (_judge, path, keyring, root) for path in places.bundles}
+        jobs |= {path: (_judge_published, path, keyring, root) for path in places.published}
         skipped += places.skipped
-    verdicts += _in_parallel(list(jobs.values()))
+    verdicts += _across(list(_in_parallel(jobs.values())))
     return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped))
 
 
-def _judge(path: Path, keyring: Path | None, root: Path, signed: bool) -> Verdict:
+def _judge(path: Path, keyring: Path | None, root: Path, signed: bool = True) -> Judged:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return _ask(path, keyring, root, signed)
+    except CheckerError:
+        raise
+    except Exception as error:
+        return Verdict(path, None, None, (_internal(path, "reading the bundle", error),)), None
+
+
+def _ask(path: Path, keyring: Path | None, root: Path, signed: bool) -> Judged:
     files = read_files(path)
     problems = [*files.problems, *verify.manifest_problems(files.contents)]
     evidence, met = read_evidence(files)
@@ -118,7 +127,22 @@ def _judge(path: Path, keyring: Path | None, root: Path, signed: bool) -> Verdic
         except Exception as error:
             findings.append(_internal(path, f"rule {rule.id}", error))
     not_run = 0 if evidence else len(rules) - len(asked)
-    return Verdict(path, bundle.standing if evidence else None, signer, tuple(findings), not_run)
+    verdict = Verdict(path, bundle.standing if evidence else None, signer, tuple(findings), not_run)
+    return verdict, digest(bundle) if verdict.status == "pass" else None
+
+
+def _across(judged: Sequence[Judged]) -> Iterator[Verdict]:
+    """The verdicts, with what the rules across bundles find. What was refused proves nothing about others and is left out."""
+    digests = [own for _, own in judged if own is not None]
+    found: dict[Path, list[Finding]] = defaultdict(list)
+    for rule in rules_by_id().values() if digests else ():
+        try:
+            for path, finding in rule.judge_across(digests):
+                found[path].append(finding)
+        except Exception as error:
+            found[digests[0].path].append(_internal(digests[0].path, f"rule {rule.id} across bundles", error))
+    for verdict, _ in judged:
+        yield replace(verdict, findings=(*verdict.findings, *found[verdict.path]))
 
 
 def _applies(rule: Rule, bundle: Bundle) -> bool:
@@ -128,7 +152,7 @@ def _applies(rule: Rule, bundle: Bundle) -> bool:
     return bundle.standing in rule.standings and version(bundle.protocol.version) >= version(rule.since)
 
 
-def _in_parallel(jobs: Iterable[Job]) -> Iterator[Verdict]:
+def _in_parallel(jobs: Iterable[Job]) -> Iterator[Judged]:
     lost = []
     # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
     with ProcessPoolExecutor(os.cpu_count(), initializer=gc.freeze) as pool:
@@ -144,10 +168,10 @@ def _in_parallel(jobs: Iterable[Job]) -> Iterator[Verdict]:
             try:
                 yield pool.submit(_run, job).result()
             except BrokenProcessPool as error:
-                yield Verdict(job[1], None, None, (_internal(job[1], "judging the bundle", error),))
+                yield Verdict(job[1], None, None, (_internal(job[1], "judging the bundle", error),)), None
 
 
-def _run(job: Job) -> Verdict:
+def _run(job: Job) -> Judged:
     work, path, keyring, root = job
     return work(path, keyring, root)
 

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reporting.chart import efficiency_svg
+from reporting.chart import efficiency_svg, sweep_svg
 from reporting.rows import Figure, Row, Scaling, in_order, scaling
+from reporting.sweeps import Sweep, sweeps
 from rules import VERSION
 from rules.records import Json
 from rules.rule import Finding, Severity
@@ -39,14 +40,25 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Swept:
+    """The sweeps of a section, and their chart."""
+
+    sweeps: Sequence[Sweep]
+    chart: str
+    chart_narrow: str
+
+
+@dataclass(frozen=True)
 class Section:
     """One workload of the page. `cautions` are footnotes, each once, in the order of the rows."""
 
     workload: Workload
     submitted: Sequence[Row]
+    swept: Swept | None
     scaling: Sequence[Scaling]
     published: Sequence[Row]
     demo: Sequence[Row]
+    demo_swept: Swept | None
     cautions: Sequence[str]
     chart: str
     chart_narrow: str
@@ -61,7 +73,9 @@ def render(content: Content, output: Path, now: datetime) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, shown=shown, signed_percent=signed_percent, counted=counted, plural=plural)
+    environment.filters.update(
+        number=number, shown=shown, signed_percent=signed_percent, gain=gain, counted=counted, plural=plural
+    )
 
     def link(path: Path) -> str:
         return quote(Path(os.path.relpath(path, output.parent)).as_posix())
@@ -87,17 +101,28 @@ def _section(workload: Workload, rows: Sequence[Row]) -> Section | None:
         return None
     submitted = in_order([r for r in own if r.standing in ("closed", "open")])
     published = sorted((r for r in own if r.standing == "published"), key=lambda r: (r.system, r.accelerator, r.cap_w or 0))
+    demo = in_order([r for r in own if r.standing == "demo"])
     drawn = [r for r in (*submitted, *published) if r.items_per_joule is not None]
     return Section(
         workload=workload,
         submitted=submitted,
+        swept=_swept(submitted, workload),
         scaling=scaling(submitted),
         published=published,
-        demo=in_order([r for r in own if r.standing == "demo"]),
+        demo=demo,
+        demo_swept=_swept(demo, workload),
         cautions=list(dict.fromkeys(r.caution for r in published if r.caution)),
         chart=_chart(drawn, workload, WIDE),
         chart_narrow=_chart(drawn, workload, NARROW),
     )
+
+
+def _swept(rows: Sequence[Row], workload: Workload) -> Swept | None:
+    found = sweeps(rows)
+    if not found:
+        return None
+    wide, narrow = (Markup(sweep_svg(found, workload.item, *size)) for size in (WIDE, NARROW))
+    return Swept(found, wide, narrow)
 
 
 def _chart(rows: Sequence[Row], workload: Workload, size: tuple[int, int]) -> str:
@@ -129,6 +154,11 @@ def shown(figure: Figure, factor: float = 1) -> str:
 def signed_percent(share: float) -> str:
     """A share as percent with its sign, a true minus where it is negative."""
     return f"{share * 100:+.2f}{NO_BREAK}%".replace("-", "\u2212")
+
+
+def gain(percent: float) -> str:
+    """A percentage with two digits after the point, a true minus where it is negative; never a minus before zero."""
+    return f"{round(percent, 2) + 0.0:.2f}".replace("-", "\u2212")
 
 
 def plural(count: int, noun: str) -> str:

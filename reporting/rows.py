@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rules import metrics
 from rules.boards import SIMULATED_PREFIX, board
+from rules.checks.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
 from rules.protocol import CURRENT
 from rules.records import Json
 from rules.rule import Bundle, Finding
@@ -81,6 +82,15 @@ class Row:
         """Whether the row may win a comparison: its cap held and its throughput is possible."""
         return self.cap_enforced is not False and self.implausible is None
 
+    @property
+    def doubt(self) -> str | None:
+        """Why the cap is not taken to have held, or None where it is."""
+        if self.cap_enforced is not False:
+            return None
+        if self.trail and _without_effect(self.trail.findings):
+            return f"The cap of {self.cap_w:g} W is not shown to be in force: a higher cap gives the same."
+        return f"The cap of {self.cap_w:g} W did not hold."
+
 
 def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
     """The row of an accepted bundle, from figures recomputed out of its raw tables.
@@ -114,7 +124,7 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
         cap_w=result["power"]["cap_w"],
         limits_w=tuple(sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"] if r["enforced_mw"] is not None})),
         observed_w=_figure(headline["mean_power_w_per_accelerator"]),
-        cap_enforced=None if None in enforced else all(enforced),
+        cap_enforced=_held(enforced, verdict.findings),
         items_per_s_per_accelerator=rate,
         items_per_s=_figure(headline["items_per_s"]),
         joules_per_item=_figure(headline["joules_per_item"]),
@@ -123,6 +133,17 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
         implausible=_exceeds(mfu.value, peak / 1e12, precision) if exceeds and mfu and peak else None,
         trail=_trail(bundle, verdict, computed),
     )
+
+
+def line_name(row: Row) -> str:
+    """What the caps of a submitted row have in common."""
+    precision = "" if row.precision == row.variant else f" {row.precision}"
+    return f"{row.system}{several(row)} · {row.variant}{precision}"
+
+
+def several(row: Row) -> str:
+    """How many accelerators a row has, where it is more than one."""
+    return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
 
 
 def published(paper: Json) -> Iterator[Row]:
@@ -167,9 +188,9 @@ class Scaling:
 
 
 def scaling(rows: Sequence[Row]) -> list[Scaling]:
-    """Every submitted row of several accelerators with the one to compare it with, by number of accelerators."""
+    """Every submitted row of several accelerators with the one to compare it with, by their number and the cap."""
     found = []
-    for row in sorted((r for r in rows if (r.count or 0) > 1), key=lambda r: r.count or 0):
+    for row in sorted((r for r in rows if (r.count or 0) > 1), key=lambda r: (r.count or 0, r.system, r.cap_w or 0)):
         alike = [r for r in rows if r.count == 1 and _kind(r) == _kind(row) and r.comparable]
         one = max(alike, key=lambda r: (r.system == row.system, r.items_per_s_per_accelerator.value), default=None)
         rate = row.items_per_s_per_accelerator.value
@@ -199,6 +220,17 @@ def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
         serving=computed.get("serving"),
         imbalance=metrics.imbalance(computed),
     )
+
+
+def _held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
+    """Whether the cap held on every accelerator, and does not give what a higher one gives."""
+    if False in enforced or _without_effect(findings):
+        return False
+    return None if None in enforced else True
+
+
+def _without_effect(findings: Sequence[Finding]) -> bool:
+    return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
 
 
 def _figure(stated: dict[str, Any] | None) -> Figure | None:

@@ -38,6 +38,9 @@ class Protocol:
     transient_tolerance: float
     """The same for a single instantaneous reading: a board holds its cap on average, not in every instant."""
     invalid_slowdown_mask: int
+    """Of NVML's reasons, which the simulated boards have too."""
+    invalid_slowdown_mask_amd: int
+    """Of the bits that AMD's meter makes of the residency counters."""
     max_peak_share: float
     recompute_tolerance: float
 
@@ -50,6 +53,10 @@ class Protocol:
 # power brake 0x80. 0x4, the software power cap, is what a capped run is about and is allowed.
 # Source: NVML API reference, nvmlClocksEventReasons.
 _INVALID_SLOWDOWN = 0x8 | 0x20 | 0x40 | 0x80
+
+# The same of AMD's: processor hot 0x1, and the heat of socket 0x4, voltage regulators 0x8 and memory 0x10. 0x2, package power
+# tracking, is the power cap at work. Source: AMD SMI reference, the throttle residencies of the GPU metrics.
+_INVALID_SLOWDOWN_AMD = 0x1 | 0x4 | 0x8 | 0x10
 
 V1_0 = Protocol(
     version="1.0",
@@ -72,6 +79,7 @@ V1_0 = Protocol(
     board_power_tolerance=1.05,
     transient_tolerance=1.5,
     invalid_slowdown_mask=_INVALID_SLOWDOWN,
+    invalid_slowdown_mask_amd=_INVALID_SLOWDOWN_AMD,
     max_peak_share=1.0,
     recompute_tolerance=1e-6,
 )

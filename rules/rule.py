@@ -4,11 +4,14 @@ Such a file holds a docstring, which is the rule's page (a title line, then the 
 bad`, `## What to do` and `## Source`), one `RULE`, one function marked `@RULE.check`, and the ways of spoiling a good
 bundle that the rule must notice: `@RULE.mutation` alters the evidence before it is sealed and signed, `@RULE.tampering`
 alters the files afterwards.
+
+A rule across the bundles of a round (family X) has a function marked `@RULE.across` in place of the check. It sees a digest
+of each bundle that has passed, and its ways of spoiling, `@RULE.pairing`, alter two good bundles.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -23,6 +26,7 @@ from rules.workloads import Workload, workloads
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rules.digest import Digest
     from rules.metrics import Part
 
 
@@ -182,7 +186,10 @@ class Bundle:
 
 
 Check = Callable[[Bundle], Iterator[Found]]
+Across = Callable[[Sequence["Digest"]], Iterator[tuple[Path, Found]]]
+"""Gives what it has to say with the path of the bundle that it says it of."""
 Mutate = Callable[[Evidence], None]
+Pair = Callable[[Evidence, Evidence], None]
 Tamper = Callable[[Path], None]
 
 
@@ -214,6 +221,19 @@ class Tampering:
     """Whether the manifest and the signature are made anew afterwards, as the submitter could."""
 
 
+@dataclass(frozen=True)
+class Pairing:
+    """One way to spoil the evidence of two good bundles of one submission, so that together they cannot stand."""
+
+    name: str
+    apply: Pair
+    companions: frozenset[str]
+
+
+def _nothing(_: object) -> Iterator[Any]:
+    return iter(())
+
+
 @dataclass
 class Rule:
     """One rule of the book. `standings` are those it applies to; `since` is the first protocol version it holds for."""
@@ -224,13 +244,20 @@ class Rule:
     standings: tuple[str, ...] = ("closed", "open", "demo")
     name: str = field(default="", init=False)
     page: str = field(default="", init=False)
-    run: Check = field(default=lambda bundle: iter(()), init=False)
+    run: Check = field(default_factory=lambda: _nothing, init=False)
+    run_across: Across = field(default_factory=lambda: _nothing, init=False)
     mutations: list[Mutation] = field(default_factory=list, init=False)
     tamperings: list[Tampering] = field(default_factory=list, init=False)
+    pairings: list[Pairing] = field(default_factory=list, init=False)
 
     def check(self, function: Check) -> Check:
         """Mark the function that looks at a bundle."""
         self.run = function
+        return function
+
+    def across(self, function: Across) -> Across:
+        """Mark the function that looks at all the bundles of a round."""
+        self.run_across = function
         return function
 
     def problems(self, bundle: Bundle) -> Iterator[Found]:
@@ -258,9 +285,27 @@ class Rule:
 
         return mark
 
+    def pairing(self, *companions: str) -> Callable[[Pair], Pair]:
+        """Mark a way to spoil the evidence of two good bundles that this rule must notice."""
+
+        def mark(function: Pair) -> Pair:
+            self.pairings.append(Pairing(function.__name__, function, frozenset(companions)))
+            return function
+
+        return mark
+
     def judge(self, bundle: Bundle) -> Iterator[Finding]:
         """The findings of this rule on a bundle; of more than `MOST_FINDINGS` the rest are only counted."""
-        found = list(self.run(bundle))
+        return self._findings(list(self.run(bundle)))
+
+    def judge_across(self, digests: "Sequence[Digest]") -> Iterator[tuple[Path, Finding]]:
+        """The findings of this rule on the bundles of a round, each with the path of its bundle, counted as in `judge`."""
+        by_path: dict[Path, list[Found]] = {}
+        for path, found in self.run_across(digests):
+            by_path.setdefault(path, []).append(found)
+        return ((path, finding) for path, own in by_path.items() for finding in self._findings(own))
+
+    def _findings(self, found: list[Found]) -> Iterator[Finding]:
         rest = len(found) - MOST_FINDINGS
         if rest > 0:
             more = Found(found[0].file, "", f"{rest} more of the kind", "none", "They are not listed one by one.")

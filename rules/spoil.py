@@ -62,3 +62,11 @@ def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
     length = whole(batches, "end_ns") - whole(batches, "start_ns")
     shorter = np.where(chosen, (length * share).astype(np.int64), length)
     batches["end_ns"] = whole(batches, "start_ns") + shorter
+
+
+def declare_cap(evidence: Evidence, cap_w: float) -> None:
+    """Declare this cap, and let the board say that it is in force; nothing else changes."""
+    evidence.result["power"]["cap_w"] = cap_w
+    evidence.samples["cap_mw"] = float(round(1e3 * cap_w))
+    for readback in evidence.result["readbacks"]:
+        readback["enforced_mw"] = readback["requested_mw"] = round(1e3 * cap_w)

@@ -5,12 +5,15 @@ Formulas: Koszczał et al. 2023, section 3; docs/sweeps.md gives each with its s
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 from typing import Literal
 
 from rules.metrics import MetricsError, per_accelerator, scaling_efficiency
+from rules.protocol import PROTOCOLS
+from rules.records import Json
 
 EDS_K = (1.5, 2.0)
 """The performance-loss ratios for which EDS is given."""
@@ -32,6 +35,8 @@ class Point:
     """Whether the mean power kept to the cap; None where that is not known."""
     plausible: bool = True
     """False where the throughput exceeds what the board can do."""
+    n: int = 1
+    """How many runs it is the mean of."""
 
     def __post_init__(self) -> None:
         for name in ("cap_w", "items_per_s", "joules_per_item"):
@@ -47,6 +52,46 @@ class Point:
     def comparable(self) -> bool:
         """Whether the run may be an efficiency peak: its cap is known to have held, and its throughput is possible."""
         return self.enforced is True and self.plausible
+
+
+def point(result: Json) -> Point:
+    """The point of a result.json. Raises MetricsError where it has no cap, or a figure that a point needs."""
+    cap_w, head = result["power"]["cap_w"], result["headline"]
+    if cap_w is None or head["items_per_s"] is None or head["joules_per_item"] is None:
+        raise MetricsError(f"the run {result['run_id']} has no cap, no throughput or no energy, so it is no point of a sweep")
+    limit = PROTOCOLS[result["protocol"]].max_peak_share
+    plausible = head["mfu"] is None or head["mfu"]["mean"] <= limit
+    return Point(cap_w, head["items_per_s"]["mean"], head["joules_per_item"]["mean"], enforced(result), plausible)
+
+
+def enforced(result: Json) -> bool | None:
+    """Whether every accelerator of a result.json kept to the cap; None where that is not known of one of them."""
+    return _all(one["cap_enforced"] for one in result["observed"])
+
+
+def combine(points: Sequence[Point]) -> list[Point]:
+    """One point per cap, in order of cap: the mean of its runs. It is enforced, and plausible, where every run of it is."""
+    by_cap: dict[float, list[Point]] = {}
+    for point in sorted(points, key=lambda p: p.cap_w):
+        by_cap.setdefault(point.cap_w, []).append(point)
+    return [_mean(runs) for runs in by_cap.values()]
+
+
+def _mean(runs: Sequence[Point]) -> Point:
+    return Point(
+        cap_w=runs[0].cap_w,
+        items_per_s=fmean(p.items_per_s for p in runs),
+        joules_per_item=fmean(p.joules_per_item for p in runs),
+        enforced=_all(p.enforced for p in runs),
+        plausible=all(p.plausible for p in runs),
+        n=len(runs),
+    )
+
+
+def _all(held: Iterable[bool | None]) -> bool | None:
+    """False where one is False, else None where one is not known."""
+    found = set(held)
+    return False if False in found else None if None in found else True
 
 
 def reference(points: Sequence[Point], default_cap_w: float) -> Point:

@@ -37,7 +37,7 @@ def _title(rule: Rule) -> str:
 def _page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
     facts = f"`{rule.id}` {rule.name} · {rule.severity} · since protocol {rule.since} · {', '.join(rule.standings)}"
-    ways = [way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings)]
+    ways = [way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings, *rule.pairings)]
     tested = "\n".join(f"- {way}" for way in ways)
     return f"# {rule.id}: {_title(rule)}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
 

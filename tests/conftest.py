@@ -9,10 +9,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from good import good_evidence, good_serving_evidence
+from pages import Element, Report, Tree
 
 from harness import bundle
 from harness.sign import sign
+from reporting.cli import main
 from rules.records import SUBMISSION_NAMESPACE, Evidence
 
 PRINCIPAL = "example@wattmark"
@@ -94,3 +97,17 @@ def chromium() -> str:
     if found is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
     return found
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    """Runs bench-report and returns the parsed page and its text."""
+
+    def run(*paths: Path) -> tuple[Element, str]:
+        out = tmp_path / "report.html"
+        done = CliRunner().invoke(main, [*map(str, paths), "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        html = out.read_text(encoding="utf-8")
+        return Tree(html).open[0], html
+
+    return run

@@ -33,12 +33,14 @@ REQUESTS = 500
 LATENCY_MS = 25_000.0
 
 
-def good_evidence(seed: int = 7) -> Evidence:
+def good_evidence(seed: int = 7, rate: float = 1.0) -> Evidence:
+    """At `rate`, a multiple of the usual throughput, epochs are as long and have as many more batches or fewer."""
     random = np.random.default_rng(seed)
-    batches = _batches(random)
+    batches = _batches(random, round(BATCHES * rate))
     samples = pd.concat([_samples(batches[batches["rank"] == r], UUIDS[r], random) for r in (0, 1)])
     samples = samples.sort_values(["scheduled_ns", "accelerator"], ignore_index=True)
     evidence = Evidence(_result(), _system(), _environment(), samples, batches, "11 epochs done\n")
+    evidence.result["settings"]["batches_per_epoch"] = round(BATCHES * rate)
     evidence.result["sampling"]["ticks"] = samples["scheduled_ns"].nunique()
     rederive(evidence)
     return evidence
@@ -121,13 +123,14 @@ def rederive(evidence: Evidence) -> None:
     result.update(figures)
 
 
-def _batches(random: np.random.Generator) -> pd.DataFrame:
+def _batches(random: np.random.Generator, count: int) -> pd.DataFrame:
     rows = []
+    batch_ms = BATCH_MS * BATCHES / count
     for rank in (0, 1):
         at = ZERO_NS + 2000 * MS
         for epoch in range(CURRENT.epochs):
-            for batch in range(BATCHES):
-                end = at + int((BATCH_MS + random.normal(0, 0.3)) * MS)
+            for batch in range(count):
+                end = at + int((batch_ms + random.normal(0, 0.3)) * MS)
                 rows.append((epoch, batch, rank, at, end, BATCH_SIZE))
                 at = end + 20_000
             at = ZERO_NS + int((2000 + (epoch + 1) * (BATCHES * (BATCH_MS + 0.1) + PAUSE_MS)) * MS)

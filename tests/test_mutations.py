@@ -15,12 +15,12 @@ import pytest
 from conftest import Submissions, fresh_evidence
 from good import rederive
 
-from checker.engine import judge
+from checker.engine import judge, judge_all
 from checker.files import read_files
 from checker.load import read_evidence
 from rules.metrics import MetricsError
 from rules.records import Evidence
-from rules.rule import Mutation, Rule, Tampering, rules_by_id
+from rules.rule import Mutation, Pairing, Rule, Tampering, rules_by_id
 
 RULES = rules_by_id().values()
 TAMPERINGS = [pytest.param(r, t, id=f"{r.id}-{t.name}") for r in RULES for t in r.tamperings]
@@ -31,6 +31,13 @@ ORIGINS = [
     for rule in RULES
     for mutation in rule.mutations
     for origin in (None, *(path.parent for path in (SERVED if mutation.serving else TRAINED)))
+]
+
+PAIRINGS = [
+    pytest.param(rule, pairing, origin, id=f"{'measured' if origin else 'made'}-{rule.id}-{pairing.name}")
+    for rule in RULES
+    for pairing in rule.pairings
+    for origin in (None, *(path.parent for path in TRAINED))
 ]
 
 
@@ -70,7 +77,7 @@ def spoil(evidence: Evidence, mutation: Mutation) -> None:
             rederive(evidence)
 
 
-def expected(rule: Rule, spoiling: Mutation | Tampering) -> set[str]:
+def expected(rule: Rule, spoiling: Mutation | Tampering | Pairing) -> set[str]:
     return {rule.id, *spoiling.companions}
 
 
@@ -109,3 +116,17 @@ def test_tampering_is_noticed(rule: Rule, tampering: Tampering, submissions: Sub
     if tampering.reseal:
         submissions.reseal(directory)
     score.compare(findings(directory), expected(rule, tampering))
+
+
+@pytest.mark.parametrize(("rule", "pairing", "origin"), PAIRINGS)
+def test_pairing_is_noticed(rule: Rule, pairing: Pairing, origin: Path | None, submissions: Submissions, score: Score) -> None:
+    """The first of the two is the one at fault; the other is as good as before."""
+    first, second = (copy.deepcopy(_measured(origin)) if origin else fresh_evidence() for _ in range(2))
+    pairing.apply(first, second)
+    for evidence in (first, second):
+        rederive(evidence)
+    paths = [submissions.add(evidence, f"bundle-number-{n}") for n, evidence in enumerate((first, second), start=1)]
+    found = {v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts}
+    before = _found_before(origin) if origin else frozenset()
+    score.compare(found[paths[0]], before | expected(rule, pairing))
+    assert found[paths[1]] == before

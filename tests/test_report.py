@@ -2,11 +2,7 @@
 
 import builtins
 import json
-import re
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
 from good import rederive
+from pages import Element, Report, rows, values
 
 from reporting.cli import main
-from reporting.page import counted, number, shown, signed_percent
+from reporting.page import counted, gain, number, shown, signed_percent
 from reporting.rows import Figure
 from rules import metrics
 from rules.records import Evidence
@@ -24,60 +21,6 @@ from rules.rule import Finding, Severity
 
 PUBLISHED = Path(__file__).parents[1] / "submissions/published/mayr2026.json"
 HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
-VOID = {"meta", "link", "br", "img", "input", "hr"}
-
-
-@dataclass
-class Element:
-    tag: str
-    attributes: dict[str, str]
-    children: list["Element | str"] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """The text within, with runs of blanks and line ends as one blank; no-break spaces stay."""
-        inside = "".join(c if isinstance(c, str) else c.text for c in self.children)
-        return re.sub(r"[ \n]+", " ", inside).strip(" ")
-
-    def find(self, tag: str, **attributes: str) -> Iterator["Element"]:
-        """All descendants of that tag; `class_` asks for one class among several."""
-        for child in self.children:
-            if isinstance(child, Element):
-                wanted = {k: v for k, v in attributes.items() if k != "class_"}
-                classes = child.attributes.get("class", "").split()
-                if (
-                    child.tag == tag
-                    and all(child.attributes.get(k) == v for k, v in wanted.items())
-                    and attributes.get("class_", "") in ["", *classes]
-                ):
-                    yield child
-                yield from child.find(tag, **attributes)
-
-
-class Tree(HTMLParser):
-    """Builds elements from well-formed HTML; the page closes every element that it opens."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open = [Element("", {})]
-        self.feed(html)
-        assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {k: v or "" for k, v in attrs})
-        self.open[-1].children.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open[-1].children.append(Element(tag, {k: v or "" for k, v in attrs}))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
-        self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].children.append(data)
 
 
 def altered(
@@ -106,32 +49,6 @@ def demo() -> Evidence:
     evidence.result["standing"] = "demo"
     evidence.result["sampling"]["meter"] = "simulated"
     return evidence
-
-
-Report = Callable[..., tuple[Element, str]]
-
-
-@pytest.fixture
-def report(tmp_path: Path) -> Report:
-    """Runs bench-report and returns the parsed page and its text."""
-
-    def run(*paths: Path) -> tuple[Element, str]:
-        out = tmp_path / "report.html"
-        done = CliRunner().invoke(main, [*map(str, paths), "-o", str(out)])
-        assert done.exit_code == 0, done.output
-        html = out.read_text(encoding="utf-8")
-        return Tree(html).open[0], html
-
-    return run
-
-
-def rows(page: Element, standing: str) -> list[Element]:
-    return list(page.find("tr", class_=standing))
-
-
-def values(row: Element) -> list[float]:
-    """The exact values behind the figures of a row, in the order of the columns."""
-    return [float(data.attributes["value"]) for data in row.find("data")]
 
 
 def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, report: Report) -> None:
@@ -226,6 +143,10 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Sub
     chart = next(page.find("figure")).text
     assert "many \u00d7 2 \u00b7 tuned bf16" in chart and "one \u00b7 tuned bf16" in chart
     assert values(row) == pytest.approx([rate, of_one, rate / of_one, *apart.values()])
+
+
+def test_gain_has_a_true_minus_and_no_minus_before_zero() -> None:
+    assert (gain(-3.456), gain(-0.001), gain(12.0)) == ("\u22123.46", "0.00", "12.00")
 
 
 def test_demo_stands_apart_from_the_compared_table(submissions: Submissions, report: Report) -> None:

@@ -9,8 +9,10 @@ import pytest
 from conftest import fresh_evidence
 from good import UUIDS, rederive
 
+from rules.digest import digest
 from rules.records import Evidence
 from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
+from rules.spoil import declare_cap
 
 ROOT = Path(__file__).parents[1]
 RULES = [pytest.param(rule, id=rule.id) for rule in rules_by_id().values()]
@@ -33,7 +35,7 @@ def test_page_has_its_sections_in_order_and_none_is_empty(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
-    ways = (*rule.mutations, *rule.tamperings)
+    ways = (*rule.mutations, *rule.tamperings, *rule.pairings)
     assert len(ways) >= (1 if rule.on_form else 2)
     assert len({way.name for way in ways}) == len(ways)
     companions = set().union(*(way.companions for way in ways), *(m.sometimes for m in rule.mutations))
@@ -184,6 +186,8 @@ def test_no_rule_breaks_on_evidence_of_right_form(spoil: Callable[[Evidence], No
         assert findings, "nonsense passed for a good bundle"
     for rule in rules_by_id():
         assert sum(f.rule == rule for f in findings) <= MOST_FINDINGS + 1
+    if (own := digest(judged)) is not None:
+        assert hash(own.kind) and all(list(rule.judge_across([own, own])) == [] for rule in rules_by_id().values())
 
 
 def found_by(rule: str, evidence: Evidence) -> list[str]:
@@ -223,9 +227,67 @@ def test_requests_may_overlap(rule: str) -> None:
     assert found_by(rule, evidence) == []
 
 
-@pytest.mark.parametrize(("vendor", "judged"), [("NVIDIA", True), ("simulated", True), ("AMD", False)])
-def test_slowdown_bits_are_those_of_nvml(vendor: str, judged: bool) -> None:
+@pytest.mark.parametrize(
+    ("vendor", "bits", "judged"),
+    [
+        ("NVIDIA", 0x80, True),
+        ("simulated", 0x20, True),
+        ("NVIDIA", 0x4 | 0x10, False),  # the power cap, and AMD's hot memory
+        ("AMD", 0x10, True),
+        ("AMD", 0x1 | 0x4 | 0x8, True),
+        ("AMD", 0x2, False),  # the power cap
+        ("AMD", 0x20 | 0x80, False),  # NVML's heat
+        ("Another", 0xFF, False),
+    ],
+)
+def test_slowdown_bits_are_those_of_the_vendor(vendor: str, bits: int, judged: bool) -> None:
     evidence = fresh_evidence()
-    evidence.samples["slowdown"] = float(0x80)
+    second = evidence.samples["accelerator"] == UUIDS[1]
+    evidence.samples.loc[second, "slowdown"] = float(bits)
     evidence.system["nodes"][0]["accelerators"][1]["vendor"] = vendor
-    assert [uuid for uuid in UUIDS if any(uuid in found for found in found_by("C106", evidence))] == list(UUIDS[: 1 + judged])
+    found = found_by("C106", evidence)
+    assert len(found) == judged
+    assert all(UUIDS[1] in text for text in found)
+
+
+def test_least_limit_of_zero_says_nothing() -> None:
+    evidence = fresh_evidence()
+    for readback in evidence.result["readbacks"]:
+        readback["min_mw"] = 0
+    declare_cap(evidence, 50.0)
+    assert found_by("C103", evidence) == []
+    declare_cap(evidence, 750.0)
+    (found, _) = rules_by_id()["C103"].judge(bundle(evidence))
+    assert "at most 700 W" in found.expected and "0 W to" not in found.expected
+
+
+@pytest.mark.parametrize(("asked_mhz", "held"), [(1200, True), (1980, False), (None, True)])
+def test_application_clocks_at_their_default_hold_nobody_down(asked_mhz: int | None, held: bool) -> None:
+    """A board whose default application clock is below its highest gives the reason too, and nobody asked for it."""
+    evidence = fresh_evidence()
+    evidence.samples["slowdown"] = float(0x2)
+    for readback in evidence.result["readbacks"]:
+        readback.update(sm_set_mhz=asked_mhz, sm_default_mhz=asked_mhz and 1980)
+    assert bool(found_by("C108", evidence)) == held
+
+
+def test_clocks_of_amd_are_not_read_as_those_of_nvml() -> None:
+    evidence = fresh_evidence()
+    evidence.samples["slowdown"] = float(0x2)  # AMD's power cap
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["vendor"] = "AMD"
+    assert found_by("C108", evidence) == []
+
+
+@pytest.mark.parametrize("asked_mw", [None, 700_000, 700_001])
+def test_limit_asked_for_that_is_unknown_or_rounded_is_no_other(asked_mw: int | None) -> None:
+    evidence = fresh_evidence()
+    for readback in evidence.result["readbacks"]:
+        readback["requested_mw"] = asked_mw
+    assert found_by("C109", evidence) == []
+
+
+def test_cap_that_was_set_names_what_was_found() -> None:
+    evidence = fresh_evidence()
+    evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, 500_000))
+    assert all(not found_by(rule, evidence) for rule in rules_by_id())

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rules import metrics
 from rules.metrics import MetricsError
-from rules.sweeps import EDS_K, Point, compare, eds, measured_peak, quadratic_peak, reference, scaling
+from rules.sweeps import EDS_K, Point, combine, compare, eds, measured_peak, point, quadratic_peak, reference, scaling
 
 MAYR = json.loads((Path(__file__).parents[1] / "submissions/published/mayr2026.json").read_text(encoding="utf-8"))
 
@@ -51,6 +52,57 @@ def test_reference_that_is_not_there_is_an_error(runs: list[Point], says: str) -
 def test_point_of_impossible_figures_cannot_be_made(name: str, value: float) -> None:
     with pytest.raises(MetricsError, match=f"{name} of a run at cap"):
         replace(Point(700, 1, 1, True), **{name: value})
+
+
+# Points from results, and repeats
+
+
+def result(**changes: object) -> dict[str, Any]:
+    """What `point` reads of a result.json."""
+    headline = {"items_per_s": {"mean": 100.0}, "joules_per_item": {"mean": 5.0}, "mfu": {"mean": 0.5}}
+    observed = [{"cap_enforced": True}, {"cap_enforced": True}]
+    whole = {"run_id": "a-run", "protocol": "1.0", "power": {"cap_w": 400.0}, "headline": headline, "observed": observed}
+    return {**whole, **changes}
+
+
+def test_point_of_a_result() -> None:
+    assert point(result()) == Point(400.0, 100.0, 5.0, True, True)
+    assert point(result(observed=[{"cap_enforced": True}, {"cap_enforced": False}])).enforced is False
+    assert point(result(observed=[{"cap_enforced": True}, {"cap_enforced": None}])).enforced is None
+    for mfu, plausible in ((None, True), ({"mean": 1.0}, True), ({"mean": 1.01}, False)):
+        assert point(result(headline={**result()["headline"], "mfu": mfu})).plausible is plausible
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"power": {"cap_w": None}},
+        *({"headline": {**result()["headline"], name: None}} for name in ("items_per_s", "joules_per_item")),
+    ],
+)
+def test_result_without_a_cap_or_a_figure_is_no_point(without: dict[str, object]) -> None:
+    with pytest.raises(MetricsError, match="a-run has no cap, no throughput or no energy"):
+        point(result(**without))
+
+
+def test_repeats_are_combined_to_their_mean() -> None:
+    runs = [Point(500, 30, 3, True), Point(300, 10, 2, True), Point(300, 20, 4, True), Point(300, 30, 9, True)]
+    assert combine(runs) == [Point(300, 20, 5, True, True, 3), Point(500, 30, 3, True, True, 1)]
+    assert combine([]) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "enforced", "plausible"),
+    [({"enforced": False}, False, True), ({"enforced": None}, None, True), ({"plausible": False}, True, False)],
+)
+def test_one_run_that_is_not_comparable_keeps_its_cap_from_winning(
+    fault: dict[str, bool | None], enforced: bool | None, plausible: bool
+) -> None:
+    good = Point(300, 10, 2, True)
+    (both,) = combine([good, replace(good, **fault)])
+    assert (both.enforced, both.plausible, both.comparable) == (enforced, plausible, False)
+    (three,) = combine([replace(good, enforced=False), replace(good, enforced=None), good])
+    assert three.enforced is False
 
 
 # A point against the reference: Koszczał et al. 2023, Table 1, eight GPUs at 170 W against the default of 260 W

@@ -7,8 +7,8 @@ Compares the cap in force, as every readback and every scored sample has it, wit
 A run is compared at its cap. One that ran at another cap, or at two, belongs nowhere in the comparison.
 
 ## What to do
-Set the cap before the run and keep others from changing it (job prologues and power managers do). Without the right to
-set it, declare the cap that is in force.
+Let `bench-submit run --cap` set the cap, and keep others from changing it (job prologues and power managers do). Without the
+right to set it, leave `--cap` out: the cap that is in force is then declared.
 
 ## Source
 Protocol, section "caps".
@@ -56,4 +56,4 @@ def cap_raised_during_the_run(evidence: Evidence) -> None:
 @RULE.mutation()
 def another_cap_read_back_after_an_epoch(evidence: Evidence) -> None:
     readback = next(r for r in evidence.result["readbacks"] if r["when"] == "epoch-5")
-    readback["enforced_mw"] -= 100_000
+    readback["requested_mw"] = readback["enforced_mw"] = readback["enforced_mw"] - 100_000

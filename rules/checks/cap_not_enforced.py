@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.spoil import under_load
+from rules.spoil import declare_cap, under_load
 from rules.tables import SAMPLES
 
 RULE = Rule("C102", Severity.WARNING)
@@ -41,19 +41,12 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-def _declare(evidence: Evidence, cap_w: float) -> None:
-    evidence.result["power"]["cap_w"] = cap_w
-    evidence.samples["cap_mw"] = round(1e3 * cap_w)
-    for readback in evidence.result["readbacks"]:
-        readback["enforced_mw"] = readback["requested_mw"] = round(1e3 * cap_w)
-
-
 @RULE.mutation()
 def far_lower_cap_accepted_and_ignored(evidence: Evidence) -> None:
-    _declare(evidence, evidence.result["readbacks"][0]["min_mw"] / 1e3)
+    declare_cap(evidence, evidence.result["readbacks"][0]["min_mw"] / 1e3)
 
 
 @RULE.mutation()
 def slightly_lower_cap_ignored(evidence: Evidence) -> None:
     mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
-    _declare(evidence, round(mean_mw / 1e3 / 1.05))
+    declare_cap(evidence, round(mean_mw / 1e3 / 1.05))

@@ -7,7 +7,7 @@ Looks in the readbacks for processes on an accelerator that are not the run's.
 They take time, memory and energy. Their energy is counted, their work is not; and the run cannot be repeated.
 
 ## What to do
-Reserve the whole node and run again. `nvidia-smi` lists the processes.
+Reserve the whole node and run again. `nvidia-smi` or `amd-smi process` lists the processes.
 
 ## Source
 Protocol, section "invalid".

@@ -8,7 +8,8 @@ Without a cap a run has no place in a sweep, and whether the cap was kept cannot
 has other clocks.
 
 ## What to do
-Declare the cap in force, also where nobody may change it, and measure in the state that the protocol names.
+Use the meter of the board: `bench-submit` declares the cap in force, or the one that `--cap` sets, and the state that the
+protocol names.
 
 ## Source
 Protocol, sections "caps" and "power state".

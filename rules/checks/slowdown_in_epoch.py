@@ -1,11 +1,16 @@
 """Thermal slowdown or power brake in a scored epoch
 
 ## What it does
-Looks in the scored samples for slowdown reasons that the protocol does not allow: hardware slowdown, software and hardware
-thermal slowdown, power brake. The software power cap is allowed: it is what a capped run is about.
+Looks in the scored samples for slowdown reasons that the protocol does not allow, by the `vendor` of the accelerator in
+system.json:
 
-The bits are NVML's, so only accelerators whose `vendor` in system.json is NVIDIA or `simulated` are judged. AMD's bits mean
-other things.
+- NVIDIA and `simulated`, NVML's reasons: hardware slowdown 0x8, software and hardware thermal slowdown 0x20 and 0x40, power
+  brake 0x80
+- AMD, the bits that the meter makes of the residency counters: processor hot 0x1, heat of the socket 0x4, of the voltage
+  regulators 0x8, of the memory 0x10
+
+The power cap itself (0x4 of NVML, 0x2 of AMD) is allowed: it is what a capped run is about. The bits of other vendors are not
+known, and not judged.
 
 ## Why it is bad
 The run measured the cooling or the power supply of that day, not the system at its cap.
@@ -14,7 +19,7 @@ The run measured the cooling or the power supply of that day, not the system at 
 Remove the cause (air flow, inlet temperature, power supply) and run again.
 
 ## Source
-Protocol, section "invalid"; NVML API reference, `nvmlClocksEventReasons`.
+Protocol, section "invalid"; NVML API reference, `nvmlClocksEventReasons`; AMD SMI reference, GPU metrics.
 """
 
 from collections.abc import Iterator
@@ -23,29 +28,39 @@ import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.spoil import every, under_load
-from rules.tables import SAMPLES, floats, offenders
+from rules.slowdown import any_of, bits, invalid
+from rules.spoil import every, first_accelerator, under_load
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("C106", Severity.ERROR)
-
-NVML_BITS = ("NVIDIA", "simulated")  # vendors whose meters give NVML's bits
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    samples = bundle.scored_samples
-    reasons = np.clip(np.nan_to_num(floats(samples, "slowdown")), 0, 2**63).astype(np.uint64)
-    wrong = (reasons & np.uint64(bundle.protocol.invalid_slowdown_mask)) != 0
-    for accelerator, where, count in offenders(samples, wrong):
-        if bundle.accelerators.get(accelerator, {}).get("vendor") not in NVML_BITS:
-            continue
-        yield Found(
-            SAMPLES,
-            where,
-            f"{accelerator}: {count} samples with slowdown reasons {int(np.bitwise_or.reduce(reasons[wrong])):#x}",
-            f"none of {bundle.protocol.invalid_slowdown_mask:#x} in a scored epoch",
-            "The board slowed down for its temperature or its supply. Remove the cause and run again.",
-        )
+    of = bundle.scored_samples["accelerator"].to_numpy()
+    for accelerator in dict.fromkeys(of):
+        own = bundle.scored_samples[of == accelerator]
+        mask = invalid(bundle.protocol, str(bundle.accelerators.get(str(accelerator), {}).get("vendor")))
+        wrong = any_of(own, mask)
+        if wrong.any():
+            reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))
+            yield Found(
+                SAMPLES,
+                rows(own, wrong),
+                f"{accelerator}: {int(wrong.sum())} samples with slowdown reasons {reasons:#x}",
+                f"none of {mask:#x} in a scored epoch",
+                "The board slowed down for its temperature or its supply. Remove the cause and run again.",
+            )
+
+
+def _of_amd(evidence: Evidence) -> None:
+    """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what holds it down."""
+    first = first_accelerator(evidence)
+    for node in evidence.system["nodes"]:
+        for accelerator in node["accelerators"]:
+            if accelerator["uuid"] == first:
+                accelerator["vendor"] = "AMD"
+    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
 
 
 @RULE.mutation()
@@ -56,3 +71,15 @@ def thermal_slowdown_now_and_then(evidence: Evidence) -> None:
 @RULE.mutation()
 def power_brake_in_one_epoch(evidence: Evidence) -> None:
     evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
+
+
+@RULE.mutation()
+def hot_memory_of_an_amd_board(evidence: Evidence) -> None:
+    _of_amd(evidence)
+    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
+
+
+@RULE.mutation()
+def hot_processor_of_an_amd_board(evidence: Evidence) -> None:
+    _of_amd(evidence)
+    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)

@@ -1,0 +1,114 @@
+"""A lower cap that changes nothing
+
+## What it does
+Compares the runs of a submission that differ in their cap only (same system, workload, variant, precision, size, batch,
+number of accelerators, standing, requests). It speaks where two caps give the same mean power, SM clock and throughput though a
+cap is said to limit.
+
+- The same: the means over the scored epochs differ by less than 1 %, or their 95 % intervals overlap. Epochs of one run agree
+  within some tenths of a per cent; repeated runs on one board may be further apart. A clock that was not read is left out.
+- Different caps: further apart than the tolerance of a cap, 2 %. Under two such caps that both limit, mean powers differ by
+  more than 1 %.
+- Said to limit: the power cap was the slowdown reason of more than 1 % of the scored samples of either run, or a mean power comes
+  within the tolerance of its cap. Where neither holds, the work needs less than both caps, and there is nothing to find.
+
+It speaks of the lower cap. It sees the bundles below the paths that are checked together, and those that passed.
+
+## Why it is bad
+The lower cap is not shown to be in force: the driver took it and the board does what it does without. Efficiency at such a cap
+is that of another one, as that of an MI300X is below 400 W.
+
+## What to do
+Nothing, if that is how the board behaves, or if the work needs just about the lower cap: the run stands, is shown in
+parentheses and is never a peak. Otherwise find out why the cap is not kept, and run again.
+
+## Source
+Protocol, section "caps"; Mayr et al. 2026, Tables 3 and 4, which put the caps of the MI300X below 400 W in parentheses.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rules.digest import Digest
+from rules.protocol import CURRENT
+from rules.records import Evidence, Json
+from rules.rule import Found, Rule, Severity
+from rules.spoil import declare_cap, under_load
+from rules.tables import SAMPLES
+
+RULE = Rule("X101", Severity.WARNING)
+
+SAME_SHARE = 0.01
+CAPPED_SHARE = 0.01
+
+
+@RULE.across
+def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+    alike: dict[tuple[object, ...], list[Digest]] = {}
+    for digest in digests:
+        if digest.cap_w is not None:
+            alike.setdefault(digest.kind, []).append(digest)
+    for runs in alike.values():
+        runs.sort(key=lambda run: (run.cap_w, run.path))
+        for at, lower in enumerate(runs):
+            other = next((higher for higher in runs[at + 1 :] if _contradict(lower, higher)), None)
+            if other is not None:
+                yield lower.path, _found(lower, other)
+
+
+def _contradict(lower: Digest, higher: Digest) -> bool:
+    apart = (higher.cap_w or 0) > (lower.cap_w or 0) * CURRENT.cap_tolerance
+    return apart and any(_said_to_limit(run) for run in (lower, higher)) and _same(lower, higher)
+
+
+def _said_to_limit(run: Digest) -> bool:
+    near = float(run.figures["mean_power_w"]["mean"]) * CURRENT.cap_tolerance >= (run.cap_w or 0)
+    return near or (run.capped_share or 0) > CAPPED_SHARE
+
+
+def _same(one: Digest, other: Digest) -> bool:
+    return all(_close(one.figures[name], other.figures[name]) for name in one.figures.keys() & other.figures.keys())
+
+
+def _close(one: Json, other: Json) -> bool:
+    low, high = sorted((float(one["mean"]), float(other["mean"])))
+    return high - low < SAME_SHARE * high or high - low <= _half_width(one) + _half_width(other)
+
+
+def _half_width(figure: Json) -> float:
+    return float(figure["ci95"][1] - figure["ci95"][0]) / 2 if figure["ci95"] else 0.0
+
+
+def _found(lower: Digest, higher: Digest) -> Found:
+    return Found(
+        SAMPLES,
+        "",
+        f"{_shown(lower)} at {lower.cap_w:g} W, and {_shown(higher)} at {higher.cap_w:g} W ({higher.path.name})",
+        "another power, clock or throughput at another cap",
+        f"The cap of {lower.cap_w:g} W is not shown to be in force. The run stands, but is shown as not enforced.",
+    )
+
+
+def _shown(run: Digest) -> str:
+    units = {"mean_power_w": "W", "mean_sm_mhz": "MHz", "items_per_s": "items/s"}
+    return ", ".join(f"{run.figures[name]['mean']:.5g} {unit}" for name, unit in units.items() if name in run.figures)
+
+
+@RULE.pairing("C102")
+def far_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
+    declare_cap(lower, higher.result["power"]["cap_w"] / 2)
+
+
+@RULE.pairing()
+def slightly_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
+    mean_w = lower.samples.loc[under_load(lower), "power_mw"].mean() / 1e3
+    declare_cap(lower, round(mean_w) - 5)
+
+
+@RULE.pairing()
+def cap_said_to_limit_far_above_the_power(lower: Evidence, higher: Evidence) -> None:
+    """Both draw half of what they did, and the slowdown reason still says that the cap is what holds them."""
+    for evidence in (lower, higher):
+        for column in ("power_mw", "power_avg_mw", "energy_mj"):
+            evidence.samples[column] = (evidence.samples[column] * 0.5).round()
+    declare_cap(lower, higher.result["power"]["cap_w"] * 0.8)

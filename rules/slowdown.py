@@ -1,0 +1,44 @@
+"""What the bits of a slowdown mask mean, by the `vendor` of the board in system.json.
+
+NVIDIA's and the simulated boards' are NVML's reasons as they are (NVML API reference, nvmlClocksEventReasons). AMD's meter
+sets a bit for each residency counter of throttling that grew since the reading before. Other vendors' are not known.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.protocol import Protocol
+from rules.tables import floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POWER_CAP = {"NVIDIA": 0x4, "simulated": 0x4, "AMD": 0x2}
+"""The power cap holds the clock down: NVML's software power cap, AMD's package power tracking."""
+APPLICATION_CLOCKS = {"NVIDIA": 0x2, "simulated": 0x2}
+"""A clock that somebody asked for holds the clock down."""
+SYNC_BOOST = {"NVIDIA": 0x10, "simulated": 0x10}
+"""The board waits for the slowest of a group that boosts together."""
+
+
+def invalid(protocol: Protocol, vendor: str) -> int:
+    """The bits that no scored sample of a board of this vendor may have; 0 where their meaning is not known."""
+    masks = {
+        "NVIDIA": protocol.invalid_slowdown_mask,
+        "simulated": protocol.invalid_slowdown_mask,
+        "AMD": protocol.invalid_slowdown_mask_amd,
+    }
+    return masks.get(vendor, 0)
+
+
+def bits(samples: "pd.DataFrame") -> NDArray[np.uint64]:
+    """The slowdown masks of samples, shape (n,), 0 where none was read."""
+    return np.clip(np.nan_to_num(floats(samples, "slowdown")), 0, 2**63).astype(np.uint64)
+
+
+def any_of(samples: "pd.DataFrame", mask: int) -> NDArray[np.bool_]:
+    """Which samples, shape (n,), have any of the bits of `mask`."""
+    found: NDArray[np.bool_] = (bits(samples) & np.uint64(mask)) != 0
+    return found
