@@ -9,10 +9,13 @@ CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu
 
 STACKS := diffusion litgpt sglang
 
-.PHONY: demo test test-core setup clean $(STACKS:%=test-%)
+.PHONY: demo simulated-sweep test test-core test-kill setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
+
+simulated-sweep: setup
+	$(BIN)/python scripts/simulated_sweep.py
 
 test: setup test-core $(STACKS:%=test-%)
 
@@ -22,6 +25,10 @@ test-core: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# Runs and sweeps are killed at 20 random moments of each kind, instead of two: about an hour.
+test-kill: setup
+	WATTMARK_KILLS=20 $(BIN)/pytest $(wildcard tests/test_kill*.py)
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
 	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py

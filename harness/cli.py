@@ -1,12 +1,17 @@
 """bench-submit: runs workloads under the protocol and signs what they leave."""
 
+import contextlib
+import math
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from harness import __version__
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -15,41 +20,68 @@ def main() -> None:
     """Run a workload under the measurement protocol and leave a bundle of evidence."""
 
 
+_WHAT_TO_RUN = (
+    click.argument("workload", required=False),
+    click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
+    click.option(
+        "--batch", metavar="N|auto", help="samples per batch, or requests in flight; auto finds the most that is stable"
+    ),
+    click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo"),
+    click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo"),
+    click.option(
+        "--epoch-seconds", "epoch_s", type=click.FloatRange(0.1, 3600), help="length of an epoch; closed needs 30 and more"
+    ),
+    click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1)),
+    click.option("--system", type=click.Path(path_type=Path), help="TOML file that describes the system"),
+    click.option("--implementation", metavar="MODULE:FUNCTION", help="your own code for the workload; standing open"),
+    click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="for the implementation; may be repeated"),
+    click.option("--corpus", type=click.Path(path_type=Path), help="pre-training: a text file to train on; standing open"),
+    click.option("--weights", type=click.Path(path_type=Path), help="a checkpoint; without one weights are made from the seed"),
+    click.option("--prompt-tokens", type=click.IntRange(1), help="serving: length of a prompt; closed has the workload's"),
+    click.option("--output-tokens", type=click.IntRange(1), help="serving: length of an answer; closed has the workload's"),
+    click.option(
+        "--request-rate", "rate_per_s", type=click.FloatRange(0, min_open=True), help="serving: Poisson arrivals, per s"
+    ),
+    click.option(
+        "-o", "--out", default=Path("results"), show_default=True, type=click.Path(path_type=Path), help="where bundles go"
+    ),
+)
+
+
+def _what_to_run(command: Command) -> Command:
+    """What is said of a run, and likewise of every run of a sweep."""
+    for option in reversed(_WHAT_TO_RUN):
+        command = option(command)
+    return command
+
+
+def _cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
+    if text == "as-found":
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 < (cap_w := float(text)) < math.inf:
+            return cap_w
+    raise click.BadParameter(f"{text}: give watts, or as-found")
+
+
+_ABOUT_CAP = "power cap of each accelerator; set for the run, and restored after it, where another one is in force"
+
+
 @main.command()
-@click.argument("workload", required=False)
-@click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them")
-@click.option("--batch", metavar="N|auto", help="samples per batch, or requests in flight; auto finds the most that is stable")
+@_what_to_run
 @click.option("--gpus", default=1, show_default=True, type=click.IntRange(1), help="accelerators of this node to use")
 @click.option("--nodes", default=1, show_default=True, type=click.IntRange(1), help="nodes of the run, each with --gpus")
 @click.option("--node", default=0, show_default=True, type=click.IntRange(0), help="several nodes: the number of this one")
 @click.option("--head", metavar="HOST:PORT", help="several nodes: where they meet, an address of node 0")
-@click.option("--cap", "cap_w", metavar="WATTS", type=float, help="the power cap you declare; refused if another is found")
-@click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo")
-@click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo")
-@click.option("--epoch-seconds", "epoch_s", type=click.FloatRange(0.1, 3600), help="length of an epoch; closed needs 30 and more")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1))
-@click.option("--system", type=click.Path(path_type=Path), help="TOML file that describes the system")
-@click.option("--implementation", metavar="MODULE:FUNCTION", help="your own code for the workload; standing open")
-@click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="for the implementation; may be repeated")
-@click.option("--corpus", type=click.Path(path_type=Path), help="pre-training: a text file to train on; standing open")
-@click.option("--weights", type=click.Path(path_type=Path), help="a checkpoint; without one weights are made from the seed")
-@click.option("--prompt-tokens", type=click.IntRange(1), help="serving: length of a prompt; closed has the workload's")
-@click.option("--output-tokens", type=click.IntRange(1), help="serving: length of an answer; closed has the workload's")
-@click.option("--request-rate", "rate_per_s", type=click.FloatRange(0, min_open=True), help="serving: Poisson arrivals, per s")
-@click.option("-o", "--out", default=Path("results"), show_default=True, type=click.Path(path_type=Path), help="where bundles go")
+@click.option("--cap", "cap_w", metavar="WATTS|as-found", default="as-found", show_default=True, callback=_cap, help=_ABOUT_CAP)
 @click.option("--resume", type=click.Path(path_type=Path), help="the directory of an unfinished run, to run it again")
 @click.pass_context
 def run(context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **wished: Any) -> None:
     """Run WORKLOAD: eleven epochs under the protocol, then a bundle in OUT."""
     from harness import command
-    from harness.cluster import ClusterError
-    from harness.meters import MeterError
-    from harness.plan import PlanError, Wish
-    from harness.rundir import Interrupted
-    from harness.sampler import SamplerError
-    from harness.session import RunFailed
+    from harness.plan import Wish
 
-    try:
+    with _errors_told():
         if resume is not None:
             _refuse_others(context)
             ok = command.resume(resume)
@@ -57,21 +89,90 @@ def run(context: click.Context, /, workload: str | None, out: Path, resume: Path
             ok = command.run(Wish(workload, **wished), out)
         else:
             raise click.UsageError("name a workload (bench-submit workloads lists them), or --resume a run")
+    sys.exit(0 if ok else 1)
+
+
+@main.command()
+@_what_to_run
+@click.option(
+    "--caps", metavar="A:B:STEP|W,W,…|as-found", help="watts per accelerator  [default: 200:700:100, 750 where allowed]"
+)
+@click.option("--repeat", "repeats", default=1, show_default=True, type=click.IntRange(1, 100), help="runs of each cap")
+@click.option("--gpus", default="1", show_default=True, metavar="N,N,…", help="accelerators of this node; one run of each number")
+@click.option("--dry-run", is_flag=True, help="show the plan and do nothing")
+@click.option("--slurm", is_flag=True, help="print a batch script that makes the runs, to be read and edited; run nothing")
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1), help="with --slurm: nodes of each run")
+@click.option(
+    "--resume", type=click.Path(path_type=Path), help="the plan file of a sweep, OUT/SWEEP.sweep.json, to go on with it"
+)
+@click.pass_context
+def sweep(context: click.Context, /, workload: str | None, resume: Path | None, **asked: Any) -> None:
+    """Run WORKLOAD at several power caps, in an order that is drawn at random, each run with a bundle in OUT."""
+    from harness import slurm
+    from harness import sweep as sweeping
+    from harness.plan import Wish
+
+    caps, repeats, gpus, out = (asked.pop(name) for name in ("caps", "repeats", "gpus", "out"))
+    dry_run, for_slurm, nodes = (asked.pop(name) for name in ("dry_run", "slurm", "nodes"))
+    with _errors_told():
+        if resume is not None:
+            _refuse_others(context)
+            sys.exit(0 if sweeping.resume(resume) else 1)
+        if workload is None:
+            raise click.UsageError("name a workload (bench-submit workloads lists them), or --resume a sweep")
+        if for_slurm:
+            click.echo(slurm.script(Wish(workload, **asked), _given(context), caps, gpus, repeats, nodes), nl=False)
+            return
+        if nodes > 1:
+            raise click.UsageError("--nodes: a sweep over several nodes is a batch script; add --slurm")
+        sys.exit(0 if sweeping.run(Wish(workload, **asked), caps, gpus, repeats, out, dry_run) else 1)
+
+
+def _given(context: click.Context) -> list[str]:
+    """What the command line says of the runs of a sweep, as arguments of `run`."""
+    arguments: list[str] = []
+    for parameter in context.command.params:
+        if parameter.name in {p.name for p in run.params} - {"gpus", "nodes"} and _is_given(context, parameter):
+            value = context.params[str(parameter.name)]
+            if isinstance(parameter, click.Argument):
+                arguments.append(value)
+            elif isinstance(parameter, click.Option) and parameter.is_flag:
+                arguments.append(parameter.opts[-1])
+            else:
+                values = value if parameter.multiple else [value]
+                arguments += [text for one in values for text in (parameter.opts[-1], str(one))]
+    return arguments
+
+
+@contextlib.contextmanager
+def _errors_told() -> Iterator[None]:
+    """What was asked wrongly ends with a usage error, what went wrong with its message, and a signal with its status."""
+    from harness.cluster import ClusterError
+    from harness.meters import MeterError
+    from harness.plan import PlanError
+    from harness.rundir import Interrupted
+    from harness.sampler import SamplerError
+    from harness.session import RunFailed
+
+    try:
+        yield
     except (PlanError, MeterError) as error:
         raise click.UsageError(str(error)) from None
     except (RunFailed, ClusterError, SamplerError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except Interrupted as interrupt:
         sys.exit(128 + interrupt.number)
-    sys.exit(0 if ok else 1)
 
 
 def _refuse_others(context: click.Context) -> None:
-    """A run is taken up with the plan that it has; raises UsageError where anything else was asked for."""
-    default = click.core.ParameterSource.DEFAULT
-    given = [p.opts[-1] for p in context.command.params if p.name and context.get_parameter_source(p.name) != default]
+    """What is taken up again has its plan already; raises UsageError where anything else was asked for."""
+    given = [p.opts[-1] for p in context.command.params if _is_given(context, p)]
     if others := [name for name in given if name != "--resume"]:
-        raise click.UsageError(f"--resume takes the plan of the run as it is; leave out {', '.join(others)}")
+        raise click.UsageError(f"--resume takes the plan of the {context.command.name} as it is; leave out {', '.join(others)}")
+
+
+def _is_given(context: click.Context, parameter: click.Parameter) -> bool:
+    return context.get_parameter_source(str(parameter.name)) != click.core.ParameterSource.DEFAULT
 
 
 @main.command()
@@ -87,6 +188,26 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
         click.echo(f"signed: {command.sign(bundle, key, principal)}")
     except (SigningError, OSError) as error:
         raise click.ClickException(str(error)) from None
+
+
+@main.command()
+def restore() -> None:
+    """Bring back the power limits that a run has changed and could not bring back, as its journal says."""
+    from harness import caps, journal
+    from harness.meters import MeterError
+
+    found = journal.journals()
+    if not found:
+        click.echo(f"nothing to restore: there is no journal in {' or '.join(map(str, journal.places()))}")
+    failed = False
+    try:
+        for path in found:
+            for line, done in caps.restore(path):
+                click.echo(line)
+                failed = failed or not done
+    except (MeterError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    sys.exit(1 if failed else 0)
 
 
 @main.command()

@@ -2,16 +2,17 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from checker.engine import judge
-from harness import batchsize, preflight, rundir, session
+from harness import batchsize, caps, interrupts, preflight, rundir, session, simulator
 from harness.cluster import Cluster, address
-from harness.meters import Device, Meter, MeterError, open_meter
+from harness.meters import Device, Meter, MeterError, NotAllowedError, open_meter
+from harness.meters.amd import VISIBLE
 from harness.plan import Machine, Plan, PlanError, Wish, implementation_of, make_plan, workload_of
 from harness.progress import View
 from harness.sign import SigningError
@@ -26,8 +27,8 @@ def run(wish: Wish, out: Path) -> bool:
 
     Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
     """
-    plan = plan_for(wish)
-    with session.signals():
+    with interrupts.signals(), boards(wish.simulate):
+        plan = plan_for(wish)
         cluster = None
         if plan.head is not None:
             Console(stderr=True).print(
@@ -46,8 +47,9 @@ def run(wish: Wish, out: Path) -> bool:
 def _agreed(plan: Plan, cluster: Cluster) -> str:
     """The run id of all nodes, the head's. Raises PlanError where they do not plan the same run with the same software."""
     software = describe_environment(plan.driver, plan.source_sha256, session.workers_environment(plan))
-    software["variables"].pop("CUDA_VISIBLE_DEVICES", None)
-    planned = {k: v for k, v in asdict(plan).items() if k not in ("run_id", "devices", "system", "node")}
+    for variable in VISIBLE:
+        software["variables"].pop(variable, None)
+    planned = {k: v for k, v in asdict(plan).items() if k not in ("run_id", "devices", "system", "node", "found_mw")}
     said = cluster.exchange(
         "plan",
         {
@@ -66,7 +68,10 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
                 )
     uuids = [uuid for one in said for uuid in one["uuids"]]
     if len(set(uuids)) < len(uuids):
-        raise PlanError("an accelerator is in the plan of two nodes; give every node its own with CUDA_VISIBLE_DEVICES")
+        raise PlanError(
+            "an accelerator is in the plan of two nodes; give every node its own with CUDA_VISIBLE_DEVICES, "
+            "on AMD with ROCR_VISIBLE_DEVICES"
+        )
     return str(said[0]["run_id"])
 
 
@@ -76,12 +81,16 @@ def resume(directory: Path) -> bool:
     plan = rundir.unfinished(directory)
     if plan.head is not None:
         raise PlanError(f"{directory}: a run over several nodes is not taken up again; start it anew on all of them")
-    with _meter(plan.meter) as meter:
-        devices, _ = _inspect(meter, len(plan.devices), plan.cap_w)
-    if devices != plan.devices:
-        raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
-    with session.signals():
-        return carry_out(rundir.put_aside(directory, with_present_code(plan)), directory)
+    with interrupts.signals(), boards(_simulated(plan.meter)):
+        with _meter(plan.meter) as meter:
+            devices, _, found_mw = _inspect(meter, len(plan.devices), plan.cap_w)
+        if devices != plan.devices:
+            raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
+        if plan.found_mw is None and found_mw is not None:
+            told = ", ".join(f"{uuid}: {preflight.watts(mw)}" for uuid, mw in found_mw.items())
+            raise PlanError(f"{directory}: the run is one at {plan.cap_w:g} W as found, and now the limits are others ({told})")
+        plan = replace(with_present_code(plan), found_mw=found_mw)
+        return carry_out(rundir.put_aside(directory, plan), directory)
 
 
 def with_present_code(plan: Plan) -> Plan:
@@ -108,8 +117,8 @@ def plan_for(wish: Wish) -> Plan:
     with _meter(name) as meter:
         # simulated boards are the same on every node, so the nodes of a run share them out
         first = wish.node * wish.gpus if wish.simulate else 0
-        devices, cap_w = _inspect(meter, wish.gpus, wish.cap_w, first)
-        machine = Machine(name, meter.torch_device, meter.driver, devices, meter.state, cap_w)
+        devices, cap_w, found_mw = _inspect(meter, wish.gpus, wish.cap_w, first)
+        machine = Machine(name, meter.torch_device, meter.driver, devices, meter.state, cap_w, found_mw)
     return make_plan(wish, machine, description, source_hash())
 
 
@@ -127,7 +136,7 @@ def _meter_name(wish: Wish) -> str:
     if wish.simulate is not None:
         return f"simulated:{wish.simulate}"
     refusals = []
-    for name in ("nvidia", "rapl") if wish.smoke else ("nvidia",):
+    for name in ("nvidia", "amd", "rapl") if wish.smoke else ("nvidia", "amd"):
         try:
             open_meter(name).close()
             return name
@@ -137,13 +146,18 @@ def _meter_name(wish: Wish) -> str:
     raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
 
 
-def _inspect(meter: Meter, count: int, cap_w: float | None, first: int = 0) -> tuple[tuple[Device, ...], float | None]:
-    """The accelerators to use and the cap in force on them. Raises PlanError where a run on them would not pass."""
+def _inspect(
+    meter: Meter, count: int, cap_w: float | None, first: int = 0
+) -> tuple[tuple[Device, ...], float | None, dict[str, int] | None]:
+    """The accelerators to use, the cap to run at, and the limits that have to be changed for it (see `preflight.cap_for`).
+
+    Raises PlanError where a run on them would not pass.
+    """
     devices = preflight.choose(meter, count, first)
-    found_w = preflight.cap_found(meter, devices, cap_w)
+    run_w, found_mw = preflight.cap_for(meter, devices, cap_w)
     if wrong := list(preflight.objections(meter, devices)):
         raise PlanError("this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong))
-    return devices, found_w
+    return devices, run_w, found_mw
 
 
 def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:
@@ -157,9 +171,10 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     console = Console()
     with _hint(plan, directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
         _announce(plan, view)
-        if plan.batch_search == ():
-            plan = _with_highest_batch(plan, directory, view)
-        session.run(plan, directory, target, view, cluster)
+        with caps.held(plan) as guard:
+            if plan.batch_search == ():
+                plan = _with_highest_batch(plan, directory, view)
+            session.run(plan, directory, target, view, cluster, guard)
     shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
     if plan.node > 0:
         console.print(f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True)
@@ -186,11 +201,30 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
 def _announce(plan: Plan, view: View) -> None:
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
-    cap = "no cap" if plan.cap_w is None else f"cap {plan.cap_w:g} W as found"
-    view.say(f"{plan.workload} {plan.variant}, {plan.size} size, {accelerators}, {cap}, meter {plan.meter}")
+    view.say(f"{plan.workload} {plan.variant}, {plan.size} size, {accelerators}, {_cap(plan)}, meter {plan.meter}")
     view.say(f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing {plan.standing}")
     for remark in preflight.remarks(plan):
         view.say(f"note: {remark}")
+
+
+def _cap(plan: Plan) -> str:
+    if plan.cap_w is None:
+        return "no cap"
+    if plan.found_mw is None:
+        return f"cap {plan.cap_w:g} W as found"
+    found = ", ".join(preflight.watts(mw) for mw in sorted(set(plan.found_mw.values())))
+    return f"cap {plan.cap_w:g} W, set for this run (found {found})"
+
+
+def _simulated(meter: str) -> str | None:
+    """Which boards are simulated; None where the meter is a real one."""
+    kind, _, argument = meter.partition(":")
+    return argument if kind == "simulated" else None
+
+
+def boards(simulate: str | None) -> AbstractContextManager[object]:
+    """The simulated accelerators for the block, where there are any."""
+    return nullcontext() if simulate is None else simulator.running(simulate)
 
 
 @contextmanager
@@ -208,11 +242,16 @@ def _hint(plan: Plan, directory: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if isinstance(error, session.RunRefused) and plan.attempt == 1:
+        refused = isinstance(error, session.RunRefused | NotAllowedError)
+        target = directory.parent / plan.run_id
+        if refused and plan.attempt == 1:
             shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
             raise
-        helps = plan.head is None and not isinstance(error, session.RunRefused)
-        again = f"; run it again with: bench-submit run --resume {directory}" if helps else ""
-        hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}){again}"
+        if target.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            hint = f"the run itself ended well: {target}"
+        else:
+            again = f"; run it again with: bench-submit run --resume {directory}" if plan.head is None and not refused else ""
+            hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}){again}"
         Console(stderr=True).print(hint, soft_wrap=True, highlight=False, markup=False)
         raise

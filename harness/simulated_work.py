@@ -101,7 +101,7 @@ class Server:
     """Answers requests in this process, one after the other in order of arrival. A prompt takes no time.
 
     It has a clock of its own, on which answers end when they are due; where the machine is late it lags behind the real one
-    and catches up.
+    and catches up, as `train` does.
     """
 
     def __init__(self, rate: Callable[[], float]) -> None:
@@ -124,12 +124,17 @@ class Server:
             self._free_s = max(self._free_s, time.monotonic() - self._late_s)
         self._present += 1
         async with self._turn:
-            token_s = 1 / self._rate()
-            first_s, self._free_s = self._free_s + token_s, self._free_s + tokens * token_s
-            await asyncio.sleep(first_s - time.monotonic())
+            begin_s, token_s = time.monotonic(), 1 / self._rate()
+            first_s = max(self._free_s, begin_s - MOST_LATE_S) + token_s
+            self._free_s = first_s + (tokens - 1) * token_s
+            await _until(max(first_s, begin_s + LEAST_SHARE * token_s))
             yield Progress(prompt, 1)
-            await asyncio.sleep(self._free_s - time.monotonic())
+            await _until(max(self._free_s, begin_s + LEAST_SHARE * tokens * token_s))
             self._late_s = min(time.monotonic() - self._free_s, MOST_LATE_S)
             self._generated += tokens
         self._present -= 1
         yield Progress(prompt, tokens)
+
+
+async def _until(instant_s: float) -> None:
+    await asyncio.sleep(instant_s - time.monotonic())

@@ -387,6 +387,26 @@ def test_a_server_with_requests_in_line_does_not_wait_for_its_clients(clock, mon
     assert 2 * 50 * 8 / (clock.now_s - begin_s) == pytest.approx(2000, rel=0.01)
 
 
+def test_a_server_makes_up_for_a_standstill_at_no_more_than_twice_its_rate(clock, monkeypatch):
+    monkeypatch.setattr(simulated_work, "asyncio", SimpleNamespace(sleep=clock.sleep_async, Lock=asyncio.Lock))
+    ends_s = []
+
+    class Standstill:
+        async def drive(self, send, generated):
+            async def client():
+                for _ in range(200):
+                    [p async for p in send(Request([1], 8))]
+                    ends_s.append(clock.now_s)
+                    if len(ends_s) == 20:
+                        clock.now_s += 10.0
+
+            await asyncio.gather(client(), client())
+
+    asyncio.run(Server(lambda: 2000.0).drive(Standstill()))
+    after_s = ends_s[-1] - ends_s[21]
+    assert 8 * (len(ends_s) - 22) / after_s < 2 * 2000
+
+
 def test_the_rate_is_that_of_all_boards_and_follows_a_cap_that_changes(clock):
     bench = Bench("h200")
     uuids = [BOARD, "SIM-H200-1"]
