@@ -3,11 +3,12 @@
 import importlib.util
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.meters import MeterError, open_meter
-from harness.preflight import objections
+from harness.caps import refusal
+from harness.meters import Device, Meter, MeterError, open_meter
+from harness.preflight import objections, watts
 from harness.system import EXTRAS
 
 
@@ -25,8 +26,8 @@ def examine() -> Iterator[Check]:
     """All checks, in the order in which a submitter meets them."""
     yield Check("Python", True, platform.python_version())
     yield from _stacks()
-    yield from _meter("nvidia")
-    yield from _meter("rapl")
+    for name in ("nvidia", "amd", "rapl"):
+        yield from _meter(name)
     found = shutil.which("ssh-keygen")
     yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
 
@@ -58,4 +59,18 @@ def _meter(name: str) -> Iterator[Check]:
         wrong = list(objections(meter, [device]))
         found = f"{device.uuid}: {device.name}, {power}, {cap}, {counter}"
         yield Check(f"meter {name}", not wrong, found, "; ".join(wrong))
+    yield from _caps(name, meter, meter.devices())
     meter.close()
+
+
+def _caps(name: str, meter: Meter, devices: Sequence[Device]) -> Iterator[Check]:
+    """Whether `run --cap` can set a limit, without trying to."""
+    limits = {}
+    for device in devices:
+        state = meter.readback(device.uuid, frozenset())
+        limits[f"{watts(state.min_mw)} to {watts(state.max_mw)}, default {watts(state.default_mw)}"] = state.max_mw
+    known = [told for told, max_mw in limits.items() if max_mw is not None]
+    if known:
+        why_not = refusal(name)
+        able = "may be set here" if why_not is None else "only root may set them; caps are measured as found"
+        yield Check(f"caps {name}", True if why_not is None else None, f"{'; '.join(known)}; {able}", why_not or "")

@@ -152,8 +152,12 @@ def dates(shares: Sequence[Json]) -> Json:
 
 
 def _power(plan: Plan, shares: Sequence[Json]) -> Json:
-    """The declared power setting, with the limits that were found where others were set for the run."""
-    declared = {"mode": "as-found" if plan.found_mw is None else "set", "cap_w": plan.cap_w, "state": plan.state}
-    if plan.found_mw is None:
-        return declared
-    return {**declared, "found_mw": {uuid: mw for share in shares for uuid, mw in share["found_mw"].items()}}
+    """The declared power setting; where a node set it for the run, with the limits that all accelerators were found with."""
+    if all(share["found_mw"] is None for share in shares):
+        return {"mode": "as-found", "cap_w": plan.cap_w, "state": plan.state}
+    assert plan.cap_w is not None
+    in_force_mw = round(1e3 * plan.cap_w)  # where a node found the cap as it should be
+    found_mw: Json = {}
+    for share in shares:
+        found_mw |= share["found_mw"] or {a["uuid"]: in_force_mw for a in share["node"]["accelerators"]}
+    return {"mode": "set", "cap_w": plan.cap_w, "state": plan.state, "found_mw": found_mw}

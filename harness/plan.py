@@ -19,6 +19,7 @@ from rules.workloads import Workload, workloads
 FULL_EPOCH_S = 31.5
 SMOKE_EPOCH_S = 1.5
 PLAN_FILE = "plan.json"
+SIMULATED_WORK = "harness.simulated_work:build"
 
 
 class PlanError(Exception):
@@ -39,6 +40,7 @@ class Wish:
     head: str | None = None
     """`HOST:PORT` where the nodes meet."""
     cap_w: float | None = None
+    """The cap to run at, set for the run where another one is in force; None for the one that is found."""
     smoke: bool = False
     simulate: str | None = None
     epoch_s: float | None = None
@@ -53,10 +55,17 @@ class Wish:
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     rate_per_s: float | None = None
+    sweep: Json | None = None
+    """Which run of which sweep this is; see `Plan.sweep`."""
+
+    @property
+    def simulates_work(self) -> bool:
+        """Whether nothing is computed: on simulated accelerators, unless the smoke size or code of one's own is asked for."""
+        return self.simulate is not None and not self.smoke and self.implementation is None
 
     @property
     def size(self) -> str:
-        return "smoke" if self.smoke else "full"
+        return "smoke" if self.smoke or self.simulates_work else "full"
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Machine:
     devices: tuple[Device, ...]
     state: str | None
     cap_w: float | None
+    """The cap to run at; `found_mw` as in `Plan`."""
+    found_mw: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +190,7 @@ def workload_of(wish: Wish) -> Workload:
         raise PlanError(f"{name} is defined, but has no reference implementation yet; name your own with --implementation")
     if wish.variant not in workload.variants:
         raise PlanError(f"{name} has no variant {wish.variant!r}; it has {', '.join(workload.variants)}")
-    if wish.smoke and workload.smoke is None:
+    if wish.size == "smoke" and workload.smoke is None:
         raise PlanError(f"{name} has no smoke size")
     return workload
 
@@ -199,7 +210,7 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
     if wish.nodes > 1 and wish.batch == "auto":
         raise PlanError(f"--nodes {wish.nodes} --batch auto: find the batch on one node first, then name it")
     batch_size = _batch_size(wish.batch) or default_batch_size(workload, wish.size, wish.variant, len(machine.devices))
-    implementation, sha256 = implementation_of(wish.implementation, workload)
+    implementation, sha256 = implementation_of(SIMULATED_WORK if wish.simulates_work else wish.implementation, workload)
     plan = Plan(
         run_id=f"{stamp}-{workload.id}-{wish.variant}-x{wish.nodes * len(machine.devices)}-{cap}-{secrets.token_hex(3)}",
         workload=workload.id,
@@ -210,7 +221,7 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
         batch_size=batch_size,
         seed=wish.seed,
         epochs=CURRENT.epochs,
-        epoch_s=wish.epoch_s or (SMOKE_EPOCH_S if wish.smoke else FULL_EPOCH_S),
+        epoch_s=wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S),
         meter=machine.meter,
         torch_device=machine.torch_device,
         processes=1 if workload.mode == "inference" else len(machine.devices),
@@ -229,6 +240,8 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
         nodes=wish.nodes,
         node=wish.node,
         head=wish.head,
+        found_mw=machine.found_mw,
+        sweep=wish.sweep,
     )
     return replace(plan, standing=_standing(plan, workload))
 

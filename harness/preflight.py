@@ -10,9 +10,12 @@ from harness.system import git_state
 from rules.boards import board
 
 ABOUT_CAPS = (
-    "this version measures at the cap it finds; an administrator can set one first, on NVIDIA with "
-    "`nvidia-smi -i GPU -pl WATTS` (root), for example in a Slurm prolog"
+    "setting a cap takes root; without it an administrator can set one before the job, in a Slurm prolog or by a narrow sudo "
+    "rule (docs/caps.md has both), or by hand: nvidia-smi -i GPU -pl WATTS, amd-smi set -g GPU --power-cap WATTS"
 )
+ROUNDING_MW = 1
+OWN_CLOCKS = ("manual", "determinism")
+"""Performance levels that hold clocks of their own, which the name alone does not bring back."""
 
 
 def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
@@ -26,20 +29,43 @@ def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
     return chosen
 
 
-def cap_found(meter: Meter, devices: Sequence[Device], declared_w: float | None) -> float | None:
-    """The power cap in force on all devices, in W; None where the meter has none.
+def cap_for(meter: Meter, devices: Sequence[Device], wanted_w: float | None) -> tuple[float | None, dict[str, int] | None]:
+    """The cap to run at, in W, and what each device is found with, in mW, where that has to be changed for the run.
 
-    Raises PlanError where devices differ, or where it is not the declared one.
+    Without a wish it is the cap in force, None where the meter has none. Raises PlanError where the devices then differ, or
+    where one of them cannot be set to the cap that is wanted.
     """
-    found = {d.uuid: meter.readback(d.uuid, frozenset()).enforced_mw for d in devices}
-    if len(set(found.values())) > 1:
-        told = ", ".join(f"{u}: {'none' if mw is None else f'{mw / 1e3:g} W'}" for u, mw in found.items())
-        raise PlanError(f"the accelerators have different power caps ({told}); {ABOUT_CAPS}")
-    cap_mw = next(iter(found.values()))
-    cap_w = None if cap_mw is None else cap_mw / 1e3
-    if declared_w is not None and declared_w != cap_w:
-        raise PlanError(f"--cap {declared_w:g}: the cap in force is {cap_w or 'none'} W; {ABOUT_CAPS}")
-    return cap_w
+    states = {d.uuid: meter.readback(d.uuid, frozenset()) for d in devices}
+    in_force = {state.enforced_mw for state in states.values()}
+    if wanted_w is None:
+        if len(in_force) > 1:
+            told = ", ".join(f"{u}: {watts(state.enforced_mw)}" for u, state in states.items())
+            raise PlanError(f"the accelerators have different power caps ({told}); name one with --cap. {ABOUT_CAPS}")
+        cap_mw = in_force.pop()
+        return None if cap_mw is None else cap_mw / 1e3, None
+    wanted_mw = round(1e3 * wanted_w)
+    if all(mw is not None and abs(mw - wanted_mw) <= ROUNDING_MW for mw in in_force):
+        return wanted_w, None
+    found_mw = {}
+    for uuid, state in states.items():
+        limit_mw = found_limit(state)
+        if limit_mw is None:
+            raise PlanError(f"--cap {wanted_w:g}: {uuid} has no power limit; leave out --cap")
+        least_mw, most_mw = state.min_mw or 0, state.max_mw or limit_mw
+        if not least_mw <= wanted_mw <= most_mw:
+            raise PlanError(f"--cap {wanted_w:g}: {uuid} can be set to {least_mw / 1e3:g} to {most_mw / 1e3:g} W")
+        found_mw[uuid] = limit_mw
+    return wanted_w, found_mw
+
+
+def found_limit(state: Readback) -> int | None:
+    """The limit to restore, in mW: the one that was asked for last. What is in force may be lower, by another's limit."""
+    return state.enforced_mw if state.requested_mw is None else state.requested_mw
+
+
+def watts(power_mw: int | None) -> str:
+    """A limit as people read it."""
+    return "none" if power_mw is None else f"{power_mw / 1e3:g} W"
 
 
 def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
@@ -48,6 +74,11 @@ def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
         state = meter.readback(device.uuid, frozenset())
         yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
         reading = meter.read(device.uuid)
+        if meter.state == "auto" and reading.power_state in OWN_CLOCKS:
+            yield (
+                f"{device.uuid}: its performance level is {reading.power_state}, with clocks that somebody chose; "
+                "have it set to auto, which the protocol asks for: amd-smi set -g GPU --perf-level auto"
+            )
         if reading.status != "ok":
             yield f"{device.uuid}: a first reading failed ({reading.status}); the meter must read every quantity it has"
 

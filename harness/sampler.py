@@ -232,12 +232,17 @@ def main() -> None:
         return
     gc.collect()
     gc.disable()  # nothing here makes cycles, and a collection would come between two ticks
-    table = (Path(settings.directory) / SAMPLES_FILE).open("w", newline="")
-    with table as file, open(0, "rb", buffering=0) as stdin:  # unbuffered, so that select sees what is there
-        loop = _Loop(meter, settings, file, say)
-        say({"said": "started"})
-        loop.run(stdin)
-    meter.close()
+    try:
+        table = (Path(settings.directory) / SAMPLES_FILE).open("w", newline="")
+        with table as file, open(0, "rb", buffering=0) as stdin:  # unbuffered, so that select sees what is there
+            loop = _Loop(meter, settings, file, say)
+            say({"said": "started"})
+            loop.run(stdin)
+    except OSError as error:
+        say({"said": "failed", "reason": f"samples cannot be written: {error}"})
+        return
+    finally:
+        meter.close()
     say({"said": "stopped", "ticks": loop.ticks, "missed": loop.missed})
 
 

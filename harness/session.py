@@ -2,21 +2,20 @@
 
 import json
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import FrameType
 
-from harness import bundle
+from harness import bundle, interrupts
 from harness.cluster import Cluster, address
 from harness.evidence import Taken, gather, share_of
+from harness.meters.amd import VISIBLE
 from harness.plan import Plan
 from harness.processes import Workers, descendants
 from harness.progress import View, headline
-from harness.rundir import Interrupted, write_state
+from harness.rundir import write_state
 from harness.sampler import Sampler, Settings
 from rules import metrics
 from rules.protocol import CURRENT
@@ -26,7 +25,6 @@ from rules.workloads import workloads
 POLL_S = 0.1
 SETTLE_S = 0.25  # samples before the first and after the last batch
 EXIT_TIMEOUT_S = 30.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RunFailed(Exception):
@@ -37,12 +35,13 @@ class RunRefused(RunFailed):
     """What was asked for cannot be run as it is, so that to run it again would not help."""
 
 
-def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster | None) -> None:
+def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster | None, guard: Callable[[], None]) -> None:
     """Carry out `plan` in its `directory` and leave the bundle at `target`; of several nodes, the head does.
 
-    Raises RunFailed, ClusterError, SamplerError, OSError or Interrupted; nothing is at `target` then.
+    `guard` is called before every readback. Raises RunFailed, ClusterError, SamplerError, OSError or Interrupted, or what
+    `guard` raises; nothing is at `target` then.
     """
-    attempt = Attempt(plan, directory, view)
+    attempt = Attempt(plan, directory, view, guard)
     attempt.take()
     shares = [share_of(plan, directory, attempt.taken)]
     if cluster and plan.node > 0:
@@ -52,7 +51,7 @@ def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster 
         return
     if cluster:
         shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
-    with _handled_by(signal.SIG_IGN):  # the work is done; what is left takes a second
+    with interrupts.ignored():  # the work is done; what is left takes a second
         try:
             evidence = gather(plan, shares, workers_environment(plan))
         except metrics.MetricsError as error:
@@ -68,7 +67,12 @@ def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster 
 def workers(plan: Plan, directory: Path, view: View) -> Workers:
     """The workers of a plan; what they print goes to the log."""
     arguments = ["harness.worker", str(directory.resolve())]
-    return Workers(plan.processes, _meeting(plan), arguments, workers_environment(plan), lambda line: view.note(f"| {line}"))
+
+    def note(line: str) -> None:
+        with suppress(OSError):  # a full disk ends the run elsewhere; here it must not leave the workers unheard
+            view.note(f"| {line}")
+
+    return Workers(plan.processes, _meeting(plan), arguments, workers_environment(plan), note)
 
 
 def _meeting(plan: Plan) -> list[str]:
@@ -82,12 +86,16 @@ def _meeting(plan: Plan) -> list[str]:
 
 def workers_environment(plan: Plan) -> dict[str, str]:
     """The environment of the workers: which GPUs are theirs, and threads for those that compute on the CPU."""
-    if plan.torch_device == "cuda":
-        own = {"CUDA_VISIBLE_DEVICES": ",".join(d.uuid for d in plan.devices)}
-    else:
+    uuids = ",".join(d.uuid for d in plan.devices)
+    if plan.torch_device == "cpu":
         threads = max(1, (os.cpu_count() or 1) // plan.processes)
         own = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
-    return {**os.environ, **own}
+        return {**os.environ, **own}
+    if plan.devices[0].vendor != "AMD":
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
+    if any(d.uuid.startswith("PCI-") for d in plan.devices):  # a virtual machine's, which ROCm cannot name
+        return dict(os.environ)
+    return {k: v for k, v in os.environ.items() if k not in VISIBLE} | {"ROCR_VISIBLE_DEVICES": uuids}
 
 
 class Follower:
@@ -112,9 +120,9 @@ class Follower:
 class Attempt:
     """One attempt at a plan; `taken` grows while it goes on."""
 
-    def __init__(self, plan: Plan, directory: Path, view: View) -> None:
+    def __init__(self, plan: Plan, directory: Path, view: View, guard: Callable[[], None]) -> None:
         self.taken = Taken()
-        self._plan, self._directory, self._view = plan, directory, view
+        self._plan, self._directory, self._view, self._guard = plan, directory, view, guard
         self._workload = workloads()[plan.workload]
         self._pids: dict[int, int] = {}
         self._finished: set[int] = set()
@@ -222,28 +230,6 @@ class Attempt:
         self._view.epoch_done(items_per_s)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
-        own = descendants(self._pids.values())
+        self._guard()
+        own = [os.getpid(), *descendants(self._pids.values())]  # some libraries count whoever has a board open
         self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(own)]
-
-
-@contextmanager
-def signals() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into Interrupted while the block runs; a second one during the clean-up is ignored."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_IGN)
-        raise Interrupted(signal.Signals(number).name, number)
-
-    with _handled_by(interrupt):
-        yield
-
-
-@contextmanager
-def _handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
-    before = {one: signal.signal(one, handler) for one in SIGNALS}
-    try:
-        yield
-    finally:
-        for one, earlier in before.items():
-            signal.signal(one, earlier)

@@ -22,7 +22,7 @@ PACKAGES = (
     "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "torchao", "sglang", "sglang-kernel",
     "flashinfer-python",
 )  # fmt: skip
-VARIABLES = re.compile(r"((CUDA|HIP)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$")
+VARIABLES = re.compile(r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$")
 EXTRAS = {"timm": "vision", "diffusers": "diffusion", "litgpt": "litgpt", "sglang": "sglang"}
 """The extra of pyproject.toml that brings each stack; each is installed in an environment of its own."""
 CONTAINER_VARIABLE = "WATTMARK_CONTAINER"

@@ -26,6 +26,7 @@ if __name__ == "__main__":
 import torch
 
 from harness.load import Answer, LoadGenerator
+from harness.meters.amd import uuid_of_torch
 from harness.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.system import EXTRAS, source_hash
 from rules.contract import Built, Job
@@ -211,8 +212,13 @@ def accelerator_of(plan: Plan, local: int) -> str:
     """The UUID of this rank's accelerator: the GPU's own, or, on a CPU, the meter's device of the same number."""
     if plan.torch_device == "cpu":
         return plan.devices[local].uuid
-    uuid = str(torch.cuda.get_device_properties(local).uuid)
-    return uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
+    properties = torch.cuda.get_device_properties(local)
+    if torch.version.hip is None:
+        return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
+    if (uuid := uuid_of_torch(str(properties.uuid))) is not None:
+        return uuid
+    address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    return next((d.uuid for d in plan.devices if d.pci == address), f"PCI-{address}")
 
 
 def agreement(device: str, world: int) -> Callable[[float], float]:

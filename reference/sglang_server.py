@@ -73,9 +73,12 @@ def serving(arguments: list[str], environment: dict[str, str]) -> Iterator[str]:
 
 
 def _numbered(environment: dict[str, str]) -> dict[str, str]:
-    """CUDA_VISIBLE_DEVICES with numbers where it has UUIDs: SGLang's all-reduce between GPUs reads no others."""
+    """CUDA_VISIBLE_DEVICES with numbers where it has UUIDs: SGLang's all-reduce between GPUs reads no others.
+
+    On AMD the GPUs are chosen by ROCR_VISIBLE_DEVICES, below SGLang, which then counts those that are left.
+    """
     visible = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    if not visible[0].startswith("GPU-"):
+    if not visible[0].startswith("GPU-") or torch.version.hip is not None:
         return {}
     import pynvml
 

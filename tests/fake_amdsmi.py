@@ -21,7 +21,9 @@ Energy
 Caps
     in uW: https://rocm.docs.amd.com/projects/amdsmi/en/docs-6.2.1/doxygen/docBin/html/structamdsmi__power__cap__info__t.html
     (in W before ROCm 6.1.2: https://rocm.docs.amd.com/en/docs-6.1.2/about/changelog.html); the least reads 0 (design.md,
-    section 5); limits that are not there are all ones in 64 bits: https://github.com/amd/MxGPU-Virtualization/issues/26.
+    section 5), and a cap that is set is that of a sensor, 0 on these boards:
+    https://rocm.docs.amd.com/projects/amdsmi/en/docs-6.4.0/doxygen/docBin/html/group__tagPowerControl.html;
+    the board says yes to one below what it enforces (design.md, section 5); limits that are not there are all ones in 64 bits: https://github.com/amd/MxGPU-Virtualization/issues/26.
 Threads
     concurrent calls mix up boards: https://github.com/ROCm/amdsmi/issues/115; not safe before ROCm 7.2:
     https://github.com/ml-energy/zeus/pull/256. Here every call from another thread than the first one's ends in Crash.
@@ -43,6 +45,7 @@ UUIDs
     From ROCm 7.13 on the first is: https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/partition.html.
     Without a unique id, HIP says XX: https://github.com/Xilinx/XRT/pull/9146.
 State
+    the level to set is a member of an enumeration: binding, amdsmi_set_gpu_perf_level; only root may set anything;
     the performance level is a constant's name:
     https://rocm.docs.amd.com/projects/amdsmi/en/develop/_sources/conceptual/perf-determinism.md;
     one that the binding does not know raises KeyError: binding, amdsmi_get_gpu_perf_level.
@@ -55,11 +58,16 @@ Processes
 """
 
 import threading
+from enum import IntEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-NOT_SUPPORTED, NO_PERMISSION, BUSY = 2, 10, 30
+INVALID, NOT_SUPPORTED, NO_PERMISSION, BUSY = 1, 2, 10, 30
+
+
+class PerfLevel(IntEnum):
+    AUTO, LOW, HIGH, MANUAL, STABLE_STD, STABLE_PEAK = range(6)
 
 
 class AmdSmiException(Exception):
@@ -148,6 +156,7 @@ class FakeAmdSmi:
     AmdSmiException = AmdSmiException
     AmdSmiLibraryException = AmdSmiLibraryException
     AmdSmiMemoryType = SimpleNamespace(VRAM=0)
+    AmdSmiDevPerfLevel = PerfLevel
 
     def __init__(self, *gpus: FakeGpu) -> None:
         self.gpus = gpus
@@ -183,6 +192,23 @@ class FakeAmdSmi:
     def amdsmi_shut_down(self) -> None:
         self._in_one_thread()
         self.closed = True
+
+    def amdsmi_set_power_cap(self, gpu: FakeGpu, sensor: int, cap_uw: int) -> None:
+        self._setting(gpu, "amdsmi_set_power_cap")
+        if sensor != 0 or not gpu.caps["min_power_cap"] <= cap_uw <= gpu.caps["max_power_cap"]:
+            raise AmdSmiLibraryException(INVALID)
+        gpu.caps["power_cap"] = cap_uw // 1_000_000 * 1_000_000  # the driver keeps whole watts
+
+    def amdsmi_set_gpu_perf_level(self, gpu: FakeGpu, level: PerfLevel) -> None:
+        self._setting(gpu, "amdsmi_set_gpu_perf_level")
+        if not isinstance(level, PerfLevel):
+            raise AmdSmiException("parameter of another type")
+        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{level.name}"
+
+    def _setting(self, gpu: FakeGpu, function: str) -> None:
+        self._in_one_thread()
+        if function in gpu.errors:
+            raise AmdSmiLibraryException(gpu.errors[function])
 
     def amdsmi_get_processor_handles(self) -> list[FakeGpu]:
         self._in_one_thread()

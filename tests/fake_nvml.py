@@ -2,9 +2,16 @@
 
 Each has its source in NVML's API reference, or was read on an H200 (driver 580.159): field values carry a return code each
 instead of raising; field 186 is instantaneous and `nvmlDeviceGetPowerUsage` a 1 s average; a quantity that a board lacks raises
-NotSupported; CUDA_VISIBLE_DEVICES means nothing to it; a reading can fail at any time.
+NotSupported; CUDA_VISIBLE_DEVICES means nothing to it; a reading can fail at any time. A limit is set by root only and within
+the board's limits; the second version of that call, in the binding 13.615, returns success whatever the library said.
+
+`of_file` is a module whose limits are in a file, so that several processes see the same boards: `write_module` leaves a
+`pynvml.py` that is one.
 """
 
+import json
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +20,7 @@ NVML_ERROR_INVALID_ARGUMENT = 2
 NVML_ERROR_NOT_SUPPORTED = 3
 NVML_ERROR_NO_PERMISSION = 4
 NVML_ERROR_GPU_IS_LOST = 15
-NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM = 0, 1, 2
 NVML_TEMPERATURE_GPU = 0
 NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
 NVML_VOLATILE_ECC = 0
@@ -41,6 +48,11 @@ class FakeNvml:
         self.pids: list[int] = []
         self.mig = 0
         self.ecc = 0
+        self.clocks = {NVML_CLOCK_SM: 1980, NVML_CLOCK_MEM: 3201}
+        self.default_clocks = dict(self.clocks)
+        self.file: Path | None = None
+        self.boards: dict[str, Any] = {"limits": {}, "root": True, "deaf": []}
+        """Limits that were set, in mW; whether this process may; boards that take a limit and do not keep it."""
         for name, value in globals().items():
             if name.startswith("NVML_"):
                 setattr(self, name, value)
@@ -61,7 +73,6 @@ class FakeNvml:
             "nvmlDeviceGetPerformanceState": 0,
             "nvmlDeviceGetCurrentClocksEventReasons": 4,
             "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=99),
-            "nvmlDeviceGetEnforcedPowerLimit": 700_000,
             "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=p) for p in self.pids],
             "nvmlDeviceGetMigMode": (self.mig, 0),
             "nvmlDeviceGetTotalEccErrors": self.ecc,
@@ -89,10 +100,68 @@ class FakeNvml:
     def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:
         return {NVML_CLOCK_SM: 1755, NVML_CLOCK_MEM: 3201}[kind]
 
+    def nvmlDeviceGetApplicationsClock(self, handle: str, kind: int) -> int:
+        return self._clock(self.clocks, kind)
+
+    def nvmlDeviceGetDefaultApplicationsClock(self, handle: str, kind: int) -> int:
+        return self._clock(self.default_clocks, kind)
+
     def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:
         if self.lost:
             raise NVMLError(NVML_ERROR_GPU_IS_LOST)
+        limits = self._boards()["limits"]
+        values = {**self.fields, **({190: limits[handle], 192: limits[handle]} if handle in limits else {})}
         return [
-            SimpleNamespace(nvmlReturn=self.field_errors.get(f, NVML_SUCCESS), value=SimpleNamespace(uiVal=self.fields[f]))
+            SimpleNamespace(nvmlReturn=self.field_errors.get(f, NVML_SUCCESS), value=SimpleNamespace(uiVal=values[f]))
             for f in fields
         ]
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle: str) -> int:
+        return int(self.nvmlDeviceGetFieldValues(handle, [190])[0].value.uiVal)
+
+    def nvmlDeviceSetPowerManagementLimit(self, handle: str, limit_mw: int) -> None:
+        if value := self._set_limit(handle, limit_mw):
+            raise NVMLError(value)
+
+    def nvmlDeviceSetPowerManagementLimit_v2(self, handle: str, scope: int, limit_mw: int, version: int = 2) -> int:
+        self._set_limit(handle, limit_mw)
+        return NVML_SUCCESS
+
+    def _set_limit(self, handle: str, limit_mw: int) -> int:
+        boards = self._boards()
+        if not boards["root"]:
+            return NVML_ERROR_NO_PERMISSION
+        if not self.fields[187] <= limit_mw <= self.fields[188]:
+            return NVML_ERROR_INVALID_ARGUMENT
+        if handle not in boards["deaf"]:
+            boards["limits"][handle] = limit_mw
+            if self.file is not None:
+                replace_json(self.file, boards)
+        return NVML_SUCCESS
+
+    def _boards(self) -> dict[str, Any]:
+        return self.boards if self.file is None else json.loads(self.file.read_text())
+
+    def _clock(self, clocks: dict[int, int], kind: int) -> int:
+        if kind not in clocks:
+            raise NVMLError(NVML_ERROR_NOT_SUPPORTED)
+        return clocks[kind]
+
+    @staticmethod
+    def of_file(path: Path) -> "FakeNvml":
+        nvml = FakeNvml(*json.loads(path.read_text())["uuids"])
+        nvml.file = path
+        return nvml
+
+
+def replace_json(path: Path, value: object) -> None:
+    """Write it so that no other process ever sees half of it."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(value))
+    draft.rename(path)
+
+
+def write_module(directory: Path, boards: Path) -> None:
+    """A module `pynvml` in `directory` that is the fake of the file `boards`."""
+    code = f"import pathlib, sys, fake_nvml\nsys.modules[__name__] = fake_nvml.FakeNvml.of_file(pathlib.Path({str(boards)!r}))\n"
+    (directory / "pynvml.py").write_text(code)

@@ -4,14 +4,19 @@ import csv
 import os
 import sys
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
+import torch
 from fake_amdsmi import BUSY, NO_PERMISSION, NOT_SUPPORTED, FakeAmdSmi, FakeGpu, write_kfd_nodes, write_package_without_rocm
 
-from harness import preflight
-from harness.meters import MeterError, amd, open_meter
+from harness import command, preflight, session, worker
+from harness.meters import Device, MeterError, NotAllowedError, amd, open_meter
 from harness.meters.amd import AmdMeter, uuid_of_torch, visible_gpus
+from harness.plan import Machine, Plan, Wish, make_plan
 from harness.sampler import Settings, _Loop
+from harness.system import DESCRIPTION, describe_environment
+from reference import sglang_server
 from rules.boards import board
 
 A, B = "GPU-00c63ac3c3c637f9", "GPU-5d2e1f00a1b2c3d4"
@@ -94,7 +99,51 @@ def test_caps_are_read_from_microwatts_and_the_least_is_told_as_it_is(meter):
     state = meter.readback(A, frozenset())
     assert (state.min_mw, state.max_mw, state.default_mw, state.enforced_mw) == (0, 750_000, 750_000, 600_000)
     assert meter.devices()[0].max_power_w == 750.0
-    assert preflight.cap_found(meter, meter.devices(), 600.0) == 600.0
+    assert preflight.cap_for(meter, meter.devices(), 600.0) == (600.0, None)
+
+
+def test_a_limit_is_set_in_microwatts_and_read_back_in_watts(gpu, meter):
+    meter.set_cap(A, 400_000)
+    assert gpu.caps["power_cap"] == 400_000_000
+    assert meter.readback(A, frozenset()).enforced_mw == meter.read(A).cap_mw == 400_000
+    with pytest.raises(MeterError, match=rf"{A}: a power limit of 751 W was refused by AMD SMI \(Error code: 1 "):
+        meter.set_cap(A, 751_000)
+
+
+def test_with_a_least_limit_of_zero_any_lower_cap_is_taken(gpu, meter):
+    """Whether the board enforces it is for the load to show: rule C102."""
+    assert preflight.cap_for(meter, meter.devices(), 200.0) == (200.0, {A: 600_000})
+    meter.set_cap(A, 200_000)
+    assert meter.readback(A, frozenset()).enforced_mw == 200_000
+
+
+@pytest.mark.parametrize("level", ["auto", "high", "stable_peak"])
+def test_a_performance_level_is_set_by_its_name(gpu, meter, level):
+    meter.set_state(A, level)
+    assert meter.read(A).power_state == level
+
+
+def test_a_performance_level_that_does_not_exist_is_refused(meter):
+    with pytest.raises(MeterError, match=f"{A}: the performance level turbo was refused"):
+        meter.set_state(A, "turbo")
+
+
+def test_setting_without_the_right_to_is_told_apart_from_other_refusals(gpu, meter):
+    gpu.errors = dict.fromkeys(("amdsmi_set_power_cap", "amdsmi_set_gpu_perf_level"), NO_PERMISSION)
+    for change in (lambda: meter.set_cap(A, 400_000), lambda: meter.set_state(A, "auto")):
+        with pytest.raises(NotAllowedError, match=r"refused by AMD SMI \(Error code: 10 "):
+            change()
+    gpu.errors = {"amdsmi_set_power_cap": BUSY}
+    with pytest.raises(MeterError) as caught:
+        meter.set_cap(A, 400_000)
+    assert not isinstance(caught.value, NotAllowedError)
+
+
+@pytest.mark.parametrize("level", ["MANUAL", "DETERMINISM"])
+def test_a_level_whose_clocks_could_not_be_restored_is_refused_before_a_run(gpu, meter, level):
+    gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{level}"
+    (objection,) = preflight.objections(meter, meter.devices())
+    assert f"performance level is {level.lower()}" in objection and "--perf-level auto" in objection
 
 
 def test_limits_that_a_guest_does_not_have_are_no_limits(gpu, meter):
@@ -343,3 +392,65 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     (states,) = [one["accelerators"] for one in said if one["said"] == "readback"]
     assert [(s["accelerator"], s["enforced_mw"], s["foreign_processes"]) for s in states] == [(A, 600_000, 0), (B, 600_000, 0)]
     assert smi.closed
+
+
+def plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> Plan:
+    """A plan of a run on these GPUs."""
+    devices = tuple(Device(uuid, "AMD Instinct MI300X", vendor, pci=pci) for uuid in uuids)
+    machine = Machine("amd", "cuda", None, devices, "auto", 750.0)
+    return make_plan(Wish("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
+
+
+def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu))
+    for variable in amd.VISIBLE:
+        monkeypatch.delenv(variable, raising=False)
+    planned = command.plan_for(Wish("resnet50-train", cap_w=400))
+    assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
+    assert [d.uuid for d in planned.devices] == [A]
+    assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
+    monkeypatch.setitem(sys.modules, "amdsmi", None)
+    with pytest.raises(MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"):
+        command.plan_for(Wish("resnet50-train"))
+
+
+def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
+    for variable in amd.VISIBLE:
+        monkeypatch.setenv(variable, "0,1")
+    given = session.workers_environment(plan(A, B))
+    assert {v: given.get(v) for v in amd.VISIBLE} == dict(zip(amd.VISIBLE, (f"{A},{B}", None, None), strict=True))
+    as_it_was = session.workers_environment(plan("PCI-0000:05:00.0"))
+    assert {as_it_was.get(v) for v in amd.VISIBLE} == {"0,1"}  # a virtual machine's GPU has no name that ROCm knows
+    nvidia = session.workers_environment(plan(A, vendor="NVIDIA"))
+    assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_the_environment_of_a_bundle_tells_rocms_choice():
+    variables = {"ROCR_VISIBLE_DEVICES": A, "HIP_VISIBLE_DEVICES": "0", "ROCM_PATH": "/opt/rocm"}
+    assert describe_environment(None, "0" * 64, variables)["variables"] == {"HIP_VISIBLE_DEVICES": "0", "ROCR_VISIBLE_DEVICES": A}
+
+
+@pytest.mark.parametrize(
+    ("hip", "uuid", "found"),
+    [
+        ("7.0", "30306336-3361-6333-6333-633633376639", A),
+        ("7.0", "58580000-0000-0000-0000-000000000000", "PCI-0000:e5:00.0"),
+        (None, "aaaa0000-0000-0000-0000-000000000000", "GPU-aaaa0000-0000-0000-0000-000000000000"),
+        (None, "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-aaaa0000-0000-0000-0000-000000000000"),
+    ],
+)
+def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uuid, found):
+    properties = SimpleNamespace(uuid=uuid, pci_domain_id=0, pci_bus_id=0xE5, pci_device_id=0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda local: properties)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    assert worker.accelerator_of(plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0) == found
+
+
+def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A}) == {}
+    monkeypatch.setattr(torch.version, "hip", None)
+    with pytest.raises(ImportError):
+        sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A})

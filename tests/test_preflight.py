@@ -9,8 +9,9 @@ from fake_nvml import FakeNvml
 
 from harness import doctor, preflight
 from harness.cli import main
-from harness.meters import MeterError, open_meter
+from harness.meters import MeterError, Readback, open_meter
 from harness.meters.nvidia import NvidiaMeter
+from harness.meters.simulated import SimulatedMeter
 from harness.plan import PlanError
 from harness.system import describe_environment, git_state, read_description, source_hash
 from rules.workloads import workloads
@@ -51,20 +52,43 @@ def test_a_quantity_that_cannot_be_read_is_an_objection():
     assert objection.startswith(f"{A}: a first reading failed (power_mw: ")
 
 
-def test_the_cap_that_is_declared_is_the_one_that_is_found():
+def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
     one = meter()
-    assert preflight.cap_found(one, one.devices(), None) == 700.0
-    assert preflight.cap_found(one, one.devices(), 700.0) == 700.0
-    with pytest.raises(PlanError, match=r"--cap 500: the cap in force is 700.0 W; .*nvidia-smi"):
-        preflight.cap_found(one, one.devices(), 500.0)
+    assert preflight.cap_for(one, one.devices(), None) == (700.0, None)
+    assert preflight.cap_for(one, one.devices(), 700.0) == (700.0, None)
+    assert preflight.cap_for(one, one.devices(), 700.0004) == (700.0004, None)
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 700_000})
 
 
-def test_accelerators_under_different_caps_are_refused():
+@pytest.mark.parametrize("cap_w", [199.0, 701.0])
+def test_a_cap_that_the_board_cannot_be_set_to_is_refused_with_its_limits(cap_w):
     one = meter()
-    states = {A: one.readback(A, frozenset()), B: replace(one.readback(B, frozenset()), enforced_mw=500_000)}
+    with pytest.raises(PlanError, match=rf"--cap {cap_w:g}: {A} can be set to 200 to 700 W"):
+        preflight.cap_for(one, one.devices(), cap_w)
+
+
+def test_a_meter_without_limits_has_none_to_set():
+    one = meter()
+    one.readback = lambda uuid, own: Readback()
+    assert preflight.cap_for(one, one.devices(), None) == (None, None)
+    with pytest.raises(PlanError, match=f"--cap 400: {A} has no power limit; leave out --cap"):
+        preflight.cap_for(one, one.devices(), 400.0)
+
+
+def test_what_is_found_is_the_limit_that_was_asked_for_not_the_lower_one_that_another_enforces():
+    one = meter(fields={**FakeNvml().fields, 190: 500_000})
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, None)
+    assert preflight.cap_for(one, one.devices(), 400.0) == (400.0, {A: 700_000, B: 700_000})
+
+
+def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
+    one = meter()
+    state = one.readback(A, frozenset())
+    states = {A: state, B: replace(state, enforced_mw=500_000, requested_mw=500_000)}
     one.readback = lambda uuid, own: states[uuid]
-    with pytest.raises(PlanError, match=f"different power caps .*{B}: 500 W"):
-        preflight.cap_found(one, one.devices(), None)
+    with pytest.raises(PlanError, match=rf"different power caps .*{B}: 500 W.*name one with --cap. setting a cap takes root"):
+        preflight.cap_for(one, one.devices(), None)
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 500_000})
 
 
 def test_accelerators_of_a_run_are_of_one_kind():
@@ -150,6 +174,8 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 1  # nothing can be signed here
     assert "no ssh-keygen" in done.output and "install OpenSSH's client" in done.output
+    for name in ("nvidia", "amd", "rapl"):
+        assert f"meter {name}" in done.output
     assert "there is no driver; load it" in done.output
 
 
@@ -158,6 +184,19 @@ def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
     found = [c for c in doctor.examine() if c.what == "meter nvidia"]
     assert len(found) == 8
     assert all(c.ok for c in found) and "cap 700 W, energy counter" in found[0].found
+
+
+@pytest.mark.parametrize(
+    ("refusal", "ok", "says"),
+    [(None, True, "may be set here"), ("ask", None, "only root may set them; caps are measured as found")],
+)
+def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, says):
+    monkeypatch.setattr(doctor, "open_meter", lambda name: open_meter("simulated:h200"))
+    monkeypatch.setattr(doctor, "refusal", lambda name: refusal)
+    monkeypatch.setattr(SimulatedMeter, "set_cap", lambda *_: pytest.fail("it tried"))
+    (check,) = [c for c in doctor.examine() if c.what == "caps nvidia"]
+    assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {says}"
+    assert check.advice == (refusal or "")
 
 
 def test_no_option_was_added_to_sign():

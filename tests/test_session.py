@@ -114,9 +114,9 @@ def begin(tmp_path: Path, epoch_s: float) -> subprocess.Popen:
     (tmp_path / ".running").mkdir()
     plan(epoch_s=epoch_s).save(tmp_path)
     code = (
-        "import pathlib, sys; from harness import command, session; from harness.plan import Plan\n"
+        "import pathlib, sys; from harness import command, interrupts; from harness.plan import Plan\n"
         "root = pathlib.Path(sys.argv[1])\n"
-        "with session.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
+        "with interrupts.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
     )
     return subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -206,7 +206,7 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
     ("changes", "says"),
     [
         ({"devices": ()}, "planned for other accelerators"),
-        ({"cap_w": 500.0}, "the cap in force is 700"),
+        ({"cap_w": 500.0}, r"one at 500 W as found, and now the limits are others \(SIM-H200-0: 700 W\)"),
         ({"status": "finished"}, "the run is finished"),
     ],
 )
@@ -349,7 +349,9 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
         (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--gpus", "9"], "--gpus 9: the meter sees 8 accelerator"),
-        (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "400"], "--cap 400: the cap in force is 700.0 W"),
+        (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "100"], "--cap 100: SIM-H200-0 can be set to 200 to 700 W"),
+        (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "warm"], "warm: give watts, or as-found"),
+        (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "nan"], "nan: give watts, or as-found"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"], "--batch many: give a number"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"], "none.toml: cannot be read as TOML"),
         (["--resume", "nowhere"], "nowhere: no plan of a run there; an unfinished run is the hidden directory"),
@@ -398,6 +400,23 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
     assert standing(smoke=True) == standing(epoch_s=29.0) == standing(device="cpu") == "demo"
 
 
+def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
+    def planned(**wished: object) -> tuple[str, str, float]:
+        made = command.plan_for(Wish("resnet50-train", simulate="h200", **wished))
+        assert made.standing == "demo"
+        return made.implementation, made.size, made.epoch_s
+
+    assert planned() == ("harness.simulated_work:build", "smoke", 1.5)
+    assert planned(smoke=True) == ("reference.resnet50_train:build", "smoke", 1.5)
+    assert planned(implementation="tiny:build") == ("tiny:build", "full", 31.5)
+
+
+def test_a_plan_says_which_run_of_which_sweep_it_is():
+    place = {"id": "s", "place": 1, "of": 6, "repeat": 1, "order": "random within each repeat", "seed": 1}
+    assert command.plan_for(Wish("resnet50-train", simulate="h200", sweep=place)).sweep == place
+    assert command.plan_for(Wish("resnet50-train", simulate="h200")).sweep is None
+
+
 @pytest.mark.parametrize(
     ("dirty", "standing", "warned"), [(True, "closed", True), (False, "closed", False), (True, "demo", False)]
 )
@@ -443,7 +462,7 @@ def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
 
 def test_two_nodes_make_one_bundle(tmp_path):
     head = f"127.0.0.1:{free_port()}"
-    nodes = [on_node(node, head, tmp_path) for node in (1, 0)]
+    nodes = [on_node(node, head, tmp_path, "--cap", "400") for node in (1, 0)]
     said = [node.communicate(timeout=120)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)
     assert "node 0 has the bundle" in said[0] and "pre-check: no errors" in said[1]
@@ -457,6 +476,8 @@ def test_two_nodes_make_one_bundle(tmp_path):
     assert (result["settings"]["nodes"], result["settings"]["accelerators"]) == (2, 2)
     assert [n["name"] for n in evidence.system["nodes"]] == ["node0", "node1"]
     assert set(evidence.samples["node"]) == {"node0", "node1"}
+    assert result["power"]["found_mw"] == {"SIM-H200-0": 700_000, "SIM-H200-1": 700_000}
+    assert {r["enforced_mw"] for r in result["readbacks"]} == {400_000}
     assert "== node1 ==" in evidence.log
     assert [p.name for p in tmp_path.iterdir()] == [bundle.name]
 

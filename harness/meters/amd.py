@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.meters import Device, MeterError, Readback
+from harness.meters import Device, MeterError, NotAllowedError, Readback
 from rules.records import Reading
 
 PROCESSOR_HOT, PACKAGE_POWER, SOCKET_THERMAL, REGULATOR_THERMAL, MEMORY_THERMAL = 0x1, 0x2, 0x4, 0x8, 0x10
@@ -34,6 +34,7 @@ RESIDENCIES = {
 ESSENTIAL = ("power_mw", "power_avg_mw", "energy_mj", "cap_mw", "power_state", "slowdown")
 """A quantity of these that was there once and is gone has failed; clocks and temperatures of an idle board come and go."""
 NO_POWER = "power: none reported; a socket has one reading, which stands with its first die or partition"
+NO_PERMISSION = 10  # AMDSMI_STATUS_NO_PERM
 NOT_SUPPORTED = (2, 3)  # AMDSMI_STATUS_NOT_SUPPORTED, AMDSMI_STATUS_NOT_YET_IMPLEMENTED
 KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
@@ -126,14 +127,29 @@ class AmdMeter:
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power limit")
+        asked = f"{uuid}: a power limit of {cap_mw / 1e3:g} W"
+        self._change(asked, lambda: self._smi.amdsmi_set_power_cap(self._gpus[uuid].handle, 0, cap_mw * 1000))
 
     def set_state(self, uuid: str, state: str) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power state")
+        def change() -> None:
+            level = getattr(self._smi.AmdSmiDevPerfLevel, state.upper())
+            self._smi.amdsmi_set_gpu_perf_level(self._gpus[uuid].handle, level)
+
+        self._change(f"{uuid}: the performance level {state}", change)
 
     def close(self) -> None:
         with contextlib.suppress(*self._errors):
             self._smi.amdsmi_shut_down()
+
+    def _change(self, what: str, change: Callable[[], None]) -> None:
+        """Raises NotAllowedError or MeterError that says what was refused, and how."""
+        try:
+            change()
+        except self._errors as error:
+            refused = f"{what} was refused by AMD SMI ({_line(error)})"
+            if getattr(error, "err_code", None) == NO_PERMISSION:
+                raise NotAllowedError(refused) from None
+            raise MeterError(refused) from None
 
     def _power(self, gpu: _Gpu) -> dict[str, Any]:
         found = self._smi.amdsmi_get_power_info(gpu.handle)

@@ -2,7 +2,9 @@
 
 What to know of NVML (API reference, and readings on an H200): power usage and field 185 are averages over 1 s on Hopper,
 field 186 is instantaneous; field values carry a return code each; the energy counter advances every 100 ms and costs
-about 3 ms a call; NVML ignores CUDA_VISIBLE_DEVICES.
+about 3 ms a call; NVML ignores CUDA_VISIBLE_DEVICES. A limit lasts until the driver is unloaded, which it is with its last
+client unless persistence mode is on. The binding of `nvmlDeviceSetPowerManagementLimit_v2` (nvidia-ml-py 13.615) drops its
+return code. No function gives clocks that `nvidia-smi -lgc` has locked; application clocks show as slowdown reason 0x2.
 """
 
 import contextlib
@@ -12,7 +14,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from harness.meters import Device, MeterError, Readback
+from harness.meters import Device, MeterError, NotAllowedError, Readback
 from rules.records import Reading
 
 POWER_AVERAGE, POWER_INSTANT = 185, 186
@@ -96,17 +98,33 @@ class NvidiaMeter:
             mig=False if mig is None else mig,  # boards without MIG answer "not supported"
             ecc_uncorrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
             ecc_corrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
+            sm_set_mhz=self._application_clock(handle, "nvmlDeviceGetApplicationsClock", nvml.NVML_CLOCK_SM),
+            sm_default_mhz=self._application_clock(handle, "nvmlDeviceGetDefaultApplicationsClock", nvml.NVML_CLOCK_SM),
+            mem_set_mhz=self._application_clock(handle, "nvmlDeviceGetApplicationsClock", nvml.NVML_CLOCK_MEM),
+            mem_default_mhz=self._application_clock(handle, "nvmlDeviceGetDefaultApplicationsClock", nvml.NVML_CLOCK_MEM),
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power limit")
+        nvml = self._nvml
+        try:
+            nvml.nvmlDeviceSetPowerManagementLimit(self._handles[uuid], cap_mw)
+        except nvml.NVMLError as error:
+            asked = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
+            if error.value == nvml.NVML_ERROR_NO_PERMISSION:
+                raise NotAllowedError(asked) from None
+            raise MeterError(asked) from None
 
     def set_state(self, uuid: str, state: str) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power state")
+        raise MeterError(f"{uuid}: NVML sets no performance state; a board takes up P0 when it computes")
 
     def close(self) -> None:
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
+
+    def _application_clock(self, handle: Any, function: str, kind: int) -> int | None:
+        get = getattr(self._nvml, function, None)  # they go away with CUDA 14
+        clock_mhz: int | None = get and self._try(lambda: int(get(handle, kind)))
+        return clock_mhz
 
     def _ecc(self, handle: Any, kind: int) -> int | None:
         counter = self._nvml.NVML_VOLATILE_ECC

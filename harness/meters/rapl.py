@@ -81,10 +81,10 @@ class RaplMeter:
         return Readback(requested_mw=limit, enforced_mw=limit)
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power limit")
+        raise MeterError(f"{uuid}: the limits of CPU packages are read and not set")
 
     def set_state(self, uuid: str, state: str) -> None:
-        raise MeterError(f"{uuid}: this meter sets no power state")
+        raise MeterError(f"{uuid}: a CPU package has no power state to set")
 
     def close(self) -> None:
         pass

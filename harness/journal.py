@@ -1,0 +1,166 @@
+"""The journal of the power limits that a run changes: what each accelerator had before, written before anything is set.
+
+It is one file of a state directory, beside a lock that the journal's owner holds as long as it lives. So one run of a node at
+a time sets limits.
+"""
+
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.meters import MeterError, NotAllowedError
+from harness.preflight import ABOUT_CAPS
+
+STATE_VARIABLE = "WATTMARK_STATE"
+STATE = Path("/var/lib/wattmark")
+JOURNAL_FILE = "caps.json"
+FORMAT = "wattmark-caps/1"
+_LOCK_FILE = "caps.lock"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an accelerator had before the run: its limit in mW and its power state, each None where the run leaves it alone."""
+
+    uuid: str
+    found_mw: int | None
+    found_state: str | None
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What a run changes, and who it is; the file holds it as JSON."""
+
+    meter: str
+    run_id: str
+    host: str
+    boot_id: str
+    pid: int
+    started_at: str
+    accelerators: tuple[Found, ...]
+    format: str = FORMAT
+
+    @property
+    def owner(self) -> str:
+        """As people are told of it."""
+        return f"run {self.run_id} (process {self.pid}, begun {self.started_at})"
+
+    def is_same(self, other: "Journal") -> bool:
+        """Whether it is of the same run; what there is left to restore may differ."""
+        return replace(self, accelerators=()) == replace(other, accelerators=())
+
+    def write(self, path: Path) -> None:
+        """Replace the file as a whole, and return when the disk has it. Raises MeterError; the file is then as it was."""
+        draft = path.with_suffix(".writing")
+        try:
+            with draft.open("w") as file:
+                file.write(json.dumps(asdict(self), indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.chmod(0o644)  # whoever may not set a cap should see who does
+            draft.rename(path)
+            _sync(path.parent)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise MeterError(
+                f"{path}: the journal cannot be written ({error.strerror}), and nothing is set without one"
+            ) from None
+
+    @staticmethod
+    def at(path: Path) -> "Journal | None":
+        """The journal at `path`, None where there is none. Raises MeterError where it cannot be read or understood."""
+        try:
+            stored = json.loads(path.read_text())
+            found = tuple(Found(**one) for one in stored.pop("accelerators"))
+            journal = Journal(**stored, accelerators=found)
+            if journal.format != FORMAT or not all(isinstance(one.found_mw, int | None) for one in found):
+                raise ValueError(f"format {journal.format}")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise MeterError(
+                f"{path}: a journal of power limits is there that cannot be read ({error}); see with nvidia-smi -q -d POWER or "
+                "amd-smi static --limit what the limits are, set them by hand, and remove the file"
+            ) from None
+        return journal
+
+    def remove(self, path: Path) -> None:
+        """Remove the file, and return when the disk knows."""
+        path.unlink(missing_ok=True)
+        _sync(path.parent)
+
+
+def begun(meter: str, run_id: str, accelerators: tuple[Found, ...]) -> Journal:
+    """The journal of this process."""
+    boot_id = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Journal(meter, run_id, platform.node(), boot_id, os.getpid(), now, accelerators)
+
+
+def state_directory(meter: str) -> Path | None:
+    """Where the journal of this meter's boards lies; None for simulated boards that are within one process only."""
+    if not meter.startswith("simulated"):
+        return Path(os.environ.get(STATE_VARIABLE) or STATE)
+    from harness.simulator import VARIABLE  # brings numpy, which the watchdog of real boards does without
+
+    socket = os.environ.get(VARIABLE)
+    return Path(socket).parent if socket else None
+
+
+def places() -> list[Path]:
+    """The state directories of this node: of real boards, and of the simulator that WATTMARK_SIMULATOR names."""
+    return [place for place in (state_directory("real"), state_directory("simulated")) if place is not None]
+
+
+def journals() -> list[Path]:
+    """The journals that are in them."""
+    return [path for place in places() if (path := place / JOURNAL_FILE).exists()]
+
+
+def refuse(path: Path, uuids: Collection[str] | None = None) -> None:
+    """MeterError where a journal is at `path`; with `uuids`, only where it names one of these boards."""
+    journal = Journal.at(path)
+    if journal is not None and (uuids is None or any(one.uuid in uuids for one in journal.accelerators)):
+        raise MeterError(
+            f"{path}: {journal.owner} has set power limits; wait for its end or, where it is gone, restore them with: "
+            "bench-submit restore"
+        )
+
+
+@contextmanager
+def locked(directory: Path, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of a state directory while the block runs. Raises MeterError where another process has it."""
+    try:
+        if not directory.exists():
+            directory.mkdir(parents=True)
+            directory.chmod(0o755)
+        lock = (directory / _LOCK_FILE).open("a")
+    except PermissionError as error:
+        raise NotAllowedError(f"{error.filename}: may not be written; {ABOUT_CAPS}") from None
+    except OSError as error:
+        raise MeterError(
+            f"{error.filename}: cannot be written ({error.strerror}); name a directory of this node with {STATE_VARIABLE}"
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            journal = Journal.at(directory / JOURNAL_FILE)
+            told = "another bench-submit is about to set" if journal is None else f"{journal.owner} lives and holds"
+            raise MeterError(f"{directory}: {told} the power limits of this node; wait for its end") from None
+        yield
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
