@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from checker import CheckerError, verify
@@ -76,7 +77,7 @@ def _judge_published(path: Path, keyring: Path | None, root: Path) -> Judged:
     return Verdict(path, "published", None, tuple(findings)), None
 
 
-def judge_all(roots: Sequence[Path], keyring: Path | None = None) -> Round:
+def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool = True) -> Round:
     """The verdicts on everything below `roots`, judged in as many processes as there are cores.
 
     A path without a bundle has a failing verdict of its own. Raises CheckerError as `judge` does.
@@ -87,7 +88,7 @@ def judge_all(roots: Sequence[Path], keyring: Path | None = None) -> Round:
         places = below(root)
         if not places.bundles and not places.published:
             verdicts.append(_empty(root))
-        jobs |= {path: (_judge, path, keyring, root) for path in places.bundles}
+        jobs |= {path: (partial(_judge, signed=signed), path, keyring, root) for path in places.bundles}
         jobs |= {path: (_judge_published, path, keyring, root) for path in places.published}
         skipped += places.skipped
     verdicts += _across(list(_in_parallel(jobs.values())))

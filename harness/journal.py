@@ -66,7 +66,7 @@ class Journal:
                 os.fsync(file.fileno())
             draft.chmod(0o644)  # whoever may not set a cap should see who does
             draft.rename(path)
-            _sync(path.parent)
+            sync(path.parent)
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise MeterError(
@@ -94,7 +94,7 @@ class Journal:
     def remove(self, path: Path) -> None:
         """Remove the file, and return when the disk knows."""
         path.unlink(missing_ok=True)
-        _sync(path.parent)
+        sync(path.parent)
 
 
 def begun(meter: str, run_id: str, accelerators: tuple[Found, ...]) -> Journal:
@@ -158,7 +158,8 @@ def locked(directory: Path, wait: bool = False) -> Iterator[None]:
         yield
 
 
-def _sync(directory: Path) -> None:
+def sync(directory: Path) -> None:
+    """Return when the disk has the directory's own entries: what was renamed into it, or removed."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

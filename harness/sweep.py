@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from checker.engine import judge
+from checker.engine import judge, judge_all
 from harness import caps, command, interrupts, sweep_table
 from harness.cluster import ClusterError
 from harness.meters import MeterError, NotAllowedError, Readback, open_meter
@@ -32,6 +32,7 @@ from harness.sweep_plan import (
     shuffled,
     start_s,
 )
+from rules.checks.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
 from rules.records import Json
 from rules.rule import Severity
 
@@ -138,7 +139,7 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
             began_s = time.monotonic()
             outcomes[entry.place] = _take(sweep, entry, out)
             walls_s.append(time.monotonic() - began_s)
-        sweep_table.show(sweep, outcomes)
+        sweep_table.show(sweep, outcomes, _without_effect(out))
     return not any(isinstance(o, str) for o in outcomes.values())
 
 
@@ -198,6 +199,12 @@ def finished(sweep: Sweep, out: Path, entries: Sequence[Entry]) -> dict[int, Jso
         else:
             found.setdefault(entry.place, result)
     return found
+
+
+def _without_effect(out: Path) -> frozenset[str]:
+    """The ids of the runs in `out` whose cap changed nothing against another's, which no bundle shows alone (X101)."""
+    found = [v.path for v in judge_all([out], signed=False).verdicts if CAP_WITHOUT_EFFECT.id in {f.rule for f in v.findings}]
+    return frozenset(_object(path / "result.json")["run_id"] for path in found)
 
 
 def _objection(sweep: Sweep, entry: Entry, path: Path, result: Json) -> str | None:

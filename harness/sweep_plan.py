@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from harness.journal import sync
 from harness.plan import SIMULATED_WORK, PlanError, Wish, implementation_of, workload_of
 from harness.system import source_hash
 from rules.records import Json
@@ -78,7 +79,7 @@ class Sweep:
                 file.flush()
                 os.fsync(file.fileno())
             draft.rename(path)
-            _sync(out)
+            sync(out)
         except OSError as error:
             raise PlanError(f"--out {out}: cannot be written ({error.strerror}); name a directory that can") from None
         return path
@@ -177,11 +178,3 @@ def code_of(wish: Wish) -> tuple[str, str | None]:
 def start_s(wish: Wish) -> float:
     """The assumed time of a run before its first epoch."""
     return START_S[wish.size]
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,8 @@
 """What a sweep shows at its end: a table of its runs, and each cap against the default cap."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table
@@ -16,19 +17,21 @@ NO_CAP = "none"
 """Of a run whose meter knows of no limit."""
 
 
-def show(sweep: Sweep, outcomes: Mapping[int, Json | str]) -> None:
-    """Print the tables. An outcome is, by place, the result of a run or why it has none."""
+def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Collection[str]) -> None:
+    """Print the tables. An outcome is, by place, the result of a run or why it has none; `without_effect` are the ids of the
+    runs whose cap changed nothing against another's.
+    """
     item = workloads()[sweep.wish.workload].item
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
-    console.print(runs(sweep.entries, outcomes, item))
+    console.print(runs(sweep.entries, outcomes, item, without_effect))
     for gpus in sorted({e.gpus for e in sweep.entries}):
         of_these = [outcomes[e.place] for e in sweep.entries if e.gpus == gpus and e.cap_w is not None]
         results = [o for o in of_these if not isinstance(o, str)]
         if results:
-            compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, console)
+            compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
 
 
-def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str) -> Table:
+def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str, without_effect: Collection[str]) -> Table:
     """Every run of the sweep, by accelerators, cap and repeat. A cap that was not enforced is in parentheses."""
     table = Table(box=None, header_style="", pad_edge=False)
     for name in ("GPUs", "cap, W", "repeat", f"{item}s/s", "W per GPU", f"J/{item}"):
@@ -43,17 +46,17 @@ def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str
         head, cap_w = outcome["headline"], outcome["power"]["cap_w"]
         figures = [head[name] for name in ("items_per_s", "mean_power_w_per_accelerator", "joules_per_item")]
         shown = ["" if f is None else f"{f['mean']:.{digits}g}" for f, digits in zip(figures, (6, 4, 4), strict=True)]
-        cap = NO_CAP if cap_w is None else marked(cap_w, sweeps.enforced(outcome))
+        cap = NO_CAP if cap_w is None else marked(cap_w, enforced(outcome, without_effect))
         table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, outcome["run_id"])
     return table
 
 
-def compare(results: Sequence[Json], on: str, item: str, console: Console) -> None:
+def compare(results: Sequence[Json], on: str, item: str, without_effect: Collection[str], console: Console) -> None:
     """Print the efficiency peak, and what each cap saves and costs against the default cap where that was run."""
     try:
-        points = sweeps.combine([sweeps.point(result) for result in results])
+        points = sweeps.combine([replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results])
         console.print(f"{on}: {peak(points, item)}")
-        reference = sweeps.reference(points, default_cap_w(results))
+        reference = sweeps.reference(points, sweeps.default_cap_w(results))
     except MetricsError as error:
         console.print(f"{on}: {error}")
         return
@@ -76,12 +79,9 @@ def peak(points: Sequence[sweeps.Point], item: str) -> str:
     return f"efficiency peak {measured.items_per_joule:.4g} {item}s/J at {measured.cap_w:g} W{between}"
 
 
-def default_cap_w(results: Sequence[Json]) -> float:
-    """The boards' default cap as they were read back. Raises MetricsError where they say none, or several."""
-    found = {readback["default_mw"] for result in results for readback in result["readbacks"]}
-    if len(found) != 1 or None in found:
-        raise MetricsError("the boards have no default cap in common, so no cap is compared with it")
-    return float(found.pop() / 1e3)
+def enforced(result: Json, without_effect: Collection[str]) -> bool | None:
+    """Whether the cap of a run was kept, and did something."""
+    return False if result["run_id"] in without_effect else sweeps.enforced(result)
 
 
 def marked(cap_w: float, enforced: bool | None) -> str:

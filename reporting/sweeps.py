@@ -9,7 +9,8 @@ from rules import metrics
 from rules.checks.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
 from rules.digest import kind
 from rules.metrics import MetricsError
-from rules.sweeps import Comparison, Peak, Point, combine, compare, measured_peak, quadratic_peak, reference
+from rules.records import Json
+from rules.sweeps import Comparison, Peak, Point, combine, compare, default_cap_w, measured_peak, quadratic_peak, reference
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ def sweeps(rows: Sequence[Row]) -> list[Sweep]:
 
 def _sweep(rows: Sequence[Row], name: str) -> Sweep:
     points = combine([_point(row) for row in rows])
-    default_cap_w = _default_cap_w(rows)
-    against, not_compared = _reference(points, default_cap_w)
+    default_w, against, not_compared = _reference(points, [row.trail.bundle.result for row in rows if row.trail])
     peak, quadratic = _peaks(points)
     caps = []
     for point in points:
@@ -82,7 +82,7 @@ def _sweep(rows: Sequence[Row], name: str) -> Sweep:
                 peak=peak is not None and point.cap_w == peak.cap_w,
             )
         )
-    return Sweep(name, rows[0].model, tuple(caps), default_cap_w, not_compared, peak, quadratic)
+    return Sweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)
 
 
 def _peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
@@ -97,23 +97,19 @@ def _point(row: Row) -> Point:
     return Point(row.cap_w, row.items_per_s.value, row.joules_per_item.value, row.cap_enforced, row.implausible is None)
 
 
-def _default_cap_w(rows: Sequence[Row]) -> float | None:
-    """The default cap of the boards as they were read back; None where they say none, or several."""
-    found = {r["default_mw"] for row in rows if row.trail for r in row.trail.bundle.result["readbacks"]}
-    return float(found.pop()) / 1e3 if len(found) == 1 and None not in found else None
-
-
-def _reference(points: Sequence[Point], default_cap_w: float | None) -> tuple[Point | None, str | None]:
-    """The point at the default cap, or why there is none to compare with."""
-    if default_cap_w is None:
-        return None, "the boards do not name one default cap"
+def _reference(points: Sequence[Point], results: Sequence[Json]) -> tuple[float | None, Point | None, str | None]:
+    """The default cap, and the point at it or why there is none to compare with."""
     try:
-        found = reference(points, default_cap_w)
+        default_w = default_cap_w(results)
+    except MetricsError as error:
+        return None, None, str(error)
+    try:
+        found = reference(points, default_w)
     except MetricsError:
-        return None, f"there is no run at the default cap of {default_cap_w:g} W"
+        return default_w, None, f"there is no run at the default cap of {default_w:g} W"
     if not found.comparable:
-        return None, f"the run at the default cap of {default_cap_w:g} W may not be compared"
-    return found, None
+        return default_w, None, f"the run at the default cap of {default_w:g} W may not be compared"
+    return default_w, found, None
 
 
 def _names(groups: Sequence[Sequence[Row]]) -> list[str]:

@@ -94,6 +94,14 @@ def _all(held: Iterable[bool | None]) -> bool | None:
     return False if False in found else None if None in found else True
 
 
+def default_cap_w(results: Iterable[Json]) -> float:
+    """The boards' default cap as it was read back. Raises MetricsError where they say none, or several."""
+    found = {readback["default_mw"] for result in results for readback in result["readbacks"]}
+    if len(found) != 1 or None in found:
+        raise MetricsError("the boards do not name one default cap")
+    return float(found.pop() / 1e3)
+
+
 def reference(points: Sequence[Point], default_cap_w: float) -> Point:
     """The point at the board's default cap. Raises MetricsError where the sweep has none, or two at one cap."""
     for point in _by_cap(points):

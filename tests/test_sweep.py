@@ -39,13 +39,15 @@ def said(result: Result) -> str:
     return " ".join(result.output.split())
 
 
-def write_bundle(wish: Wish, out: Path, name: str | None = None, **changes: object) -> Path:
-    """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it."""
+def write_bundle(wish: Wish, out: Path, name: str | None = None, power_at_mw: int | None = None, **changes: object) -> Path:
+    """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it, or with the power that it
+    would have at another cap.
+    """
     evidence = fresh_evidence()
     result, samples = evidence.result, evidence.samples
     cap_mw = CAP_MW if wish.cap_w is None else round(1e3 * wish.cap_w)
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        samples[column] = (samples[column] * cap_mw / CAP_MW).round()
+        samples[column] = (samples[column] * (power_at_mw or cap_mw) / CAP_MW).round()
     samples["cap_mw"] = float(cap_mw)
     for readback in result["readbacks"]:
         readback.update(requested_mw=cap_mw, enforced_mw=cap_mw)
@@ -466,7 +468,7 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     for entry in made.entries:
         if entry.cap_w == 300 and entry.repeat == 1:
             outcomes[entry.place]["observed"][0]["cap_enforced"] = False
-    sweep.sweep_table.show(made, outcomes)
+    sweep.sweep_table.show(made, outcomes, frozenset())
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
     assert [line[:3] for line in lines if line[:1] == ["2"] and not line[1].startswith("GPUs")] == [
@@ -476,6 +478,17 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     assert "images/J at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
     default = next(line for line in lines if line[:2] == ["700", "2"])
     assert default[3:] == ["0.0", "0.0", "0.0"]
+
+
+def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 680.0, 700.0)
+    monkeypatch.setattr(command, "run", lambda wish, out: write_bundle(wish, out, power_at_mw=CAP_MW))
+    assert sweep.carry_out(made, path)
+    told = capsys.readouterr().out
+    assert ["2", "(680)", "1"] in [line.split()[:3] for line in told.splitlines()]
+    assert "images/J at 700 W" in told
 
 
 def test_sweep_without_the_default_cap_says_that_nothing_is_compared_with_it(
@@ -495,7 +508,7 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
     outcomes = sweep.finished(made, tmp_path, made.entries)
     outcomes[1]["headline"]["joules_per_item"] = None
     capsys.readouterr()
-    sweep.sweep_table.show(made, outcomes)
+    sweep.sweep_table.show(made, outcomes, frozenset())
     told = " ".join(capsys.readouterr().out.split())
     assert "run-001-1" in told and "no throughput or no energy" in told
 
