@@ -14,6 +14,7 @@ from pathlib import Path
 from checker.files import read_files
 from checker.load import read_evidence
 from rules import metrics
+from rules.imbalance import imbalance
 from rules.records import Evidence, Json
 
 SOFTWARE_POWER_CAP = 0x4
@@ -57,7 +58,7 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
     for own in result["observed"]:
         mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.samples["sm_mhz"]]
         clocks.append(f"{sum(mhz) / len(mhz):.0f} at {own['mean_power_w']:.1f}")
-    apart = metrics.imbalance(result) or {}
+    apart = imbalance(result) or {}
     spread = ", ".join(f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz"))
     return (
         f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "

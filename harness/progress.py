@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from rules import metrics
+from rules.imbalance import imbalance
 from rules.records import Json
 from rules.workloads import workloads
 
@@ -81,7 +81,7 @@ def headline(result: Json) -> Iterator[str]:
     energy = f"{watts}, {means['joules_per_item']:.4g} J/{workload.item}"
     mfu = f", MFU {100 * means['mfu']:.1f} %" if "mfu" in means else ""
     yield f"{means['items_per_s']:.6g} {workload.item}s/s{each}, {energy}{mfu}"
-    if apart := metrics.imbalance(result):
+    if apart := imbalance(result):
         names = {"active_s": "active time", "mean_power_w": "power", "mean_sm_mhz": "SM clock"}
         yield "apart: " + ", ".join(f"{names[k]} {100 * v:.2f} %" for k, v in apart.items() if v is not None)
     if seen := result.get("serving"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rules import metrics
 from rules.boards import SIMULATED_PREFIX, board
 from rules.checks.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.imbalance import imbalance
 from rules.protocol import CURRENT
 from rules.records import Json
 from rules.rule import Bundle, Finding
@@ -43,7 +44,7 @@ class Trail:
     serving: Json | None
     """What a server's users see (`metrics.serving`)."""
     imbalance: Json | None
-    """How far the accelerators are apart (`metrics.imbalance`)."""
+    """How far the accelerators are apart (`rules.imbalance`)."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
         energy_of_record=computed["energy_of_record"],
         difference=None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"]),
         serving=computed.get("serving"),
-        imbalance=metrics.imbalance(computed),
+        imbalance=imbalance(computed),
     )
 
 

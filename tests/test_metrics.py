@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules import metrics
+from rules.imbalance import imbalance
 from rules.metrics import MetricsError
 from rules.protocol import CURRENT
 from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
@@ -395,11 +396,11 @@ def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
         return {"accelerator": name, "active_s": 30.0, "mean_power_w": watts, "mean_sm_mhz": clock}
 
     epochs = [{"scored": n > 0, "accelerators": [part("a", 600 + n, None), part("b", 630 + 3 * n, 1500.0)]} for n in range(3)]
-    found = metrics.imbalance({"epochs": epochs})
+    found = imbalance({"epochs": epochs})
     assert found == pytest.approx({"active_s": 0.0, "mean_power_w": 33 / 618, "mean_sm_mhz": None})
-    assert metrics.imbalance({"epochs": [{"scored": True, "accelerators": [part("a", 600, 1500.0)]}]}) is None
+    assert imbalance({"epochs": [{"scored": True, "accelerators": [part("a", 600, 1500.0)]}]}) is None
     silent = [{"scored": True, "accelerators": [part("a", 600, 0.0), part("b", 600, 0.0)]}]
-    assert metrics.imbalance({"epochs": silent}) == {"active_s": 0.0, "mean_power_w": 0.0, "mean_sm_mhz": None}
+    assert imbalance({"epochs": silent}) == {"active_s": 0.0, "mean_power_w": 0.0, "mean_sm_mhz": None}
 
 
 def test_no_scored_epoch_gives_no_figures() -> None:

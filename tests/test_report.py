@@ -16,6 +16,7 @@ from reporting.cli import main
 from reporting.page import counted, gain, number, shown, signed_percent
 from reporting.rows import Figure
 from rules import metrics
+from rules.imbalance import imbalance
 from rules.records import Evidence
 from rules.rule import Finding, Severity
 
@@ -138,7 +139,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Sub
     page, _ = report(submissions.root)
     (row,) = more(page, "against a run on one")
     rate, of_one = (e.result["headline"]["items_per_s_per_accelerator"]["mean"] for e in (many, one))
-    apart = metrics.imbalance(many.result)
+    apart = imbalance(many.result)
     assert apart is not None and next(row.find("th")).text == "many"
     chart = next(page.find("figure")).text
     assert "many \u00d7 2 \u00b7 tuned bf16" in chart and "one \u00b7 tuned bf16" in chart
