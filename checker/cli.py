@@ -22,7 +22,7 @@ def main() -> None:
     check(arguments, prog_name="bench-check")
 
 
-@click.command(epilog="`bench-check explain RULE` prints the page of a rule.")
+@click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog="`bench-check explain RULE` prints the page of a rule.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--keyring",
@@ -30,6 +30,7 @@ def main() -> None:
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print.")
+@click.version_option(package_name="wattmark", prog_name="bench-check")
 def check(paths: tuple[Path, ...], keyring: Path | None, form: str) -> None:
     """Judge every bundle below each PATH by the rule book.
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness import journal
 from harness.caps import refusal
 from harness.meters import Device, Meter, MeterError, open_meter
 from harness.preflight import objections, watts
@@ -28,6 +29,7 @@ def examine() -> Iterator[Check]:
     yield from _stacks()
     for name in ("nvidia", "amd", "rapl"):
         yield from _meter(name)
+    yield from _limits_left()
     found = shutil.which("ssh-keygen")
     yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
 
@@ -61,6 +63,19 @@ def _meter(name: str) -> Iterator[Check]:
         yield Check(f"meter {name}", not wrong, found, "; ".join(wrong))
     yield from _caps(name, meter, meter.devices())
     meter.close()
+
+
+def _limits_left() -> Iterator[Check]:
+    """Power limits that a run has set and not put back: one that lives, or one that was killed with its watchdog."""
+    for place in journal.places():
+        try:
+            left = journal.Journal.at(place / journal.JOURNAL_FILE)
+        except MeterError as error:
+            yield Check("limits set", False, "unknown", str(error))
+            continue
+        if left is not None:
+            boards = ", ".join(one.uuid for one in left.accelerators)
+            yield Check("limits set", False, f"{left.owner}, on {boards}", "where that run is gone: bench-submit restore")
 
 
 def _caps(name: str, meter: Meter, devices: Sequence[Device]) -> Iterator[Check]:

@@ -53,8 +53,7 @@ def read_description(path: Path | None) -> Json:
 
 def describe_system(description: Json, nodes: list[Json]) -> Json:
     """system.json of these nodes (see `describe_node`)."""
-    names = [a["name"] for node in nodes for a in node["accelerators"]]
-    name = description["name"] or f"{len(names)} x {names[0]}"
+    name = description["name"] or nodes[0]["accelerators"][0]["name"]
     return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": nodes}
 
 

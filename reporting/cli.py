@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
 @click.option(
@@ -16,6 +16,7 @@ import click
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
+@click.version_option(package_name="wattmark", prog_name="bench-report")
 def main(paths: tuple[Path, ...], out: Path, keyring: Path | None) -> None:
     """Judge all bundles below each PATH and write them, beside published figures found there, as one HTML page.
 
