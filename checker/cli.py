@@ -22,7 +22,9 @@ def main() -> None:
     check(arguments, prog_name="bench-check")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog="`bench-check explain RULE` prints the page of a rule.")
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]}, epilog="`bench-check explain RULE` prints the page of a rule."
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--keyring",

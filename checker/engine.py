@@ -4,7 +4,7 @@ import gc
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ class Round:
 
 Judged = tuple[Verdict, Digest | None]
 """What a process returns of a bundle: its evidence stays behind, and the rules across bundles see the digest."""
-Job = tuple[Callable[[Path, Path | None, Path], Judged], Path, Path | None, Path]
+Job = Callable[[], Judged]
 
 
 def judge(path: Path, keyring: Path | None = None, root: Path | None = None, signed: bool = True) -> Verdict:
@@ -65,8 +65,8 @@ def judge(path: Path, keyring: Path | None = None, root: Path | None = None, sig
     return _judge(path, keyring, root or path, signed)[0]
 
 
-def _judge_published(path: Path, keyring: Path | None, root: Path) -> Judged:
-    """The verdict on a file of published figures: its form. Nobody signs it, so the keyring is not asked."""
+def _judge_published(path: Path) -> Judged:
+    """The verdict on a file of published figures: its form. Nobody signs it."""
     try:
         read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)
         problems: tuple[Problem, ...] = ()
@@ -88,14 +88,14 @@ def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool =
         places = below(root)
         if not places.bundles and not places.published:
             verdicts.append(_empty(root))
-        jobs |= {path: (partial(_judge, signed=signed), path, keyring, root) for path in places.bundles}
-        jobs |= {path: (_judge_published, path, keyring, root) for path in places.published}
+        jobs |= {path: partial(_judge, path, keyring, root, signed) for path in places.bundles}
+        jobs |= {path: partial(_judge_published, path) for path in places.published}
         skipped += places.skipped
-    verdicts += _across(list(_in_parallel(jobs.values())))
+    verdicts += _across(list(_in_parallel(jobs)))
     return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped))
 
 
-def _judge(path: Path, keyring: Path | None, root: Path, signed: bool = True) -> Judged:
+def _judge(path: Path, keyring: Path | None, root: Path, signed: bool) -> Judged:
     try:
         with warnings.catch_warnings(action="ignore"):
             return _ask(path, keyring, root, signed)
@@ -153,28 +153,23 @@ def _applies(rule: Rule, bundle: Bundle) -> bool:
     return bundle.standing in rule.standings and version(bundle.protocol.version) >= version(rule.since)
 
 
-def _in_parallel(jobs: Iterable[Job]) -> Iterator[Judged]:
+def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
     lost = []
     # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
     with ProcessPoolExecutor(os.cpu_count(), initializer=gc.freeze) as pool:
-        running = [(job, pool.submit(_run, job)) for job in jobs]
-        for job, future in running:
+        running = {path: pool.submit(job) for path, job in jobs.items()}
+        for path, future in running.items():
             try:
                 yield future.result()
             except BrokenProcessPool:
-                lost.append(job)
+                lost.append(path)
     # A process that is killed takes the pool with it. Alone, each bundle shows whether it was the one.
-    for job in lost:
+    for path in lost:
         with ProcessPoolExecutor(1) as pool:
             try:
-                yield pool.submit(_run, job).result()
+                yield pool.submit(jobs[path]).result()
             except BrokenProcessPool as error:
-                yield Verdict(job[1], None, None, (_internal(job[1], "judging the bundle", error),)), None
-
-
-def _run(job: Job) -> Judged:
-    work, path, keyring, root = job
-    return work(path, keyring, root)
+                yield Verdict(path, None, None, (_internal(path, "judging the bundle", error),)), None
 
 
 def _empty(root: Path) -> Verdict:

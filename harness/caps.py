@@ -7,6 +7,7 @@ stays, no run starts on these boards, and `bench-submit restore` restores.
 """
 
 import contextlib
+import math
 import os
 import platform
 import select
@@ -14,25 +15,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from harness import interrupts
-from harness.journal import JOURNAL_FILE, Found, Journal, begun, locked, refuse, state_directory
+from harness.journal import JOURNAL_FILE, Found, Journal, begun, locked, refuse, refuse_left, state_directory
 from harness.meters import Meter, MeterError, NotAllowedError, Readback, open_meter
 from harness.meters.amd import VISIBLE
 from harness.plan import Plan
-from harness.preflight import ABOUT_CAPS, ROUNDING_MW, found_limit, watts
+from harness.preflight import ABOUT_CAPS, ROUNDING_MW, SETTABLE_STATE, found_limit, watts
 
 READY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 2.0
 SETTLE_STEP_S = 0.02
-SETTABLE_STATE = "auto"
-"""A performance level of AMD is a setting. NVIDIA's P0 is what a board takes up under load, and NVML has no setter for it."""
 Value = TypeVar("Value")
+
+
+class RestoreError(MeterError):
+    """What was found could not be restored on every accelerator; the journal keeps those. Of the run itself it says nothing."""
+
+
+class WatchdogError(MeterError):
+    """There is no watchdog any more, and no other one starts: nothing would restore the limits after a kill."""
 
 
 def refusal(meter: str) -> str | None:
@@ -46,37 +53,53 @@ def refusal(meter: str) -> str | None:
 def held(plan: Plan) -> Iterator[Callable[[], None]]:
     """Hold the plan's cap, and the performance level `auto` on AMD, on its accelerators while the block runs.
 
-    Gives a function that sees to it that a watchdog stands by, to be called now and then. Where the plan is fulfilled by
-    what is found, nothing is set. Raises MeterError (NotAllowedError without the right to set) that names the board, what
-    was asked and what was found, or what keeps the journal from being written.
+    Gives a function that sees to it that a watchdog stands by, to be called now and then; it raises WatchdogError. Where the
+    plan is fulfilled by what is found, nothing is set. Raises MeterError (NotAllowedError without the right to set) that names
+    the board, what was asked and what was found, or what keeps the journal from being written; and RestoreError in the end.
     """
     directory = state_directory(plan.meter)
-    if plan.found_mw is None and not _states_to_set(plan):
+    if plan.found_mw is None and plan.found_state is None:
         if directory is not None:
             refuse(directory / JOURNAL_FILE, {d.uuid for d in plan.devices})
+        with closing(open_meter(plan.meter)) as meter:
+            _compare(meter, plan)
         yield lambda: None
         return
     if directory is None:
         raise MeterError(f"{plan.meter}: a cap can be set on simulated boards in a process of their own only")
     path = directory / JOURNAL_FILE
     # the meter stays open: a driver without clients may be unloaded and forget the limits
-    with locked(directory), _opened(plan.meter) as meter:
-        refuse(path)
-        journal = begun(plan.meter, plan.run_id, _to_change(meter, plan))
-        watchdog = None
+    with locked(directory), closing(open_meter(plan.meter)) as meter:
+        refuse_left(path)
+        _compare(meter, plan)
+        journal = begun(plan.meter, plan.run_id, _to_change(plan))
+        watchdog, ended = None, None
         try:
             journal.write(path)
             watchdog = _Watchdog(path)
             _set(meter, plan, journal.accelerators)
             yield watchdog.keep
+        except BaseException as error:
+            ended = error
+            raise
         finally:
-            with interrupts.deferred():
+            with interrupts.deferred() as arrived:
                 may_be_set = watchdog is not None or path.exists()
                 failures = [line for line, done in _put_back(meter, path, journal) if not done] if may_be_set else []
                 if watchdog is not None:
                     watchdog.end(wait=not failures)
-            if failures:
-                raise MeterError(f"{'; '.join(failures)}; try: bench-submit restore")
+                if failures:
+                    _raise_failures(failures, ended, bool(arrived))
+
+
+def _raise_failures(failures: Sequence[str], ended: BaseException | None, is_interrupted: bool) -> None:
+    """Raise RestoreError, with what else has `ended` the run. An interrupt goes before it, and the failures are told here."""
+    told = f"{'; '.join(failures)}; try: bench-submit restore"
+    if is_interrupted or not isinstance(ended, Exception | None):
+        with contextlib.suppress(OSError):
+            print(f"wattmark: {told}", file=sys.stderr, flush=True)
+    else:
+        raise RestoreError(told if ended is None else f"{ended}; {told}")
 
 
 def restore(path: Path) -> list[tuple[str, bool]]:
@@ -92,7 +115,7 @@ def restore(path: Path) -> list[tuple[str, bool]]:
             raise MeterError(f"{path}: {journal.owner} set limits on {journal.host}; restore them there")
         for variable in VISIBLE:  # the choice of whoever restores is not that of the run
             os.environ.pop(variable, None)
-        with _opened(journal.meter) as meter:
+        with closing(open_meter(journal.meter)) as meter:
             return _put_back(meter, path, journal)
 
 
@@ -102,7 +125,7 @@ def watch(path: Path) -> None:
     journal = Journal.at(path)
     if journal is None:
         return
-    with _opened(journal.meter) as meter:  # better known now that it cannot be used
+    with closing(open_meter(journal.meter)) as meter:  # better known now that it cannot be used
         if missing := {one.uuid for one in journal.accelerators} - {d.uuid for d in meter.devices()}:
             raise MeterError(f"the meter {journal.meter} does not show {', '.join(sorted(missing))}")
     with contextlib.suppress(OSError):  # whoever started it is gone already
@@ -110,11 +133,11 @@ def watch(path: Path) -> None:
     sys.stdin.buffer.read()
     if not path.exists():  # as it is where all went well; the directory may be gone too
         return
-    with locked(path.parent, wait=True):
+    with locked(path.parent, wait_s=math.inf):
         left = Journal.at(path)
         if left is None or not left.is_same(journal):
             return
-        with _opened(journal.meter) as meter:
+        with closing(open_meter(journal.meter)) as meter:
             for line, _ in _put_back(meter, path, left):
                 with contextlib.suppress(OSError):
                     print(f"wattmark: {line}", file=sys.stderr, flush=True)
@@ -125,12 +148,19 @@ class _Watchdog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._process = self._start()
+        try:
+            self._process = self._start()
+        except WatchdogError as error:
+            raise WatchdogError(f"{error}, so no limit was set") from None
 
     def keep(self) -> None:
-        """Start another one where it has died. Raises MeterError where none comes up."""
-        if self._process.poll() is not None:
+        """Start another one where it has died. Raises WatchdogError where none comes up."""
+        if self._process.poll() is None:
+            return
+        try:
             self._process = self._start()
+        except WatchdogError as error:
+            raise WatchdogError(f"the run was ended: its watchdog died, and {error}") from None
 
     def end(self, wait: bool) -> None:
         """Let it go; it does nothing where the journal is gone."""
@@ -159,31 +189,34 @@ class _Watchdog:
         if said != "ready\n":
             process.kill()
             process.wait()
-            raise MeterError("the watchdog that would restore the limits did not start, so none was set; what it said is above")
+            raise WatchdogError("the watchdog that would restore the limits did not start (what it said is above)")
         return process
 
 
-def _states_to_set(plan: Plan) -> bool:
-    """Whether a board is found in another state than the protocol's, where that is a setting."""
-    if plan.state != SETTABLE_STATE:
-        return False
-    with _opened(plan.meter) as meter:
-        return any(meter.read(d.uuid).power_state not in (plan.state, None) for d in plan.devices)
-
-
-def _to_change(meter: Meter, plan: Plan) -> tuple[Found, ...]:
-    """What is found now on the boards that are to change. Raises MeterError where a limit is no longer the planned one."""
-    found = []
+def _compare(meter: Meter, plan: Plan) -> None:
+    """Raise MeterError where a limit or a state is no longer the one that the run was planned with."""
     for uuid in (d.uuid for d in plan.devices):
-        limit_mw = None
-        if plan.found_mw is not None:
-            limit_mw = found_limit(meter.readback(uuid, frozenset()))
-            if limit_mw != plan.found_mw[uuid]:
-                told = f"{watts(plan.found_mw[uuid])} when the run was planned and is {watts(limit_mw)} now"
-                raise MeterError(f"{uuid}: the power limit was {told}; something else sets it, start again when that is done")
-        state = meter.read(uuid).power_state if plan.state == SETTABLE_STATE else plan.state
-        found.append(Found(uuid, limit_mw, None if state == plan.state else state))
-    return tuple(one for one in found if one.found_mw is not None or one.found_state is not None)
+        board = meter.readback(uuid, frozenset())
+        if plan.found_mw is None:
+            planned_mw, now_mw = None if plan.cap_w is None else round(1e3 * plan.cap_w), board.enforced_mw
+        else:
+            planned_mw, now_mw = plan.found_mw[uuid], found_limit(board)
+        planned, now = plan.state, None
+        if plan.state == SETTABLE_STATE:
+            planned, now = (plan.found_state or {}).get(uuid, plan.state), meter.read(uuid).power_state
+        for what, is_same, was, found in (
+            ("power limit", _is(now_mw, planned_mw), watts(planned_mw), watts(now_mw)),
+            ("performance level", now in (planned, None), planned, now),
+        ):
+            if not is_same:
+                told = f"was {was} when the run was planned and is {found} now"
+                raise MeterError(f"{uuid}: the {what} {told}; something else sets it, start again when that is done")
+
+
+def _to_change(plan: Plan) -> tuple[Found, ...]:
+    """What is to be restored on the boards that are to change."""
+    limits, states = plan.found_mw or {}, plan.found_state or {}
+    return tuple(Found(d.uuid, limits.get(d.uuid), states.get(d.uuid)) for d in plan.devices if d.uuid in {*limits, *states})
 
 
 def _set(meter: Meter, plan: Plan, found: Sequence[Found]) -> None:
@@ -227,8 +260,8 @@ def _put_back(meter: Meter, path: Path, journal: Journal) -> list[tuple[str, boo
 def _set_cap(meter: Meter, uuid: str, cap_mw: int, limit: Callable[[Readback], int | None]) -> None:
     """Set a limit; MeterError where a readback then does not give it as the `limit` of the board."""
     meter.set_cap(uuid, cap_mw)
-    found_mw = _settled(lambda: limit(meter.readback(uuid, frozenset())), lambda mw: mw is not None and _is(mw, cap_mw))
-    if found_mw is None or not _is(found_mw, cap_mw):
+    found_mw = _settled(lambda: limit(meter.readback(uuid, frozenset())), lambda mw: _is(mw, cap_mw))
+    if not _is(found_mw, cap_mw):
         raise MeterError(f"{uuid}: a power limit of {watts(cap_mw)} was asked for, and the board has {watts(found_mw)}")
 
 
@@ -239,7 +272,10 @@ def _set_state(meter: Meter, uuid: str, state: str) -> None:
         raise MeterError(f"{uuid}: the power state {state} was asked for, and the board has {found}")
 
 
-def _is(found_mw: int, cap_mw: int) -> bool:
+def _is(found_mw: int | None, cap_mw: int | None) -> bool:
+    """Whether two limits are the same, but for rounding; None is no limit."""
+    if found_mw is None or cap_mw is None:
+        return found_mw is cap_mw
     return abs(found_mw - cap_mw) <= ROUNDING_MW
 
 
@@ -249,15 +285,6 @@ def _settled(read: Callable[[], Value], done: Callable[[Value], bool]) -> Value:
     while not done(value := read()) and time.monotonic() < deadline_s:
         time.sleep(SETTLE_STEP_S)
     return value
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[Meter]:
-    meter = open_meter(name)
-    try:
-        yield meter
-    finally:
-        meter.close()
 
 
 if __name__ == "__main__":

@@ -120,6 +120,8 @@ def sweep(context: click.Context, /, workload: str | None, resume: Path | None, 
             sys.exit(0 if sweeping.resume(resume) else 1)
         if workload is None:
             raise click.UsageError("name a workload (bench-submit workloads lists them), or --resume a sweep")
+        if for_slurm and dry_run:
+            raise click.UsageError("--slurm runs nothing anyway; leave out --dry-run")
         if for_slurm:
             click.echo(slurm.script(Wish(workload, **asked), _given(context), caps, gpus, repeats, nodes), nl=False)
             return
@@ -147,6 +149,7 @@ def _given(context: click.Context) -> list[str]:
 @contextlib.contextmanager
 def _errors_told() -> Iterator[None]:
     """What was asked wrongly ends with a usage error, what went wrong with its message, and a signal with its status."""
+    from harness.caps import RestoreError, WatchdogError
     from harness.cluster import ClusterError
     from harness.meters import MeterError
     from harness.plan import PlanError
@@ -156,10 +159,10 @@ def _errors_told() -> Iterator[None]:
 
     try:
         yield
+    except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError, OSError) as error:
+        raise click.ClickException(str(error)) from None
     except (PlanError, MeterError) as error:
         raise click.UsageError(str(error)) from None
-    except (RunFailed, ClusterError, SamplerError, OSError) as error:
-        raise click.ClickException(str(error)) from None
     except Interrupted as interrupt:
         sys.exit(128 + interrupt.number)
 
@@ -202,7 +205,8 @@ def restore() -> None:
     failed = False
     try:
         for path in found:
-            for line, done in caps.restore(path):
+            lines = caps.restore(path)
+            for line, done in lines or [(f"nothing to restore: {path} is gone, so a watchdog has restored meanwhile", True)]:
                 click.echo(line)
                 failed = failed or not done
     except (MeterError, OSError) as error:

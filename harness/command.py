@@ -1,8 +1,8 @@
 """What `bench-submit run` does, step by step: wish, plan, preflight, attempt, pre-check."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from rich.console import Console
 from checker.engine import judge
 from harness import batchsize, caps, interrupts, preflight, rundir, session, simulator
 from harness.cluster import Cluster, address
-from harness.meters import Device, Meter, MeterError, NotAllowedError, open_meter
+from harness.journal import GRACE_S, JOURNAL_FILE, refuse, state_directory
+from harness.meters import MeterError, NotAllowedError, open_meter
 from harness.meters.amd import VISIBLE
 from harness.plan import Machine, Plan, PlanError, Wish, implementation_of, make_plan, workload_of
 from harness.progress import View
@@ -49,7 +50,8 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
     software = describe_environment(plan.driver, plan.source_sha256, session.workers_environment(plan))
     for variable in VISIBLE:
         software["variables"].pop(variable, None)
-    planned = {k: v for k, v in asdict(plan).items() if k not in ("run_id", "devices", "system", "node", "found_mw")}
+    own = ("run_id", "devices", "system", "node", "found_mw", "found_state")
+    planned = {k: v for k, v in asdict(plan).items() if k not in own}
     said = cluster.exchange(
         "plan",
         {
@@ -82,15 +84,23 @@ def resume(directory: Path) -> bool:
     if plan.head is not None:
         raise PlanError(f"{directory}: a run over several nodes is not taken up again; start it anew on all of them")
     with interrupts.signals(), boards(_simulated(plan.meter)):
-        with _meter(plan.meter) as meter:
-            devices, _, found_mw = _inspect(meter, len(plan.devices), plan.cap_w)
-        if devices != plan.devices:
+        now = _inspect(plan.meter, len(plan.devices), plan.cap_w)
+        if now.devices != plan.devices:
             raise PlanError(f"{directory}: the run was planned for other accelerators than those found now")
-        if plan.found_mw is None and found_mw is not None:
-            told = ", ".join(f"{uuid}: {preflight.watts(mw)}" for uuid, mw in found_mw.items())
+        if plan.found_mw is None and now.found_mw is not None:
+            told = _limits(now.found_mw)
             raise PlanError(f"{directory}: the run is one at {plan.cap_w:g} W as found, and now the limits are others ({told})")
-        plan = replace(with_present_code(plan), found_mw=found_mw)
+        if plan.found_mw is not None and now.found_mw is None:
+            raise PlanError(
+                f"{directory}: the run was to set {plan.cap_w:g} W, and now that is in force without it; "
+                f"have the limits set that it found ({_limits(plan.found_mw)}), or start it anew"
+            )
+        plan = replace(with_present_code(plan), found_mw=now.found_mw, found_state=now.found_state)
         return carry_out(rundir.put_aside(directory, plan), directory)
+
+
+def _limits(found_mw: Mapping[str, int]) -> str:
+    return ", ".join(f"{uuid}: {preflight.watts(mw)}" for uuid, mw in found_mw.items())
 
 
 def with_present_code(plan: Plan) -> Plan:
@@ -113,12 +123,9 @@ def plan_for(wish: Wish) -> Plan:
     _several_nodes(wish)
     workload_of(wish)  # better refused before any meter is asked
     description = read_description(wish.system)
-    name = _meter_name(wish)
-    with _meter(name) as meter:
-        # simulated boards are the same on every node, so the nodes of a run share them out
-        first = wish.node * wish.gpus if wish.simulate else 0
-        devices, cap_w, found_mw = _inspect(meter, wish.gpus, wish.cap_w, first)
-        machine = Machine(name, meter.torch_device, meter.driver, devices, meter.state, cap_w, found_mw)
+    # simulated boards are the same on every node, so the nodes of a run share them out
+    first = wish.node * wish.gpus if wish.simulate else 0
+    machine = _inspect(meter_name(wish), wish.gpus, wish.cap_w, first)
     return make_plan(wish, machine, description, source_hash())
 
 
@@ -131,7 +138,7 @@ def _several_nodes(wish: Wish) -> None:
         raise PlanError(f"--node {wish.node}: the nodes are numbered 0 to {wish.nodes - 1}")
 
 
-def _meter_name(wish: Wish) -> str:
+def meter_name(wish: Wish) -> str:
     """The meter to use: simulated where asked for, else that of the GPUs, else, for a smoke run, that of the CPU."""
     if wish.simulate is not None:
         return f"simulated:{wish.simulate}"
@@ -146,18 +153,20 @@ def _meter_name(wish: Wish) -> str:
     raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
 
 
-def _inspect(
-    meter: Meter, count: int, cap_w: float | None, first: int = 0
-) -> tuple[tuple[Device, ...], float | None, dict[str, int] | None]:
-    """The accelerators to use, the cap to run at, and the limits that have to be changed for it (see `preflight.cap_for`).
+def _inspect(name: str, count: int, cap_w: float | None, first: int = 0) -> Machine:
+    """The accelerators of the meter `name` to use, the cap to run at, and what has to be changed on them for it.
 
-    Raises PlanError where a run on them would not pass.
+    Raises PlanError where a run on them would not pass, MeterError where another run's limits are on them.
     """
-    devices = preflight.choose(meter, count, first)
-    run_w, found_mw = preflight.cap_for(meter, devices, cap_w)
-    if wrong := list(preflight.objections(meter, devices)):
-        raise PlanError("this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong))
-    return devices, run_w, found_mw
+    with closing(open_meter(name)) as meter:
+        devices = preflight.choose(meter, count, first)
+        if (directory := state_directory(name)) is not None:  # what a dead run has left is not "as found"
+            refuse(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
+        run_w, found_mw = preflight.cap_for(meter, devices, cap_w)
+        if wrong := list(preflight.objections(meter, devices)):
+            raise PlanError("this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong))
+        found_state = preflight.states_for(meter, devices)
+        return Machine(name, meter.torch_device, meter.driver, devices, meter.state, run_w, found_mw, found_state)
 
 
 def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:
@@ -169,16 +178,26 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     """
     target = directory.parent / plan.run_id
     console = Console()
-    with _hint(plan, directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
-        _announce(plan, view)
-        with caps.held(plan) as guard:
-            if plan.batch_search == ():
-                plan = _with_highest_batch(plan, directory, view)
-            session.run(plan, directory, target, view, cluster, guard)
+    try:
+        with _hint(plan, directory), rundir.attempt(plan, directory), View(console, directory / rundir.LOG_FILE) as view:
+            _announce(plan, view)
+            with caps.held(plan) as guard:
+                if plan.batch_search == ():
+                    plan = _with_highest_batch(plan, directory, view)
+                session.run(plan, directory, target, view, cluster, guard)
+    except caps.RestoreError:
+        if plan.node == 0 and target.exists():
+            _pre_check(target, console)
+        raise
     shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
     if plan.node > 0:
         console.print(f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True)
         return True
+    return _pre_check(target, console)
+
+
+def _pre_check(target: Path, console: Console) -> bool:
+    """Judge a bundle as bench-check will, and say how it came out; whether it has no error."""
     findings = judge(target, signed=False).findings
     errors = sum(f.severity == Severity.ERROR for f in findings)
     lines = [f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected {f.expected}. {f.message}" for f in findings]
@@ -225,15 +244,6 @@ def _simulated(meter: str) -> str | None:
 def boards(simulate: str | None) -> AbstractContextManager[object]:
     """The simulated accelerators for the block, where there are any."""
     return nullcontext() if simulate is None else simulator.running(simulate)
-
-
-@contextmanager
-def _meter(name: str) -> Iterator[Meter]:
-    meter = open_meter(name)
-    try:
-        yield meter
-    finally:
-        meter.close()
 
 
 @contextmanager

@@ -46,6 +46,7 @@ def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
         "built": list(taken.built.values()),
         "readbacks": taken.readbacks,
         "found_mw": None if plan.found_mw is None else dict(plan.found_mw),
+        "found_state": dict(plan.found_state or {}),
         "sampling": taken.sampling,
         "samples": (directory / SAMPLES_FILE).read_text(),
         "batches": texts("batches"),
@@ -152,12 +153,17 @@ def dates(shares: Sequence[Json]) -> Json:
 
 
 def _power(plan: Plan, shares: Sequence[Json]) -> Json:
-    """The declared power setting; where a node set it for the run, with the limits that all accelerators were found with."""
+    """The declared power setting; where a node set it for the run, with the limits that all accelerators were found with.
+
+    With the states too of those that were found in another one than the declared.
+    """
+    found_state = {uuid: state for share in shares for uuid, state in share["found_state"].items()}
+    states = {"state": plan.state, **({"found_state": found_state} if found_state else {})}
     if all(share["found_mw"] is None for share in shares):
-        return {"mode": "as-found", "cap_w": plan.cap_w, "state": plan.state}
+        return {"mode": "as-found", "cap_w": plan.cap_w, **states}
     assert plan.cap_w is not None
     in_force_mw = round(1e3 * plan.cap_w)  # where a node found the cap as it should be
     found_mw: Json = {}
     for share in shares:
         found_mw |= share["found_mw"] or {a["uuid"]: in_force_mw for a in share["node"]["accelerators"]}
-    return {"mode": "set", "cap_w": plan.cap_w, "state": plan.state, "found_mw": found_mw}
+    return {"mode": "set", "cap_w": plan.cap_w, **states, "found_mw": found_mw}

@@ -1,4 +1,4 @@
-"""What SIGINT, SIGTERM and SIGHUP do to a run: end it, wait until something is done, or nothing."""
+"""What SIGINT, SIGTERM and SIGHUP do to a run: end it, at once or when something is done."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -23,20 +23,15 @@ def signals() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
-    """Let one that arrives while the block runs take effect after it."""
+def deferred() -> Iterator[list[int]]:
+    """Let one that arrives while the block runs take effect after it, however it ends. Gives those that have arrived so far."""
     arrived: list[int] = []
-    with _handled_by(lambda number, frame: arrived.append(number)):
-        yield
-    if arrived:
-        signal.raise_signal(arrived[0])
-
-
-@contextmanager
-def ignored() -> Iterator[None]:
-    """Let them do nothing while the block runs."""
-    with _handled_by(signal.SIG_IGN):
-        yield
+    try:
+        with _handled_by(lambda number, frame: arrived.append(number)):
+            yield arrived
+    finally:
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 def ignore() -> None:
@@ -46,7 +41,7 @@ def ignore() -> None:
 
 
 @contextmanager
-def _handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before = {one: signal.signal(one, handler) for one in SIGNALS}
     try:
         yield

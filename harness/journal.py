@@ -8,11 +8,13 @@ import fcntl
 import json
 import os
 import platform
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from harness.meters import MeterError, NotAllowedError
 from harness.preflight import ABOUT_CAPS
@@ -21,8 +23,10 @@ STATE_VARIABLE = "WATTMARK_STATE"
 STATE = Path("/var/lib/wattmark")
 JOURNAL_FILE = "caps.json"
 FORMAT = "wattmark-caps/1"
+GRACE_S = 3.0
+"""How long to wait for another's watchdog that is about to restore, or doing it, before a run or `restore` is refused."""
+_STEP_S = 0.05
 _LOCK_FILE = "caps.lock"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,6 @@ class Journal:
     meter: str
     run_id: str
     host: str
-    boot_id: str
     pid: int
     started_at: str
     accelerators: tuple[Found, ...]
@@ -99,9 +102,8 @@ class Journal:
 
 def begun(meter: str, run_id: str, accelerators: tuple[Found, ...]) -> Journal:
     """The journal of this process."""
-    boot_id = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Journal(meter, run_id, platform.node(), boot_id, os.getpid(), now, accelerators)
+    return Journal(meter, run_id, platform.node(), os.getpid(), now, accelerators)
 
 
 def state_directory(meter: str) -> Path | None:
@@ -124,19 +126,44 @@ def journals() -> list[Path]:
     return [path for place in places() if (path := place / JOURNAL_FILE).exists()]
 
 
-def refuse(path: Path, uuids: Collection[str] | None = None) -> None:
-    """MeterError where a journal is at `path`; with `uuids`, only where it names one of these boards."""
-    journal = Journal.at(path)
-    if journal is not None and (uuids is None or any(one.uuid in uuids for one in journal.accelerators)):
-        raise MeterError(
-            f"{path}: {journal.owner} has set power limits; wait for its end or, where it is gone, restore them with: "
-            "bench-submit restore"
-        )
+def refuse(path: Path, uuids: Collection[str], wait_s: float = 0.0) -> None:
+    """MeterError where, after `wait_s` at the latest, a journal at `path` still names one of these boards."""
+    deadline_s = time.monotonic() + wait_s
+    while (journal := Journal.at(path)) is not None and any(one.uuid in uuids for one in journal.accelerators):
+        if time.monotonic() >= deadline_s:
+            raise MeterError(_living(path, journal) if _is_locked(path.parent) else _left(path, journal))
+        time.sleep(_STEP_S)
+
+
+def refuse_left(path: Path) -> None:
+    """MeterError where a journal is at `path`; for whoever holds the lock, so that its owner must be gone."""
+    if (journal := Journal.at(path)) is not None:
+        raise MeterError(_left(path, journal))
+
+
+def _left(path: Path, journal: Journal) -> str:
+    return f"{path}: {journal.owner} has set power limits and is gone; restore them with: bench-submit restore"
+
+
+def _living(path: Path, journal: Journal) -> str:
+    return f"{path}: {journal.owner} lives and holds the power limits of this node; wait for its end"
+
+
+def _is_locked(directory: Path) -> bool:
+    """Whether a process holds the lock; asked by a shared one, for which the file need not be writable."""
+    try:
+        with (directory / _LOCK_FILE).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no such file, or none that may be read
+        return False
+    return False
 
 
 @contextmanager
-def locked(directory: Path, wait: bool = False) -> Iterator[None]:
-    """Hold the lock of a state directory while the block runs. Raises MeterError where another process has it."""
+def locked(directory: Path, wait_s: float = GRACE_S) -> Iterator[None]:
+    """Hold the lock of a state directory while the block runs. Raises MeterError where another has it for longer than that."""
     try:
         if not directory.exists():
             directory.mkdir(parents=True)
@@ -149,13 +176,22 @@ def locked(directory: Path, wait: bool = False) -> Iterator[None]:
             f"{error.filename}: cannot be written ({error.strerror}); name a directory of this node with {STATE_VARIABLE}"
         ) from None
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            journal = Journal.at(directory / JOURNAL_FILE)
-            told = "another bench-submit is about to set" if journal is None else f"{journal.owner} lives and holds"
-            raise MeterError(f"{directory}: {told} the power limits of this node; wait for its end") from None
+        deadline_s = time.monotonic() + wait_s
+        while not _taken(lock):
+            if time.monotonic() >= deadline_s:
+                path = directory / JOURNAL_FILE
+                about = f"{directory}: another bench-submit is about to set the power limits of this node; wait for its end"
+                raise MeterError(about if (journal := Journal.at(path)) is None else _living(path, journal))
+            time.sleep(_STEP_S)
         yield
+
+
+def _taken(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def sync(directory: Path) -> None:

@@ -78,8 +78,9 @@ class Machine:
     devices: tuple[Device, ...]
     state: str | None
     cap_w: float | None
-    """The cap to run at; `found_mw` as in `Plan`."""
+    """The cap to run at; `found_mw` and `found_state` as in `Plan`."""
     found_mw: Mapping[str, int] | None = None
+    found_state: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ class Plan:
     head: str | None = None
     found_mw: Mapping[str, int] | None = None
     """The limit that each accelerator had before this run sets its cap, in mW; None where the cap is the one found."""
+    found_state: Mapping[str, str] | None = None
+    """The power state of each accelerator that this run sets to the protocol's; None where there is none."""
     sweep: Json | None = None
     """Which run of which sweep this is (`sweep` of result.json); None where it stands alone."""
 
@@ -241,6 +244,7 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
         node=wish.node,
         head=wish.head,
         found_mw=machine.found_mw,
+        found_state=machine.found_state,
         sweep=wish.sweep,
     )
     return replace(plan, standing=_standing(plan, workload))

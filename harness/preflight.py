@@ -11,9 +11,12 @@ from rules.boards import board
 
 ABOUT_CAPS = (
     "setting a cap takes root; without it an administrator can set one before the job, in a Slurm prolog or by a narrow sudo "
-    "rule (docs/caps.md has both), or by hand: nvidia-smi -i GPU -pl WATTS, amd-smi set -g GPU --power-cap WATTS"
+    "rule (docs/caps.md has both), or by hand: nvidia-smi -i GPU -pl WATTS, amd-smi set -g GPU -o WATTS "
+    "(from ROCm 7.2 on: -o ppt0 WATTS)"
 )
 ROUNDING_MW = 1
+SETTABLE_STATE = "auto"
+"""A performance level of AMD is a setting. NVIDIA's P0 is what a board takes up under load, and NVML has no setter for it."""
 OWN_CLOCKS = ("manual", "determinism")
 """Performance levels that hold clocks of their own, which the name alone does not bring back."""
 
@@ -58,6 +61,14 @@ def cap_for(meter: Meter, devices: Sequence[Device], wanted_w: float | None) -> 
     return wanted_w, found_mw
 
 
+def states_for(meter: Meter, devices: Sequence[Device]) -> dict[str, str] | None:
+    """The power state of each device that is to be set to the protocol's for the run; None where there is none."""
+    if meter.state != SETTABLE_STATE:
+        return None
+    states = {d.uuid: meter.read(d.uuid).power_state for d in devices}
+    return {uuid: state for uuid, state in states.items() if state not in (meter.state, None)} or None
+
+
 def found_limit(state: Readback) -> int | None:
     """The limit to restore, in mW: the one that was asked for last. What is in force may be lower, by another's limit."""
     return state.enforced_mw if state.requested_mw is None else state.requested_mw
@@ -74,7 +85,7 @@ def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
         state = meter.readback(device.uuid, frozenset())
         yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
         reading = meter.read(device.uuid)
-        if meter.state == "auto" and reading.power_state in OWN_CLOCKS:
+        if meter.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
             yield (
                 f"{device.uuid}: its performance level is {reading.power_state}, with clocks that somebody chose; "
                 "have it set to auto, which the protocol asks for: amd-smi set -g GPU --perf-level auto"

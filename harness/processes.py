@@ -17,6 +17,8 @@ from typing import IO
 
 PR_SET_PDEATHSIG = 1
 TERM_TIMEOUT_S = 10.0
+HURRIED_TIMEOUT_S = 1.5
+"""In place of other waits for the end of a process where the harness is interrupted: a cap may wait to be restored."""
 LAUNCHER_VARIABLE = "WATTMARK_LAUNCHER_PID"
 
 
@@ -25,6 +27,11 @@ def die_with_parent(parent_pid: int | None = None) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent_pid is not None and os.getppid() != parent_pid:
         os._exit(1)
+
+
+def patience_s(kind: type[BaseException] | None, usual_s: float) -> float:
+    """How long a context manager that is left with an exception of that kind may wait for a process of its own."""
+    return usual_s if kind is None or issubclass(kind, Exception) else HURRIED_TIMEOUT_S
 
 
 def descendants(pids: Iterable[int]) -> list[int]:
@@ -87,16 +94,17 @@ class Workers:
         self._reader.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         assert self._process is not None
+        timeout_s = patience_s(kind, TERM_TIMEOUT_S)
         if self._process.poll() is None:
             self._process.terminate()  # torchrun ends its workers on SIGTERM
             try:
-                self._process.wait(TERM_TIMEOUT_S)
+                self._process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 self._process.kill()  # and the workers with it
                 self._process.wait()
-        self._reader.join(TERM_TIMEOUT_S)
+        self._reader.join(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait until they have ended, for at most `timeout_s`; the exit status, None where they have not."""

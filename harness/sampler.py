@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.meters import Meter, MeterError, open_meter
+from harness.processes import patience_s
 from rules.records import SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"
@@ -76,12 +77,12 @@ class Sampler:
         self._reader.start()
         try:
             self._answer("started")
-        except BaseException:
-            self.__exit__()
+        except BaseException as error:
+            self.__exit__(type(error))
             raise
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *exception: object) -> None:
         process = self._process
         if process is None:
             return
@@ -89,7 +90,7 @@ class Sampler:
             with contextlib.suppress(OSError):  # it may have ended by itself
                 process.stdin.close()  # the process writes everything and ends
         try:
-            process.wait(STOP_TIMEOUT_S)
+            process.wait(patience_s(kind, STOP_TIMEOUT_S))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

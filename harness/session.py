@@ -38,8 +38,8 @@ class RunRefused(RunFailed):
 def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster | None, guard: Callable[[], None]) -> None:
     """Carry out `plan` in its `directory` and leave the bundle at `target`; of several nodes, the head does.
 
-    `guard` is called before every readback. Raises RunFailed, ClusterError, SamplerError, OSError or Interrupted, or what
-    `guard` raises; nothing is at `target` then.
+    `guard` is called before every readback. Raises RunFailed, ClusterError, SamplerError or OSError, or what `guard` raises;
+    nothing is at `target` then. Raises Interrupted too; a signal that arrives while the bundle is written is heard after that.
     """
     attempt = Attempt(plan, directory, view, guard)
     attempt.take()
@@ -51,7 +51,7 @@ def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster 
         return
     if cluster:
         shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
-    with interrupts.ignored():  # the work is done; what is left takes a second
+    with interrupts.deferred():  # the work is done; what is left takes a second
         try:
             evidence = gather(plan, shares, workers_environment(plan))
         except metrics.MetricsError as error:
@@ -59,8 +59,9 @@ def run(plan: Plan, directory: Path, target: Path, view: View, cluster: Cluster 
         bundle.write(evidence, target)
         for line in headline(evidence.result):
             view.say(line)
+        if cluster:
+            cluster.tell("bundle", {"run_id": plan.run_id})
     if cluster:
-        cluster.tell("bundle", {"run_id": plan.run_id})
         cluster.part()
 
 

@@ -8,10 +8,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.plan import FULL_EPOCH_S, SMOKE_EPOCH_S, PlanError, Wish
 from harness.sweep_plan import DEFAULT_CAPS_W, ORDER, common, parse_caps, parse_gpus, shuffled, start_s
+from harness.system import read_description
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
 TEMPLATE = "sweep.sbatch.j2"
+MOST_COMMENT_W = 9999
+"""What scripts/wattmark-cap, which reads the comment of a job, takes: whole watts of four digits."""
 COMMON_W = 700.0
 """Of the default caps, the highest that is not for some boards only."""
 TIME_FACTOR = 4
@@ -24,11 +27,14 @@ def script(wish: Wish, arguments: Sequence[str], caps: str | None, gpus: str, re
     Which board they run on is not known yet, so the caps are not compared with its limits here. Raises PlanError.
     """
     wish = common(wish)
+    read_description(wish.system)
     workload = workloads()[wish.workload]
     if nodes > 1 and workload.mode == "inference":
         raise PlanError(f"--nodes {nodes}: {workload.id} is one server, on one node")
     counts = parse_gpus(gpus)
     caps_w = tuple(c for c in DEFAULT_CAPS_W if c <= COMMON_W) if caps is None else parse_caps(caps)
+    if odd := [c for c in caps_w if c is not None and (c % 1 or c > MOST_COMMENT_W)]:
+        raise PlanError(f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole watts of at most four digits")
     entries = shuffled(caps_w, counts, repeats, wish.seed)
     run_s = CURRENT.epochs * (wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S)) + start_s(wish)
     environment = Environment(

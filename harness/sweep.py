@@ -1,24 +1,23 @@
 """`bench-submit sweep`: runs of one workload over power caps, planned and written down first, taken up again after any end."""
 
 import fcntl
-import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from checker.engine import judge, judge_all
-from harness import caps, command, interrupts, sweep_table
+from harness import caps, command, interrupts, preflight, sweep_table
 from harness.cluster import ClusterError
 from harness.meters import MeterError, NotAllowedError, Readback, open_meter
 from harness.plan import Plan, PlanError, Wish
 from harness.rundir import Interrupted
 from harness.sampler import SamplerError
 from harness.session import RunFailed
+from harness.sweep_finished import finished, strays, without_effect
 from harness.sweep_plan import (
     AS_FOUND,
     DEFAULT_CAPS_W,
@@ -26,18 +25,20 @@ from harness.sweep_plan import (
     Sweep,
     code_of,
     common,
+    hashes,
     parse_caps,
     parse_gpus,
     plan_of,
     shuffled,
     start_s,
 )
-from rules.checks.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from harness.sweep_table import say
 from rules.records import Json
-from rules.rule import Severity
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
-"""What ends one run of a sweep and not the sweep."""
+"""What ends a run of a sweep."""
+STOPPING = (NotAllowedError, caps.RestoreError)
+"""Those after which no other run could start."""
 
 
 def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool) -> bool:
@@ -46,17 +47,19 @@ def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_r
     Raises PlanError, MeterError, NotAllowedError or Interrupted.
     """
     counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
+    wish = common(wish)
     with command.boards(wish.simulate):
-        # Refuses what every run would be refused for. The caps are the sweep's to look at.
-        plan = command.plan_for(replace(common(wish), gpus=max(counts)))
-        caps_w = _allowed(named, plan)
-        planned = plan_of(wish, shuffled(caps_w, counts, repeats, wish.seed))
+        meter, limits = _limits(wish, max(counts))
+        caps_w = _allowed(named, limits, meter)
+        # Refuses what every run would be refused for.
+        plan = command.plan_for(replace(wish, gpus=max(counts), cap_w=caps_w[0]))
+        planned = plan_of(wish, shuffled(caps_w, counts, repeats, wish.seed), plan)
         for line in announcement(planned, plan):
             say(line)
-        refusal = _refusal(planned, plan)
+        refusal = _refusal(caps_w, limits, meter)
         if dry_run:
             say(refusal or "nothing speaks against it; without --dry-run it starts")
-            return True
+            return refusal is None
         if refusal:
             raise NotAllowedError(refusal)
         path = planned.save(out)
@@ -69,22 +72,30 @@ def resume(path: Path) -> bool:
     sweep = Sweep.load(path)
     if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.wish):
         raise PlanError(f"{path}: the code that runs has changed since; go on with that code, or start the sweep anew")
+    if changed := [name for name, sha256 in hashes(common(sweep.wish)).items() if sha256 != sweep.files_sha256.get(name)]:
+        file = getattr(sweep.wish, changed[0])
+        raise PlanError(f"{file}: has changed since the sweep was planned; bring it back as it was, or start the sweep anew")
     with command.boards(sweep.wish.simulate):
         return carry_out(sweep, path)
 
 
-def _allowed(caps_w: tuple[float | None, ...] | None, plan: Plan) -> tuple[float | None, ...]:
+def _limits(wish: Wish, count: int) -> tuple[str, dict[str, Readback]]:
+    """The name of the meter, and the limits of the `count` boards that it would have run on. Raises PlanError or MeterError."""
+    name = command.meter_name(wish)
+    with closing(open_meter(name)) as meter:
+        return name, {d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)}
+
+
+def _allowed(caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str) -> tuple[float | None, ...]:
     """The caps to run: those named, else the protocol's. Raises PlanError where a board does not allow one that is named."""
     if caps_w == (None,):
         return caps_w
-    with closing(open_meter(plan.meter)) as meter:
-        limits = {d.uuid: meter.readback(d.uuid, frozenset()) for d in plan.devices}
     if none := [uuid for uuid, one in limits.items() if one.max_mw is None]:
-        raise PlanError(f"{none[0]}: the meter {plan.meter} has no power limit of it; the sweep can be --caps {AS_FOUND} only")
+        raise PlanError(f"{none[0]}: the meter {meter} has no power limit of it; the sweep can be --caps {AS_FOUND} only")
     if caps_w is None:
         caps_w = tuple(cap_w for cap_w in DEFAULT_CAPS_W if all(_within(cap_w, one) for one in limits.values()))
         if not caps_w:
-            raise PlanError(f"{plan.devices[0].uuid} allows none of the caps of the protocol; name some with --caps")
+            raise PlanError(f"{next(iter(limits))} allows none of the caps of the protocol; name some with --caps")
     for uuid, one in limits.items():
         if wrong := [f"{cap_w:g}" for cap_w in caps_w if cap_w is not None and not _within(cap_w, one)]:
             raise PlanError(
@@ -94,11 +105,12 @@ def _allowed(caps_w: tuple[float | None, ...] | None, plan: Plan) -> tuple[float
     return caps_w
 
 
-def _refusal(sweep: Sweep, plan: Plan) -> str | None:
-    """Why the caps of a sweep cannot be set here; None where nothing speaks against it. `plan` is of a run as found."""
-    if all(e.cap_w in (None, plan.cap_w) for e in sweep.entries):
+def _refusal(caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str) -> str | None:
+    """Why the caps cannot be set here; None where nothing speaks against it, or all boards have the only one already."""
+    in_force_w = {None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()}
+    if caps_w == (None,) or set(caps_w) == in_force_w:
         return None
-    why = caps.refusal(plan.meter)
+    why = caps.refusal(meter)
     return f"--caps: {why}; --caps {AS_FOUND} needs no such right" if why else None
 
 
@@ -124,7 +136,8 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
 def carry_out(sweep: Sweep, path: Path) -> bool:
     """Make every run of the sweep that is not finished, one after the other; whether all of them are finished then.
 
-    Raises NotAllowedError where no cap can be set, and Interrupted, having said how to go on.
+    Raises NotAllowedError where no cap can be set, caps.RestoreError where one could not be put back, and Interrupted, having
+    said how to go on.
     """
     out = path.parent
     outcomes: dict[int, Json | str] = {}
@@ -132,15 +145,28 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
         outcomes.update(finished(sweep, out, sweep.entries))
         say(f"{len(outcomes)} of {counted(len(sweep.entries), 'run')} finished so far")
         walls_s: list[float] = []
-        for entry in sweep.entries:
-            if entry.place in outcomes:
-                continue
-            say(_progress(sweep, entry, outcomes, walls_s))
-            began_s = time.monotonic()
-            outcomes[entry.place] = _take(sweep, entry, out)
-            walls_s.append(time.monotonic() - began_s)
-        sweep_table.show(sweep, outcomes, _without_effect(out))
+        try:
+            for entry in [e for e in sweep.entries if e.place not in outcomes]:
+                say(_progress(sweep, entry, outcomes, walls_s))
+                began_s = time.monotonic()
+                _take(sweep, entry, out, outcomes)
+                walls_s.append(time.monotonic() - began_s)
+        except STOPPING:
+            _conclude(sweep, out, outcomes)
+            raise
+        _conclude(sweep, out, outcomes)
     return not any(isinstance(o, str) for o in outcomes.values())
+
+
+def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:
+    """Show the tables of the runs so far, and what lies there and is not needed."""
+    sweep_table.show(sweep, outcomes, without_effect(out))
+    for line in strays(sweep, out, _results(outcomes)):
+        say(f"not needed by this sweep, and can be removed: {line}")
+
+
+def _results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
+    return {place: outcome for place, outcome in outcomes.items() if not isinstance(outcome, str)}
 
 
 def _progress(sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], walls_s: Sequence[float]) -> str:
@@ -151,17 +177,22 @@ def _progress(sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], walls
     return f"{of}; {len(outcomes) - failed} done, {failed} failed{told}"
 
 
-def _take(sweep: Sweep, entry: Entry, out: Path) -> Json | str:
-    """Make one run; the result of its bundle, or why there is none. Raises NotAllowedError or Interrupted."""
+def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
+    """Make one run and note its outcome: the result of its bundle, or why there is none. Raises what is in STOPPING."""
+    failure: Exception | None = None
+    told = "its bundle does not pass the check"
     try:
         if not _again(sweep, entry, out):
             command.run(sweep.wish_of(entry), out)
-    except NotAllowedError:
-        raise
     except FAILURES as error:
-        say(f"run {entry.place} failed: {error}")
-        return str(error)
-    return finished(sweep, out, [entry]).get(entry.place, "its bundle does not pass the check")
+        nameless = isinstance(error, OSError) and error.filename is None
+        failure, told = error, f"{out}: {error}" if nameless else str(error)
+    found = finished(sweep, out, [entry], _results(outcomes))
+    outcomes[entry.place] = found.get(entry.place, told)
+    if failure:
+        say(f"run {entry.place} {'is finished, but' if found else 'failed'}: {told}")
+    if isinstance(failure, STOPPING):
+        raise failure
 
 
 def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
@@ -178,66 +209,6 @@ def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
             except PlanError as error:
                 say(f"{error}; run {entry.place} is started anew")
     return False
-
-
-def finished(sweep: Sweep, out: Path, entries: Sequence[Entry]) -> dict[int, Json]:
-    """The results of those of `entries` whose bundle lies in `out`, by place.
-
-    A bundle counts by what it says of itself and if the checker finds no error in it, whatever it is called.
-    """
-    found: dict[int, Json] = {}
-    for path in sorted(p for p in out.iterdir() if p.is_dir() and not p.name.startswith(".")):
-        result = _object(path / "result.json")
-        label = result.get("sweep")
-        if not isinstance(label, dict) or label.get("id") != sweep.id:
-            continue
-        entry = next((e for e in entries if e.place == label.get("place")), None)
-        if entry is None:
-            continue
-        if objection := _objection(sweep, entry, path, result):
-            say(f"{path}: {objection}; it is left as it is and does not count as run {entry.place}")
-        else:
-            found.setdefault(entry.place, result)
-    return found
-
-
-def _without_effect(out: Path) -> frozenset[str]:
-    """The ids of the runs in `out` whose cap changed nothing against another's, which no bundle shows alone (X101)."""
-    found = [v.path for v in judge_all([out], signed=False).verdicts if CAP_WITHOUT_EFFECT.id in {f.rule for f in v.findings}]
-    return frozenset(_object(path / "result.json")["run_id"] for path in found)
-
-
-def _objection(sweep: Sweep, entry: Entry, path: Path, result: Json) -> str | None:
-    """Why the bundle at `path` is not a finished run of the entry."""
-    if errors := sorted({f.rule for f in judge(path, signed=False).findings if f.severity == Severity.ERROR}):
-        return f"it does not pass the check ({', '.join(errors)})"
-    software, code = _object(path / "environment.json"), result["implementation"]
-    for what, found, planned in (
-        ("sweep", result["sweep"], sweep.label(entry)),
-        ("workload", result["workload"], sweep.wish.workload),
-        ("variant", code["variant"], sweep.wish.variant),
-        ("accelerators", result["settings"]["accelerators"], entry.gpus),
-        ("cap_w", result["power"]["cap_w"], result["power"]["cap_w"] if entry.cap_w is None else entry.cap_w),
-        ("source_sha256", software["source_sha256"], sweep.source_sha256),
-        ("implementation's sha256", code.get("sha256"), sweep.implementation_sha256),
-    ):
-        if found != planned:
-            return f"its {what} is {found}, planned was {planned}"
-    return None
-
-
-def _object(path: Path) -> Json:
-    """The JSON object in a file, empty where there is none."""
-    try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def say(text: str) -> None:
-    """A line for the reader."""
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def counted(number: int, what: str) -> str:
@@ -257,9 +228,11 @@ def _going_on(path: Path) -> Iterator[None]:
     """Where a sweep is ended before its end, say how to go on with it."""
     try:
         yield
-    except (Interrupted, NotAllowedError):
+    except (Interrupted, *STOPPING) as error:
+        stuck = isinstance(error, caps.RestoreError)
+        why = "the caps were not put back; do so with: bench-submit restore, then" if stuck else "the sweep is not finished;"
         Console(stderr=True).print(
-            f"the sweep is not finished; go on with: bench-submit sweep --resume {path}",
+            f"{why} go on with: bench-submit sweep --resume {path}",
             markup=False,
             highlight=False,
             soft_wrap=True,

@@ -5,14 +5,16 @@ import os
 import random
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from checker.documents import read_document
+from checker.files import Refused
 from harness.journal import sync
-from harness.plan import SIMULATED_WORK, PlanError, Wish, implementation_of, workload_of
+from harness.plan import SIMULATED_WORK, Plan, PlanError, Wish, file_hash, implementation_of, workload_of
 from harness.system import source_hash
 from rules.records import Json
 
@@ -23,6 +25,9 @@ DEFAULT_CAPS_W = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 750.0)
 AS_FOUND = "as-found"
 ORDER = "random within each repeat"
 """Caps and numbers of accelerators are shuffled, so that the drift of temperature and room does not line up with the cap."""
+PATHS = ("system", "corpus", "weights")
+HASHED = ("system", "corpus")
+"""Files of a wish that decide what the bundles say. Weights are many GB; the bundles of a sweep are compared for them."""
 MAX_CAPS = 100
 MAX_CAP_W = 100_000
 START_S = {"full": 60.0, "smoke": 10.0}
@@ -56,6 +61,11 @@ class Sweep:
     implementation_sha256: str | None
     """Of the file of a submitter's own implementation."""
     order: str
+    meter: str
+    accelerator: str
+    """The name of the board."""
+    files_sha256: Mapping[str, str]
+    """Of the files in `HASHED` that the wish names."""
     wish: Wish
     """What every run has in common; its accelerators and its cap are those of an entry."""
     entries: tuple[Entry, ...]
@@ -88,17 +98,21 @@ class Sweep:
     def load(path: Path) -> "Sweep":
         """The plan in a file. Raises PlanError where there is none or it cannot be read."""
         try:
-            stored = json.loads(path.read_text())
-            if stored.pop("format") != FORMAT:
-                raise ValueError(f"its format is not {FORMAT}")
-            wish = stored.pop("wish")
-            paths = {name: wish[name] and Path(wish[name]) for name in ("system", "corpus", "weights")}
-            made = Wish(**{**wish, **paths, "options": tuple(wish["options"])})
-            return Sweep(**{**stored, "wish": made, "entries": tuple(Entry(**e) for e in stored["entries"])})
+            stored = read_document(path.name, path.read_bytes(), FORMAT)
         except FileNotFoundError:
             raise PlanError(f"{path}: there is no such file; --resume takes the plan of a sweep, OUT/SWEEP{SUFFIX}") from None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise PlanError(f"{path}: the plan of a sweep cannot be read from it ({error})") from None
+        except OSError as error:
+            raise PlanError(f"{path}: the plan of a sweep cannot be read from it ({error.strerror})") from None
+        except Refused as refused:
+            wrong = refused.problems[0].found
+            told = f"{wrong.pointer or 'the file'} is {wrong.found}, expected {wrong.expected}"
+            raise PlanError(f"{path}: the plan of a sweep cannot be read from it ({told}); start the sweep anew") from None
+        del stored["format"]
+        wish, entries = stored.pop("wish"), tuple(Entry(**e) for e in stored.pop("entries"))
+        if [e.place for e in entries] != list(range(1, len(entries) + 1)):
+            raise PlanError(f"{path}: its entries are not in the places 1 to {len(entries)}; start the sweep anew")
+        paths = {name: wish[name] and Path(wish[name]) for name in PATHS}
+        return Sweep(**stored, wish=Wish(**{**wish, **paths, "options": tuple(wish["options"])}), entries=entries)
 
 
 def parse_caps(text: str) -> tuple[float | None, ...]:
@@ -158,15 +172,27 @@ def common(wish: Wish) -> Wish:
     workload_of(wish)
     if wish.batch == "auto":
         raise PlanError("--batch auto: the runs of a sweep need one batch; find it with bench-submit run, then name it")
-    paths = {name: path.resolve() for name in ("system", "corpus", "weights") if (path := getattr(wish, name)) is not None}
+    paths = {name: path.resolve() for name in PATHS if (path := getattr(wish, name)) is not None}
+    if missing := [f"--{name} {path}" for name, path in paths.items() if not path.exists()]:
+        raise PlanError(f"{missing[0]}: there is nothing of that name")
     return replace(wish, **paths)
 
 
-def plan_of(wish: Wish, entries: tuple[Entry, ...]) -> Sweep:
-    """The sweep of these entries, with a name of its own."""
+def plan_of(wish: Wish, entries: tuple[Entry, ...], plan: Plan) -> Sweep:
+    """The sweep of these entries, with a name of its own; `plan` is that of any of its runs."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{stamp}-{wish.workload}-{wish.variant}-{secrets.token_hex(3)}"
-    return Sweep(name, *code_of(wish), ORDER, common(wish), entries)
+    wish = common(wish)
+    return Sweep(name, *code_of(wish), ORDER, plan.meter, plan.devices[0].name, hashes(wish), wish, entries)
+
+
+def hashes(wish: Wish) -> dict[str, str]:
+    """SHA-256 of the files in `HASHED` that a wish names. Raises PlanError where one cannot be read."""
+    named = {name: path for name in HASHED if (path := getattr(wish, name)) is not None}
+    try:
+        return {name: file_hash(path) for name, path in named.items()}
+    except OSError as error:
+        raise PlanError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
 
 def code_of(wish: Wish) -> tuple[str, str | None]:

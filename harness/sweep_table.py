@@ -17,6 +17,11 @@ NO_CAP = "none"
 """Of a run whose meter knows of no limit."""
 
 
+def say(text: str) -> None:
+    """A line for the reader."""
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Collection[str]) -> None:
     """Print the tables. An outcome is, by place, the result of a run or why it has none; `without_effect` are the ids of the
     runs whose cap changed nothing against another's.
@@ -24,11 +29,16 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
     item = workloads()[sweep.wish.workload].item
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     console.print(runs(sweep.entries, outcomes, item, without_effect))
-    for gpus in sorted({e.gpus for e in sweep.entries}):
-        of_these = [outcomes[e.place] for e in sweep.entries if e.gpus == gpus and e.cap_w is not None]
-        results = [o for o in of_these if not isinstance(o, str)]
-        if results:
+    by_gpus: dict[int, list[Json]] = {}
+    for entry in sorted(sweep.entries, key=lambda e: e.gpus):
+        outcome = outcomes.get(entry.place, "")
+        if not isinstance(outcome, str):
+            by_gpus.setdefault(entry.gpus, []).append(outcome)
+    if any(e.cap_w is not None for e in sweep.entries):
+        for gpus, results in by_gpus.items():
             compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
+    if len({e.gpus for e in sweep.entries}) > 1:
+        scale(by_gpus, without_effect, console)
 
 
 def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str, without_effect: Collection[str]) -> Table:
@@ -38,10 +48,11 @@ def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("outcome", overflow="fold")
     for entry in sorted(entries, key=lambda e: (e.gpus, e.cap_w or 0, e.repeat)):
-        outcome = outcomes[entry.place]
-        if isinstance(outcome, str):
+        outcome = outcomes.get(entry.place)
+        if outcome is None or isinstance(outcome, str):
             cap = "as found" if entry.cap_w is None else f"{entry.cap_w:g}"
-            table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", f"failed: {outcome.splitlines()[0]}")
+            told = "not run" if outcome is None else f"failed: {outcome.splitlines()[0]}"
+            table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", told)
             continue
         head, cap_w = outcome["headline"], outcome["power"]["cap_w"]
         figures = [head[name] for name in ("items_per_s", "mean_power_w_per_accelerator", "joules_per_item")]
@@ -54,7 +65,7 @@ def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str
 def compare(results: Sequence[Json], on: str, item: str, without_effect: Collection[str], console: Console) -> None:
     """Print the efficiency peak, and what each cap saves and costs against the default cap where that was run."""
     try:
-        points = sweeps.combine([replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results])
+        points = _points(results, without_effect)
         console.print(f"{on}: {peak(points, item)}")
         reference = sweeps.reference(points, sweeps.default_cap_w(results))
     except MetricsError as error:
@@ -70,6 +81,36 @@ def compare(results: Sequence[Json], on: str, item: str, without_effect: Collect
         table.add_row(cap, str(point.n), f"{point.items_per_joule:.4g}", *(f"{round(gain, 1) + 0:.1f}" for gain in gains))
     console.print(f"{on}, against the default cap of {reference.cap_w:g} W:")
     console.print(table)
+
+
+def scale(by_gpus: Mapping[int, Sequence[Json]], without_effect: Collection[str], console: Console) -> None:
+    """Print what several GPUs do against one at the same cap."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in ("cap, W", "GPUs", "speed-up", "efficiency, %", "energy per item, ratio"):
+        table.add_column(name, justify="right", no_wrap=True)
+    try:
+        points = {gpus: {p.cap_w: p for p in _points(results, without_effect)} for gpus, results in by_gpus.items()}
+    except MetricsError as error:
+        console.print(f"scaling: {error}")
+        return
+    ones = points.get(1, {})
+    for cap_w in sorted(ones):
+        for gpus in [g for g in points if g > 1 and cap_w in points[g]]:
+            several = points[gpus][cap_w]
+            one = sweeps.scaling(several, gpus, ones[cap_w])
+            held = False if False in (several.enforced, ones[cap_w].enforced) else None
+            figures = (f"{one.speed_up:.2f}", f"{100 * one.efficiency:.1f}", f"{one.energy_per_item_ratio:.3f}")
+            table.add_row(marked(cap_w, held), str(gpus), *figures)
+    if table.row_count:
+        console.print("several GPUs against one at the same cap:")
+        console.print(table)
+    else:
+        console.print("scaling: there are no runs on one GPU and on several at the same cap; have 1 among the --gpus")
+
+
+def _points(results: Sequence[Json], without_effect: Collection[str]) -> list[sweeps.Point]:
+    """One point per cap."""
+    return sweeps.combine([replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results])
 
 
 def peak(points: Sequence[sweeps.Point], item: str) -> str:

@@ -13,7 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reporting.chart import efficiency_svg, sweep_svg
-from reporting.rows import Figure, Row, Scaling, in_order, scaling
+from reporting.rows import Figure, Row, in_order
+from reporting.scaling import Several, scaling
 from reporting.sweeps import Sweep, sweeps
 from rules import VERSION
 from rules.records import Json
@@ -55,10 +56,11 @@ class Section:
     workload: Workload
     submitted: Sequence[Row]
     swept: Swept | None
-    scaling: Sequence[Scaling]
+    scaling: Sequence[Several]
     published: Sequence[Row]
     demo: Sequence[Row]
     demo_swept: Swept | None
+    demo_scaling: Sequence[Several]
     cautions: Sequence[str]
     chart: str
     chart_narrow: str
@@ -111,6 +113,7 @@ def _section(workload: Workload, rows: Sequence[Row]) -> Section | None:
         published=published,
         demo=demo,
         demo_swept=_swept(demo, workload),
+        demo_scaling=scaling(demo),
         cautions=list(dict.fromkeys(r.caution for r in published if r.caution)),
         chart=_chart(drawn, workload, WIDE),
         chart_narrow=_chart(drawn, workload, NARROW),

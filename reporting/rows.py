@@ -178,33 +178,6 @@ def published(paper: Json) -> Iterator[Row]:
         )
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """A row of several accelerators beside that of one: the same workload, standing, variant, precision, board and requests."""
-
-    row: Row
-    one: Row | None
-    """The fastest such row, one of the same system first; None where there is none."""
-    efficiency: float | None
-
-
-def scaling(rows: Sequence[Row]) -> list[Scaling]:
-    """Every submitted row of several accelerators with the one to compare it with, by their number and the cap."""
-    found = []
-    for row in sorted((r for r in rows if (r.count or 0) > 1), key=lambda r: (r.count or 0, r.system, r.cap_w or 0)):
-        alike = [r for r in rows if r.count == 1 and _kind(r) == _kind(row) and r.comparable]
-        one = max(alike, key=lambda r: (r.system == row.system, r.items_per_s_per_accelerator.value), default=None)
-        rate = row.items_per_s_per_accelerator.value
-        found.append(Scaling(row, one, metrics.scaling_efficiency(rate, one.items_per_s_per_accelerator.value) if one else None))
-    return found
-
-
-def _kind(row: Row) -> tuple[object, ...]:
-    requests = row.trail.bundle.result["settings"].get("requests") if row.trail else None
-    sent = requests and (requests["prompt_tokens"], requests["output_tokens"], requests["rate_per_s"])
-    return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, sent
-
-
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
     return sorted(rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system))

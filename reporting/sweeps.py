@@ -57,7 +57,7 @@ def sweeps(rows: Sequence[Row]) -> list[Sweep]:
     """The sweeps among submitted rows, or among demo rows, by name."""
     alike: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        if row.trail is not None and row.cap_w is not None and row.items_per_s and row.joules_per_item and row.observed_w:
+        if row.trail is not None and row.observed_w and point_of(row):
             clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.trail.findings)
             alike.setdefault((*kind(row.trail.bundle), clocks_set), []).append(row)
     groups = [own for own in alike.values() if len({row.cap_w for row in own}) > 1]
@@ -65,8 +65,15 @@ def sweeps(rows: Sequence[Row]) -> list[Sweep]:
     return sorted(map(_sweep, groups, names), key=lambda sweep: sweep.name)
 
 
+def point_of(row: Row) -> Point | None:
+    """The point of a row; None where it has no cap, no throughput or no energy."""
+    if row.cap_w is None or row.items_per_s is None or row.joules_per_item is None:
+        return None
+    return Point(row.cap_w, row.items_per_s.value, row.joules_per_item.value, row.cap_enforced, row.implausible is None)
+
+
 def _sweep(rows: Sequence[Row], name: str) -> Sweep:
-    points = combine([_point(row) for row in rows])
+    points = combine([found for row in rows if (found := point_of(row))])
     default_w, against, not_compared = _reference(points, [row.trail.bundle.result for row in rows if row.trail])
     peak, quadratic = _peaks(points)
     caps = []
@@ -92,11 +99,6 @@ def _peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
         return None, None
 
 
-def _point(row: Row) -> Point:
-    assert row.cap_w is not None and row.items_per_s is not None and row.joules_per_item is not None
-    return Point(row.cap_w, row.items_per_s.value, row.joules_per_item.value, row.cap_enforced, row.implausible is None)
-
-
 def _reference(points: Sequence[Point], results: Sequence[Json]) -> tuple[float | None, Point | None, str | None]:
     """The default cap, and the point at it or why there is none to compare with."""
     try:
@@ -104,12 +106,9 @@ def _reference(points: Sequence[Point], results: Sequence[Json]) -> tuple[float 
     except MetricsError as error:
         return None, None, str(error)
     try:
-        found = reference(points, default_w)
-    except MetricsError:
-        return default_w, None, f"there is no run at the default cap of {default_w:g} W"
-    if not found.comparable:
-        return default_w, None, f"the run at the default cap of {default_w:g} W may not be compared"
-    return default_w, found, None
+        return default_w, reference(points, default_w), None
+    except MetricsError as error:
+        return default_w, None, str(error)
 
 
 def _names(groups: Sequence[Sequence[Row]]) -> list[str]:

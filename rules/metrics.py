@@ -274,11 +274,6 @@ def figures(result: Json, system: Json, every: Sequence[Part], requests: "pd.Dat
     return found
 
 
-def scaling_efficiency(items_per_s_per_accelerator: float, of_one: float) -> float:
-    """Throughput per accelerator of a run on several, as a share of that of a run on one; 1 is perfect."""
-    return items_per_s_per_accelerator / of_one
-
-
 def _flops_per_item(result: Json) -> float | None:
     try:
         size = workloads()[result["workload"]].size(result["size"])

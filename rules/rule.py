@@ -296,22 +296,19 @@ class Rule:
 
     def judge(self, bundle: Bundle) -> Iterator[Finding]:
         """The findings of this rule on a bundle; of more than `MOST_FINDINGS` the rest are only counted."""
-        return self._findings(list(self.run(bundle)))
-
-    def judge_across(self, digests: "Sequence[Digest]") -> Iterator[tuple[Path, Finding]]:
-        """The findings of this rule on the bundles of a round, each with the path of its bundle, counted as in `judge`."""
-        by_path: dict[Path, list[Found]] = {}
-        for path, found in self.run_across(digests):
-            by_path.setdefault(path, []).append(found)
-        return ((path, finding) for path, own in by_path.items() for finding in self._findings(own))
-
-    def _findings(self, found: list[Found]) -> Iterator[Finding]:
+        found = list(self.run(bundle))
         rest = len(found) - MOST_FINDINGS
         if rest > 0:
             more = Found(found[0].file, "", f"{rest} more of the kind", "none", "They are not listed one by one.")
             found[MOST_FINDINGS:] = [more]
-        for f in found:
-            yield Finding(self.id, self.severity, f.file, f.pointer, f.found, f.expected, f.message)
+        return map(self._finding, found)
+
+    def judge_across(self, digests: "Sequence[Digest]") -> Iterator[tuple[Path, Finding]]:
+        """The findings of this rule on the bundles of a round, each with the path of its bundle."""
+        return ((path, self._finding(found)) for path, found in self.run_across(digests))
+
+    def _finding(self, f: Found) -> Finding:
+        return Finding(self.id, self.severity, f.file, f.pointer, f.found, f.expected, f.message)
 
     @property
     def on_form(self) -> bool:

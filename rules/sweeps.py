@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
-from rules.metrics import MetricsError, per_accelerator, scaling_efficiency
+from rules.metrics import MetricsError
 from rules.protocol import PROTOCOLS
 from rules.records import Json
 
@@ -103,14 +103,19 @@ def default_cap_w(results: Iterable[Json]) -> float:
 
 
 def reference(points: Sequence[Point], default_cap_w: float) -> Point:
-    """The point at the board's default cap. Raises MetricsError where the sweep has none, or two at one cap."""
-    for point in _by_cap(points):
-        if point.cap_w == default_cap_w:
-            return point
-    caps = ", ".join(f"{p.cap_w:g}" for p in _by_cap(points)) or "none"
-    raise MetricsError(
-        f"the sweep has no run at the default cap of {default_cap_w:g} W to compare with (caps in W: {caps}); run that cap too"
-    )
+    """The point at the board's default cap.
+
+    Raises MetricsError where the sweep has none, or two at one cap, and where that point is not comparable itself.
+    """
+    found = next((point for point in _by_cap(points) if point.cap_w == default_cap_w), None)
+    if found is None:
+        raise MetricsError(f"there is no run at the default cap of {default_cap_w:g} W to compare with; run that cap too")
+    if not found.comparable:
+        raise MetricsError(
+            f"nothing is compared with the run at the default cap of {default_cap_w:g} W: its cap is not known to have held, or "
+            "its throughput cannot be"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -226,10 +231,11 @@ def scaling(several: Point, accelerators: int, one: Point) -> Scaling:
             f"the run on {accelerators} accelerators is at {several.cap_w:g} W and that on one at {one.cap_w:g} W; "
             "scaling needs runs at the same cap"
         )
+    speed_up = several.items_per_s / one.items_per_s
     return Scaling(
         accelerators=accelerators,
-        speed_up=several.items_per_s / one.items_per_s,
-        efficiency=scaling_efficiency(per_accelerator(several.items_per_s, accelerators), one.items_per_s),
+        speed_up=speed_up,
+        efficiency=speed_up / accelerators,
         energy_per_item_ratio=several.joules_per_item / one.joules_per_item,
     )
 

@@ -125,11 +125,16 @@ def test_a_limit_that_would_not_last_is_not_set(site):
     assert done.returncode == 1 and "persistence mode is off" in done.stderr and site.limits == ["700.00"] * 4
 
 
-def test_a_board_that_refuses_is_named_and_the_stamp_stays_for_the_epilog(site):
+def test_a_board_that_refuses_is_named_and_keeps_no_other_from_its_limit(site):
+    """Least of all when limits are restored. The stamp stays for the epilog."""
     (site.root / "broken").write_text("2")
     done = site.run("wattmark-cap", "400")
-    assert done.returncode == 1 and "GPU 2: 400 W could not be set" in done.stderr
-    assert site.stamp.exists()
+    assert done.returncode == 1 and done.stderr == "wattmark-cap: GPU 2: 400 W could not be set\n"
+    assert site.limits == ["400.00", "400.00", "700.00", "400.00"] and site.stamp.exists()
+    (site.root / "broken").write_text("0")
+    done = site.run("wattmark-cap", "default")
+    assert done.returncode == 1 and "GPU 0: 700 W could not be set" in done.stderr
+    assert site.limits == ["400.00", "700.00", "700.00", "700.00"] and site.stamp.exists()
 
 
 def test_the_callers_environment_changes_nothing(site, tmp_path):

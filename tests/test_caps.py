@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,11 +21,12 @@ from click.testing import CliRunner
 from fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from fake_nvml import FakeNvml
 
-from harness import caps, evidence, interrupts
+from harness import caps, command, evidence, interrupts
 from harness.cli import main
 from harness.journal import JOURNAL_FILE, Journal
 from harness.meters import MeterError, NotAllowedError, amd, open_meter
 from harness.plan import Machine, Plan, Wish, make_plan
+from harness.preflight import states_for
 from harness.processes import descendants
 from harness.rundir import Interrupted
 from harness.system import DESCRIPTION
@@ -209,8 +211,21 @@ def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
     assert node.limits == AS_FOUND and not watchdogs()
 
 
+def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(caps.WatchdogError) as said, caps.held(node.plan()) as guard:
+        (first,) = watchdogs()
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: ended(first))
+        patch.setattr(caps.sys, "executable", "/bin/false")
+        guard()
+    assert str(said.value).startswith("the run was ended: its watchdog died, and") and "so no limit was set" not in str(
+        said.value
+    )
+    assert node.limits == AS_FOUND
+
+
 def test_without_a_watchdog_nothing_is_set(node, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(MeterError, match=r"the watchdog .* did not start"):
+    with monkeypatch.context() as patch, pytest.raises(MeterError, match=r"the watchdog .* did not start .*so no limit was set"):
         patch.setattr(caps.sys, "executable", "/bin/false")
         with caps.held(node.plan()):
             pytest.fail("held without a watchdog")
@@ -245,10 +260,43 @@ def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
 
 def test_a_run_as_found_on_other_boards_is_not_refused(node):
     power_cut(node)
-    plan = node.plan(700, found_mw={})
-    others = tuple(replace(device, uuid=device.uuid.replace("0000", "1111")) for device in plan.devices)
-    with caps.held(replace(plan, devices=others)):
+    plan = node.plan(400, found_mw={})
+    journal = Journal.at(node.journal)
+    others = tuple(replace(one, uuid=one.uuid.replace("0000", "1111")) for one in journal.accelerators)
+    replace(journal, accelerators=others).write(node.journal)
+    with caps.held(plan):
         pass
+
+
+def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypatch):
+    """Its watchdog is waited for; where it does not come, the run is refused before it is planned."""
+    monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
+    with node.held_elsewhere() as (owner, watchdog):
+        os.kill(watchdog, signal.SIGSTOP)
+        owner.kill()
+        owner.wait()
+        later = threading.Timer(0.5, os.kill, (watchdog, signal.SIGCONT))
+        later.start()
+        assert command._inspect("nvidia", 2, 400).found_mw == AS_FOUND
+        later.join()
+
+    power_cut(node)
+    monkeypatch.setattr(command, "GRACE_S", 0.2)
+    for cap_w in (400, None):
+        with pytest.raises(MeterError, match="has set power limits and is gone; restore them with: bench-submit restore"):
+            command._inspect("nvidia", 2, cap_w)
+
+
+def test_the_lock_of_a_run_that_ends_is_waited_for(node):
+    """As a watchdog has it for a moment after it has removed the journal."""
+    program = (
+        f"import time; from pathlib import Path; from harness.journal import locked\nwith locked(Path({str(node.state)!r})):"
+    )
+    program += " print('locked', flush=True); time.sleep(0.5)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "locked\n"
+        with caps.held(node.plan()):
+            assert node.limits == SET
 
 
 def test_restoring_sees_boards_that_the_environment_hides(node, monkeypatch):
@@ -262,6 +310,8 @@ def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
     with node.held_elsewhere() as (owner, watchdog):
         with pytest.raises(MeterError, match=f"process {owner.pid}.* lives and holds the power limits"):
             caps.held(node.plan(found_mw=SET)).__enter__()
+        with pytest.raises(MeterError, match=f"process {owner.pid}.* lives and holds the power limits"):
+            caps.held(node.plan(400, found_mw={})).__enter__()
         done = CliRunner().invoke(main, ["restore"])
         assert done.exit_code == 1 and f"process {owner.pid}" in done.output
         assert node.limits == SET
@@ -309,10 +359,15 @@ def test_a_run_without_the_right_to_set_leaves_nothing_behind(node):
 def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
     """On one of them the cap was in force already."""
     plan = node.plan()
-    shares = [{"found_mw": plan.found_mw, "node": {}}, {"found_mw": None, "node": {"accelerators": [{"uuid": "C"}]}}]
+    shares = [
+        {"found_mw": plan.found_mw, "found_state": {}, "node": {}},
+        {"found_mw": None, "found_state": {}, "node": {"accelerators": [{"uuid": "C"}]}},
+    ]
     told = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
     assert evidence._power(plan, shares) == evidence._power(replace(plan, found_mw=None), shares) == told
     assert evidence._power(plan, [shares[1]]) == {"mode": "as-found", "cap_w": 400, "state": "P0"}
+    shares[1]["found_state"] = {"C": "high"}
+    assert evidence._power(plan, shares) == {**told, "found_state": {"C": "high"}}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become somebody else")
@@ -353,6 +408,8 @@ def test_a_limit_that_moved_since_the_plan_was_made_is_refused(node):
     node.change(limits={A: 700_000, B: 600_000})
     with pytest.raises(MeterError, match=f"{B}: the power limit was 700 W when the run was planned and is 600 W now"):
         caps.held(plan).__enter__()
+    with pytest.raises(MeterError, match=f"{B}: the power limit was 700 W when the run was planned and is 600 W now"):
+        caps.held(node.plan(700, found_mw={})).__enter__()
     assert node.limits == {A: 700_000, B: 600_000} and not node.journal.exists()
 
 
@@ -399,6 +456,43 @@ def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeyp
     assert node.limits == AS_FOUND and not node.journal.exists() and not watchdogs()
 
 
+def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, monkeypatch, capsys):
+    """Whether the signal comes before restoring or during it."""
+    plain = node.nvml.nvmlDeviceSetPowerManagementLimit
+
+    def disturbed(handle, limit_mw):
+        if (handle, limit_mw) == (A, 700_000):
+            os.kill(os.getpid(), signal.SIGTERM)
+        plain(handle, limit_mw)
+
+    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+        node.change(deaf=[A])
+        monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False)
+    says = f"wattmark: {A}: a power limit of 700 W was asked for, and the board has 400 W; not restored to 700 W; try: "
+    assert says in capsys.readouterr().err
+    node.change(deaf=[])
+    monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", plain)
+    wait_for(lambda: not watchdogs())
+    CliRunner().invoke(main, ["restore"])
+
+    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+        node.change(deaf=[A])
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert says in capsys.readouterr().err
+
+
+def test_a_run_that_failed_and_could_not_be_put_back_says_both(node):
+    with pytest.raises(caps.RestoreError, match=f"it broke; {A}: .* not restored to 700 W"), caps.held(node.plan()):
+        node.change(deaf=[A])
+        raise ValueError("it broke")
+
+
+def test_a_signal_while_something_that_fails_is_waited_for_is_not_lost():
+    with pytest.raises(Interrupted), interrupts.signals(), interrupts.deferred():
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ValueError("it broke")
+
+
 def test_a_signal_while_the_cap_is_held_restores(node):
     with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -426,7 +520,9 @@ def gpu(tmp_path, monkeypatch) -> FakeGpu:
 
 
 def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
-    machine = Machine("amd", "cuda", "6", tuple(open_meter("amd").devices()), "auto", cap_w, found_mw)
+    meter = open_meter("amd")
+    devices = tuple(meter.devices())
+    machine = Machine("amd", "cuda", "6", devices, "auto", cap_w, found_mw, states_for(meter, devices))
     return make_plan(Wish("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
 
@@ -435,6 +531,15 @@ def test_amds_limit_and_performance_level_are_set_and_restored(node, gpu):
         assert (gpu.caps["power_cap"], gpu.level) == (400_000_000, "AMDSMI_DEV_PERF_LEVEL_AUTO")
         assert Journal.at(node.journal).accelerators == (caps.Found("PCI-0000:e5:00.0", 600_000, "high"),)
     assert (gpu.caps["power_cap"], gpu.level) == (600_000_000, "AMDSMI_DEV_PERF_LEVEL_HIGH")
+
+
+def test_a_performance_level_that_moved_since_the_plan_was_made_is_refused(node, gpu):
+    for found, now in (("HIGH", "LOW"), ("AUTO", "HIGH")):
+        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{found}"
+        plan = plan_of_amd(600, None)
+        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{now}"
+        with pytest.raises(MeterError, match=f"performance level was {found.lower()} when .* and is {now.lower()} now"):
+            caps.held(plan).__enter__()
 
 
 def test_amds_performance_level_is_set_for_a_run_at_the_cap_that_was_found(node, gpu):
@@ -448,6 +553,6 @@ def test_amds_performance_level_is_set_for_a_run_at_the_cap_that_was_found(node,
 
 def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     says = r"the performance level high was refused .* not restored to high; try: bench-submit restore"
-    with pytest.raises(MeterError, match=says), caps.held(plan_of_amd(600, None)):
+    with pytest.raises(caps.RestoreError, match=says), caps.held(plan_of_amd(600, None)):
         gpu.errors["amdsmi_set_gpu_perf_level"] = BUSY
     wait_for(lambda: not watchdogs())

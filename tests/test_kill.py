@@ -11,133 +11,48 @@ run's processes (RLIMIT_FSIZE), which ends their writing just as suddenly.
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from killing import (
+    KILLS,
+    SEED,
+    Room,
+    command_line,
+    fill,
+    limit_files,
+    moments,
+    opened,
+    processes_of,
+    small_disk,
+    wait_for,
+)  # fmt: skip
 
 from checker.engine import judge
-from checker.find import below
-from harness import command, rundir, simulator
+from harness import command, rundir
 from harness.cli import main
 from harness.journal import JOURNAL_FILE
-from harness.meters import open_meter
-from harness.plan import Wish
+from harness.meters import MeterError, simulated
+from harness.plan import PLAN_FILE, Wish
 from harness.processes import descendants
 from rules.rule import Severity
 
-KILLS = int(os.environ.get("WATTMARK_KILLS", "2"))
-SEED = 20260411
 EPOCH_S = 0.3
-DEADLINE_S = 120
 FOUND_MW, CAP_W, GPUS = 700_000, 400, 2
-DISK_BYTES = 8 << 20
 pytestmark = pytest.mark.xdist_group("machine")
 
 
-@dataclass
-class Room:
-    """A simulator, and a place for runs on it."""
-
-    out: Path
-    state: Path
-    """Of the simulator's socket and of the journal."""
-    log: Path
-    process: "subprocess.Popen[str] | None" = None
-
-    def start(self) -> None:
-        asked = ["resnet50-train", "--simulate", "h200", "--cap", str(CAP_W), "--gpus", str(GPUS), "-o", str(self.out)]
-        line = [sys.executable, "-m", "harness.cli", "run", *asked, "--epoch-seconds", str(EPOCH_S)]
-        with self.log.open("w") as said:
-            self.process = subprocess.Popen(line, stdout=said, stderr=said, text=True, start_new_session=True)
-
-    @property
-    def said(self) -> str:
-        return self.log.read_text()
-
-    @property
-    def pid(self) -> int:
-        assert self.process is not None
-        return self.process.pid
-
-    def ends(self) -> int:
-        """Wait for the run and all that it has started; its exit status."""
-        assert self.process is not None
-        status = self.process.wait(DEADLINE_S)
-        wait_for(lambda: not processes_of(self.out) and not processes_of(self.state / JOURNAL_FILE))
-        return status
-
-    def part(self, name: str) -> int | None:
-        """The process id of the run's `name`: sampler, worker or watchdog."""
-        module = f"harness.{name}".encode()
-        for pid in descendants([self.pid]):
-            words = command_line(pid)
-            if module in words and b"torch.distributed.run" not in words and b"harness.processes" not in words:
-                return pid
-        return None
-
-    @property
-    def caps_mw(self) -> set[int | None]:
-        meter = open_meter("simulated:h200")
-        try:
-            return {meter.readback(d.uuid, frozenset()).enforced_mw for d in meter.devices()}
-        finally:
-            meter.close()
-
-    @property
-    def bundles(self) -> list[Path]:
-        return below(self.out).bundles
-
-    @property
-    def unfinished(self) -> list[Path]:
-        return sorted(self.out.glob(".*.running"))
+RUN = ("run", "resnet50-train", "--simulate", "h200", "--cap", str(CAP_W), "--gpus", str(GPUS), "--epoch-seconds", str(EPOCH_S))
 
 
-def wait_for(condition, within_s: float = DEADLINE_S) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.02)
-
-
-def command_line(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def processes_of(path: Path) -> list[int]:
-    """The processes whose command line names `path` or something below it."""
-    pids = [int(p.name) for p in Path("/proc").glob("[0-9]*")]
-    return [p for p in pids if any(str(path).encode() in word for word in command_line(p)) and p != os.getpid()]
-
-
-@contextmanager
-def opened(root: Path, small: Path | None = None):
-    """A room below `root`, what is written by it in `small` where that is given; its simulator ends with the block."""
-    room = Room((small or root) / "out", (small or root) / "state", root / "said")
-    room.out.mkdir()
-    room.state.mkdir()
-    socket = str(room.state / "socket")
-    holder = simulator.start("h200", socket)
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(simulator.VARIABLE, socket)
-            yield room
-    finally:
-        if room.process is not None and room.process.poll() is None:
-            room.process.kill()
-            room.process.wait()
-        holder.terminate()
-        holder.wait(DEADLINE_S)
+def start(room: Room) -> None:
+    room.start(*RUN, "-o", str(room.out))
 
 
 @pytest.fixture
@@ -151,7 +66,7 @@ def usual_s(tmp_path_factory) -> tuple[float, float]:
     """How long one run of this kind takes here and now: until its first worker is there, and as a whole."""
     with opened(tmp_path_factory.mktemp("usual")) as room:
         began_s = time.monotonic()
-        room.start()
+        start(room)
         wait_for(lambda: room.part("worker") is not None)
         worker_s = time.monotonic() - began_s
         assert room.ends() == 0, room.said
@@ -160,12 +75,6 @@ def usual_s(tmp_path_factory) -> tuple[float, float]:
         power = json.loads((room.bundles[0] / "result.json").read_text())["power"]
         assert power["mode"] == "set" and power["cap_w"] == CAP_W and set(power["found_mw"].values()) == {FOUND_MW}
     return worker_s, whole_s
-
-
-def moments(kind: str) -> list[float]:
-    """Shares of a run's time, from the start to a little after the end."""
-    drawn = random.Random(f"{SEED} {kind}")
-    return [round(drawn.uniform(0, 1.05), 3) for _ in range(KILLS)]
 
 
 def cases(kind: str):
@@ -203,7 +112,7 @@ def assert_finished_epochs_are_on_disk(directory: Path) -> None:
 
 @cases("sigkill")
 def test_sigkill_to_the_harness(room, usual_s, moment):
-    room.start()
+    start(room)
     time.sleep(moment * usual_s[1])
     room.process.kill()
     status = room.ends()
@@ -242,7 +151,7 @@ def test_sigkill_while_caps_are_set_and_restored(room):
 
 @cases("sigterm")
 def test_sigterm_to_the_harness(room, usual_s, moment):
-    room.start()
+    start(room)
     time.sleep(moment * usual_s[1])
     room.process.terminate()
     status = room.ends()
@@ -267,7 +176,7 @@ def has_finished(room: Room, pid: int | None) -> bool:
 @cases("part")
 def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
     """Without its worker or its sampler a run ends and leaves no bundle; a watchdog is replaced and the run goes on."""
-    room.start()
+    start(room)
     wait_for(lambda: room.part(part) is not None or room.process.poll() is not None)
     time.sleep(moment * (usual_s[1] - usual_s[0]))
     pid = room.part(part)
@@ -286,38 +195,15 @@ def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
 
 @pytest.fixture
 def small(tmp_path):
-    """A disk of its own, of few bytes; None where this process may not mount one."""
-    directory = tmp_path / "small"
-    directory.mkdir()
-    command_line = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(directory)]
-    if subprocess.run(command_line, capture_output=True, check=False).returncode != 0:
-        yield None
-        return
-    try:
+    with small_disk(tmp_path) as directory:
         yield directory
-    finally:
-        subprocess.run(["umount", "-l", directory], check=True)
-
-
-def fill(directory: Path) -> None:
-    """Leave no byte free on the disk of `directory`."""
-    with suppress(OSError), (directory / "filler").open("wb", buffering=0) as file:
-        while True:
-            file.write(b"\0" * 4096)
-
-
-def limit_files(pids: list[int]) -> None:
-    """Let these processes write nothing more to any file."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
 @cases("disk")
 def test_a_disk_that_becomes_full(tmp_path, small, usual_s, moment):
     """Journal, bundle and all that a run writes are on it."""
     with opened(tmp_path, small) as room:
-        room.start()
+        start(room)
         time.sleep(moment * usual_s[1])
         if small is None:
             limit_files([room.pid, *descendants([room.pid])])
@@ -334,7 +220,7 @@ def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_pa
     with opened(tmp_path, small) as room:
         room.out = tmp_path / "elsewhere"
         fill(small)
-        room.start()
+        start(room)
         assert room.ends() == 2
         assert "the journal cannot be written (No space left" in room.said and "Traceback" not in room.said
         assert "rank 0" not in room.said and not room.bundles
@@ -342,14 +228,13 @@ def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_pa
 
 
 def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(room):
-    room.start()
+    start(room)
     wait_for(lambda: "epoch  2" in room.said)
     assert {CAP_W * 1000, FOUND_MW} == room.caps_mw  # two of eight
     room.process.kill()
-    room.ends()
-    wait_for(lambda: room.caps_mw == {FOUND_MW})
+    room.process.wait()
     (left,) = room.unfinished
-    command.resume(left)
+    command.resume(left)  # its watchdog may still be restoring
     (bundle,) = room.bundles
     result = json.loads((bundle / "result.json").read_text())
     assert (result["attempt"], result["power"]["mode"]) == (2, "set")
@@ -359,9 +244,46 @@ def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(room):
 
 def test_a_run_ends_with_a_reason_where_the_watchdog_cannot_be_replaced(room):
     """Nothing would restore after a kill then, so the run gives up."""
-    room.start()
+    start(room)
     wait_for(lambda: "epoch  1" in room.said)
     (room.state / JOURNAL_FILE).unlink()  # without it a watchdog has nothing to watch
     os.kill(room.part("caps"), signal.SIGKILL)
-    assert room.ends() != 0 and "the watchdog" in room.said and "Traceback" not in room.said
+    assert room.ends() == 1, room.said
+    assert "the run was ended: its watchdog died" in room.said
+    assert "Traceback" not in room.said and "Usage" not in room.said
     wait_for(lambda: room.caps_mw == {FOUND_MW})
+
+
+def test_a_run_that_was_killed_with_its_watchdog_is_taken_up_once_its_limits_are_restored(room):
+    """Before that it is refused, and its plan is not changed to one for the cap that it has left itself."""
+    start(room)
+    wait_for(lambda: "epoch  0" in room.said)
+    os.kill(room.part("caps"), signal.SIGKILL)
+    room.process.kill()
+    room.ends()
+    (left,) = room.unfinished
+    planned = (left / PLAN_FILE).read_bytes()
+    with pytest.raises(MeterError, match="and is gone; restore them with: bench-submit restore"):
+        command.resume(left)
+    assert (left / PLAN_FILE).read_bytes() == planned and {CAP_W * 1000, FOUND_MW} == room.caps_mw
+    assert CliRunner().invoke(main, ["restore"]).exit_code == 0
+    command.resume(left)
+    (bundle,) = room.bundles
+    assert json.loads((bundle / "result.json").read_text())["power"]["mode"] == "set"
+    assert room.caps_mw == {FOUND_MW} and not room.unfinished
+
+
+def test_a_good_run_whose_cap_cannot_be_restored_is_judged_and_ends_with_the_reason(room, monkeypatch):
+    plain = simulated.SimulatedMeter.set_cap
+
+    def refused(self, uuid: str, cap_mw: int) -> None:
+        if cap_mw == FOUND_MW:
+            raise MeterError(f"{uuid}: the board is not itself today")
+        plain(self, uuid, cap_mw)
+
+    monkeypatch.setattr(simulated.SimulatedMeter, "set_cap", refused)
+    done = CliRunner().invoke(main, [*RUN, "-o", str(room.out)])
+    assert done.exit_code == 1 and "Usage" not in done.output, done.output
+    assert "pre-check: " in done.output and "not itself today; not restored to 700 W" in done.output
+    assert len(room.bundles) == 1 and not room.unfinished
+    wait_for(lambda: room.caps_mw == {FOUND_MW})  # the watchdog, another process, can

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
-from good import rederive
+from good import good_evidence, rederive
 from pages import Element, Report, rows, values
 
 from reporting.cli import main
@@ -122,28 +122,71 @@ def test_waiting_times_of_a_server_stand_below_its_throughput(submissions: Submi
     assert values(row)[0] == pytest.approx(2 * evidence.result["headline"]["items_per_s"]["mean"], rel=0.01)
 
 
-def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Submissions, report: Report) -> None:
-    many, one, other = altered(name="many"), altered(rate=1.25, name="one"), altered(rate=1.5, name="other", variant="baseline")
-    for evidence in (one, other):
-        evidence.result["ranks"] = evidence.result["ranks"][:1]
-        (uuid,) = evidence.result["ranks"][0]["accelerators"]
-        evidence.result["settings"]["accelerators"] = 1
-        evidence.result["readbacks"] = [r for r in evidence.result["readbacks"] if r["accelerator"] == uuid]
-        evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
-        evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(drop=True)
-        accelerators = evidence.system["nodes"][0]["accelerators"]
-        accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
-        rederive(evidence)
-    for place, evidence in enumerate((many, one, other)):
+def on_one(evidence: Evidence, standing: str = "closed") -> Evidence:
+    """The same run on the first of its two accelerators only."""
+    evidence.result["standing"] = standing
+    evidence.result["ranks"] = evidence.result["ranks"][:1]
+    (uuid,) = evidence.result["ranks"][0]["accelerators"]
+    evidence.result["settings"]["accelerators"] = 1
+    evidence.result["readbacks"] = [r for r in evidence.result["readbacks"] if r["accelerator"] == uuid]
+    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
+    evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(drop=True)
+    accelerators = evidence.system["nodes"][0]["accelerators"]
+    accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
+    rederive(evidence)
+    return evidence
+
+
+def figures(evidence: Evidence, *names: str) -> list[float]:
+    return [evidence.result["headline"][name]["mean"] for name in names]
+
+
+def add_all(submissions: Submissions, *runs: Evidence) -> None:
+    for place, evidence in enumerate(runs):
         submissions.add(evidence, f"20260101T000000Z-run-{place}")
+
+
+def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Submissions, report: Report) -> None:
+    many = altered(name="many")
+    one, other = on_one(altered(rate=1.25, power=0.9, name="one")), on_one(altered(rate=1.5, name="other", variant="baseline"))
+    add_all(submissions, many, one, other)
     page, _ = report(submissions.root)
-    (row,) = more(page, "against a run on one")
-    rate, of_one = (e.result["headline"]["items_per_s_per_accelerator"]["mean"] for e in (many, one))
+    (row,) = more(page, "against the runs on one")
+    (rate, total, joules), (of_one, joules_one) = (
+        figures(many, "items_per_s_per_accelerator", "items_per_s", "joules_per_item"),
+        figures(one, "items_per_s_per_accelerator", "joules_per_item"),
+    )
     apart = imbalance(many.result)
     assert apart is not None and next(row.find("th")).text == "many"
     chart = next(page.find("figure")).text
     assert "many \u00d7 2 \u00b7 tuned bf16" in chart and "one \u00b7 tuned bf16" in chart
-    assert values(row) == pytest.approx([rate, of_one, rate / of_one, *apart.values()])
+    expected = [rate, of_one, total / of_one, total / of_one / 2, joules / joules_one, *apart.values()]
+    assert values(row) == pytest.approx(expected)
+
+
+def test_several_accelerators_are_compared_with_repeats_on_one_of_their_system(submissions: Submissions, report: Report) -> None:
+    many, first, second = altered(), on_one(altered()), on_one(good_evidence(rate=0.98))
+    for evidence in (many, first, second):
+        evidence.system["name"] = "own"
+    add_all(submissions, many, first, second, on_one(altered(rate=1.25, name="faster")))
+    page, _ = report(submissions.root)
+    (row,) = more(page, "against the runs on one")
+    rates = [figures(run, "items_per_s_per_accelerator")[0] for run in (first, second)]
+    assert rates[0] != rates[1]
+    assert values(row)[1] == pytest.approx(sum(rates) / 2)
+
+
+def test_demo_on_several_accelerators_stands_apart(submissions: Submissions, report: Report) -> None:
+    many, one = demo(), on_one(demo(), "demo")
+    add_all(submissions, altered(name="submitted"), many, one)
+    page, _ = report(submissions.root)
+    submitted, apart = (t for t in page.find("table", class_="more") if "runs on one" in next(t.find("caption")).text)
+    assert ["not compared" in next(table.find("caption")).text for table in (submitted, apart)] == [False, True]
+    shown_rows = [[row for body in table.find("tbody") for row in body.find("tr")] for table in (submitted, apart)]
+    assert [next(row.find("th")).text for rows_of in shown_rows for row in rows_of] == ["submitted", "laptop"]
+    assert len(values(shown_rows[0][0])) == 4, "a demo on one accelerator is nothing to compare with"
+    speed_up = figures(many, "items_per_s")[0] / figures(one, "items_per_s")[0]
+    assert values(shown_rows[1][0])[2] == pytest.approx(speed_up)
 
 
 def test_gain_has_a_true_minus_and_no_minus_before_zero() -> None:

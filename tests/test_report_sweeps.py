@@ -125,8 +125,8 @@ def test_repeats_at_a_cap_are_combined(submissions: Submissions, report: Report)
 @pytest.mark.parametrize(
     ("runs", "default_mw", "reason"),
     [
-        ([(500, 495), (600, 594)], 700_000, "there is no run at the default cap of 700 W"),
-        ([(500, 495), (600, 620)], 600_000, "the run at the default cap of 600 W may not be compared"),
+        ([(500, 495), (600, 594)], 700_000, "there is no run at the default cap of 700 W to compare with; run that cap too"),
+        ([(500, 495), (600, 620)], 600_000, "nothing is compared with the run at the default cap of 600 W: its cap"),
         ([(500, 495), (600, 594)], None, "the boards do not name one default cap"),
     ],
 )

