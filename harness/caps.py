@@ -26,6 +26,7 @@ from harness.meters import Meter, MeterError, NotAllowedError, Readback, open_me
 from harness.meters.amd import VISIBLE
 from harness.plan import Plan
 from harness.preflight import ABOUT_CAPS, ROUNDING_MW, SETTABLE_STATE, found_limit, watts
+from harness.rundir import Interrupted
 
 READY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
@@ -90,16 +91,22 @@ def held(plan: Plan) -> Iterator[Callable[[], None]]:
                     watchdog.end(wait=not failures)
                 if failures:
                     _raise_failures(failures, ended, bool(arrived))
+                elif may_be_set and (arrived or isinstance(ended, Interrupted)):
+                    _say(f"power limits restored: {', '.join(f'{one.uuid} to {_what(one)}' for one in journal.accelerators)}")
 
 
 def _raise_failures(failures: Sequence[str], ended: BaseException | None, is_interrupted: bool) -> None:
     """Raise RestoreError, with what else has `ended` the run. An interrupt goes before it, and the failures are told here."""
     told = f"{'; '.join(failures)}; try: bench-submit restore"
     if is_interrupted or not isinstance(ended, Exception | None):
-        with contextlib.suppress(OSError):
-            print(f"wattmark: {told}", file=sys.stderr, flush=True)
+        _say(f"wattmark: {told}")
     else:
         raise RestoreError(told if ended is None else f"{ended}; {told}")
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):  # who reads it may be gone
+        print(line, file=sys.stderr, flush=True)
 
 
 def restore(path: Path) -> list[tuple[str, bool]]:
@@ -139,8 +146,7 @@ def watch(path: Path) -> None:
             return
         with closing(open_meter(journal.meter)) as meter:
             for line, _ in _put_back(meter, path, left):
-                with contextlib.suppress(OSError):
-                    print(f"wattmark: {line}", file=sys.stderr, flush=True)
+                _say(f"wattmark: {line}")
 
 
 class _Watchdog:
@@ -237,7 +243,7 @@ def _put_back(meter: Meter, path: Path, journal: Journal) -> list[tuple[str, boo
     """Restore every board that can be, and leave a journal of the others; a line for each board, and whether it is done."""
     told, left = [], []
     for one in journal.accelerators:
-        what = " and ".join([watts(mw) for mw in (one.found_mw,) if mw is not None] + [s for s in (one.found_state,) if s])
+        what = _what(one)
         try:
             if one.found_mw is not None and found_limit(meter.readback(one.uuid, frozenset())) != one.found_mw:
                 _set_cap(meter, one.uuid, one.found_mw, found_limit)
@@ -255,6 +261,11 @@ def _put_back(meter: Meter, path: Path, journal: Journal) -> list[tuple[str, boo
     else:
         journal.remove(path)
     return told
+
+
+def _what(found: Found) -> str:
+    """What there is to restore on a board."""
+    return " and ".join([watts(mw) for mw in (found.found_mw,) if mw is not None] + [s for s in (found.found_state,) if s])
 
 
 def _set_cap(meter: Meter, uuid: str, cap_mw: int, limit: Callable[[Readback], int | None]) -> None:

@@ -24,10 +24,16 @@ _WHAT_TO_RUN = (
     click.argument("workload", required=False),
     click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
     click.option(
-        "--batch", metavar="N|auto", help="samples per batch, or requests in flight; auto finds the most that is stable"
+        "--batch",
+        metavar="N|auto",
+        help="samples per batch, or requests in flight; auto (not in a sweep) finds the most that is stable",
     ),
     click.option("--smoke", is_flag=True, help="the shrunk size that a laptop finishes in seconds; standing demo"),
-    click.option("--simulate", metavar="MODEL", help="simulated accelerators: h100, h200 or mi300x; standing demo"),
+    click.option(
+        "--simulate",
+        metavar="MODEL",
+        help="simulated accelerators: h100, h200 or mi300x, then faults as in h200,drop=5 (docs/simulated.md); standing demo",
+    ),
     click.option(
         "--epoch-seconds", "epoch_s", type=click.FloatRange(0.1, 3600), help="length of an epoch; closed needs 30 and more"
     ),
@@ -195,7 +201,11 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
 
 @main.command()
 def restore() -> None:
-    """Bring back the power limits that a run has changed and could not bring back, as its journal says."""
+    """Bring back the power limits that a run has changed and could not bring back, as its journal says.
+
+    The journal is caps.json in /var/lib/wattmark, or in the directory that WATTMARK_STATE names; setting limits takes root.
+    Ends with 0 where all is restored or nothing is left to, and with 1 where a board could not be restored, or the run lives.
+    """
     from harness import caps, journal
     from harness.meters import MeterError
 

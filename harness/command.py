@@ -9,16 +9,19 @@ from pathlib import Path
 from rich.console import Console
 
 from checker.engine import judge
+from checker.find import below
 from harness import batchsize, caps, interrupts, preflight, rundir, session, simulator
 from harness.cluster import Cluster, address
-from harness.journal import GRACE_S, JOURNAL_FILE, refuse, state_directory
+from harness.journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
 from harness.meters import MeterError, NotAllowedError, open_meter
 from harness.meters.amd import VISIBLE
 from harness.plan import Machine, Plan, PlanError, Wish, implementation_of, make_plan, workload_of
 from harness.progress import View
 from harness.sign import SigningError
 from harness.sign import sign as sign_manifest
+from harness.sweep_plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
+from rules.records import MANIFEST_FILE
 from rules.rule import Severity
 from rules.workloads import workloads
 
@@ -80,6 +83,9 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
 def resume(directory: Path) -> bool:
     """Run again the unfinished run in `directory`; whether the pre-check found no error. Raises as `run` does."""
     directory = directory.resolve()
+    if directory.is_file():
+        what = f"the plan of a sweep: bench-submit sweep --resume {directory}" if directory.name.endswith(SUFFIX) else "a file"
+        raise PlanError(f"{directory}: --resume takes the directory .RUN_ID.running of an unfinished run, and this is {what}")
     plan = rundir.unfinished(directory)
     if plan.head is not None:
         raise PlanError(f"{directory}: a run over several nodes is not taken up again; start it anew on all of them")
@@ -111,6 +117,8 @@ def with_present_code(plan: Plan) -> Plan:
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
     """Sign a bundle that is whole, and return the signature's path. Raises SigningError."""
+    if not (bundle / MANIFEST_FILE).exists() and (inside := [b for b in below(bundle).bundles if b != bundle]):
+        raise SigningError(f"{bundle}: this is not a bundle; it holds {len(inside)}: sign each of them, as {inside[0]}")
     broken = [f for f in judge(bundle, signed=False).findings if f.rule[0] in "SI" and f.severity == Severity.ERROR]
     if broken:
         told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
@@ -220,7 +228,7 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
 def _announce(plan: Plan, view: View) -> None:
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
-    view.say(f"{plan.workload} {plan.variant}, {plan.size} size, {accelerators}, {_cap(plan)}, meter {plan.meter}")
+    view.say(f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_cap(plan)}, meter {plan.meter}")
     view.say(f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing {plan.standing}")
     for remark in preflight.remarks(plan):
         view.say(f"note: {remark}")
@@ -252,7 +260,7 @@ def _hint(plan: Plan, directory: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        refused = isinstance(error, session.RunRefused | NotAllowedError)
+        refused = isinstance(error, session.RunRefused | NotAllowedError | BlockedError)
         target = directory.parent / plan.run_id
         if refused and plan.attempt == 1:
             shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
@@ -261,7 +269,8 @@ def _hint(plan: Plan, directory: Path) -> Iterator[None]:
             shutil.rmtree(directory, ignore_errors=True)
             hint = f"the run itself ended well: {target}"
         else:
-            again = f"; run it again with: bench-submit run --resume {directory}" if plan.head is None and not refused else ""
+            alone = plan.head is None and plan.sweep is None  # a sweep says how to take itself up
+            again = f"; run it again with: bench-submit run --resume {directory}" if alone and not refused else ""
             hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}){again}"
         Console(stderr=True).print(hint, soft_wrap=True, highlight=False, markup=False)
         raise

@@ -75,7 +75,8 @@ def _limits_left() -> Iterator[Check]:
             continue
         if left is not None:
             boards = ", ".join(one.uuid for one in left.accelerators)
-            yield Check("limits set", False, f"{left.owner}, on {boards}", "where that run is gone: bench-submit restore")
+            advice = "that run lives" if journal.is_locked(place) else "that run is gone: bench-submit restore"
+            yield Check("limits set", False, f"{left.owner}, on {boards}", advice)
 
 
 def _caps(name: str, meter: Meter, devices: Sequence[Device]) -> Iterator[Check]:

@@ -29,6 +29,10 @@ _STEP_S = 0.05
 _LOCK_FILE = "caps.lock"
 
 
+class BlockedError(MeterError):
+    """The limits of this node are another run's, one that lives or one that has left them: no run on these boards can start."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What an accelerator had before the run: its limit in mW and its power state, each None where the run leaves it alone."""
@@ -78,7 +82,7 @@ class Journal:
 
     @staticmethod
     def at(path: Path) -> "Journal | None":
-        """The journal at `path`, None where there is none. Raises MeterError where it cannot be read or understood."""
+        """The journal at `path`, None where there is none. Raises BlockedError where it cannot be read or understood."""
         try:
             stored = json.loads(path.read_text())
             found = tuple(Found(**one) for one in stored.pop("accelerators"))
@@ -88,7 +92,7 @@ class Journal:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise MeterError(
+            raise BlockedError(
                 f"{path}: a journal of power limits is there that cannot be read ({error}); see with nvidia-smi -q -d POWER or "
                 "amd-smi static --limit what the limits are, set them by hand, and remove the file"
             ) from None
@@ -126,19 +130,19 @@ def journals() -> list[Path]:
     return [path for place in places() if (path := place / JOURNAL_FILE).exists()]
 
 
-def refuse(path: Path, uuids: Collection[str], wait_s: float = 0.0) -> None:
-    """MeterError where, after `wait_s` at the latest, a journal at `path` still names one of these boards."""
+def refuse(path: Path, uuids: Collection[str] | None, wait_s: float = 0.0) -> None:
+    """BlockedError where, after `wait_s` at the latest, a journal at `path` still names one of these boards, None is any."""
     deadline_s = time.monotonic() + wait_s
-    while (journal := Journal.at(path)) is not None and any(one.uuid in uuids for one in journal.accelerators):
+    while (journal := Journal.at(path)) is not None and (uuids is None or any(one.uuid in uuids for one in journal.accelerators)):
         if time.monotonic() >= deadline_s:
-            raise MeterError(_living(path, journal) if _is_locked(path.parent) else _left(path, journal))
+            raise BlockedError(_living(path, journal) if is_locked(path.parent) else _left(path, journal))
         time.sleep(_STEP_S)
 
 
 def refuse_left(path: Path) -> None:
-    """MeterError where a journal is at `path`; for whoever holds the lock, so that its owner must be gone."""
+    """BlockedError where a journal is at `path`; for whoever holds the lock, so that its owner must be gone."""
     if (journal := Journal.at(path)) is not None:
-        raise MeterError(_left(path, journal))
+        raise BlockedError(_left(path, journal))
 
 
 def _left(path: Path, journal: Journal) -> str:
@@ -149,7 +153,7 @@ def _living(path: Path, journal: Journal) -> str:
     return f"{path}: {journal.owner} lives and holds the power limits of this node; wait for its end"
 
 
-def _is_locked(directory: Path) -> bool:
+def is_locked(directory: Path) -> bool:
     """Whether a process holds the lock; asked by a shared one, for which the file need not be writable."""
     try:
         with (directory / _LOCK_FILE).open() as lock:
@@ -163,7 +167,7 @@ def _is_locked(directory: Path) -> bool:
 
 @contextmanager
 def locked(directory: Path, wait_s: float = GRACE_S) -> Iterator[None]:
-    """Hold the lock of a state directory while the block runs. Raises MeterError where another has it for longer than that."""
+    """Hold the lock of a state directory while the block runs. Raises BlockedError where another has it for longer than that."""
     try:
         if not directory.exists():
             directory.mkdir(parents=True)
@@ -181,7 +185,7 @@ def locked(directory: Path, wait_s: float = GRACE_S) -> Iterator[None]:
             if time.monotonic() >= deadline_s:
                 path = directory / JOURNAL_FILE
                 about = f"{directory}: another bench-submit is about to set the power limits of this node; wait for its end"
-                raise MeterError(about if (journal := Journal.at(path)) is None else _living(path, journal))
+                raise BlockedError(about if (journal := Journal.at(path)) is None else _living(path, journal))
             time.sleep(_STEP_S)
         yield
 

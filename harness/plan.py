@@ -141,6 +141,11 @@ class Plan:
         return f"node{self.node}"
 
     @property
+    def scale(self) -> str:
+        """How large the work is, for people."""
+        return "simulated work" if self.implementation == SIMULATED_WORK else f"{self.size} size"
+
+    @property
     def ranks(self) -> range:
         """The ranks of this node's processes."""
         return range(self.node * self.processes, (self.node + 1) * self.processes)

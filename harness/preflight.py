@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.meters import Device, Meter, Readback
+from harness.meters import Device, Meter, MeterError, Readback
 from harness.plan import Plan, PlanError
 from harness.system import git_state
 from rules.boards import board
@@ -36,7 +36,7 @@ def cap_for(meter: Meter, devices: Sequence[Device], wanted_w: float | None) -> 
     """The cap to run at, in W, and what each device is found with, in mW, where that has to be changed for the run.
 
     Without a wish it is the cap in force, None where the meter has none. Raises PlanError where the devices then differ, or
-    where one of them cannot be set to the cap that is wanted.
+    where one of them cannot be set to the cap that is wanted; MeterError where one does not answer.
     """
     states = {d.uuid: meter.readback(d.uuid, frozenset()) for d in devices}
     in_force = {state.enforced_mw for state in states.values()}
@@ -51,6 +51,7 @@ def cap_for(meter: Meter, devices: Sequence[Device], wanted_w: float | None) -> 
         return wanted_w, None
     found_mw = {}
     for uuid, state in states.items():
+        must_answer(meter, uuid, state)
         limit_mw = found_limit(state)
         if limit_mw is None:
             raise PlanError(f"--cap {wanted_w:g}: {uuid} has no power limit; leave out --cap")
@@ -59,6 +60,12 @@ def cap_for(meter: Meter, devices: Sequence[Device], wanted_w: float | None) -> 
             raise PlanError(f"--cap {wanted_w:g}: {uuid} can be set to {least_mw / 1e3:g} to {most_mw / 1e3:g} W")
         found_mw[uuid] = limit_mw
     return wanted_w, found_mw
+
+
+def must_answer(meter: Meter, uuid: str, state: Readback) -> None:
+    """MeterError where a board gives neither a readback nor a reading: of its limits nothing can be said then."""
+    if state == Readback() and (status := meter.read(uuid).status) != "ok":
+        raise MeterError(f"{uuid}: the board gives no readback, and no reading either ({status}); have it looked at")
 
 
 def states_for(meter: Meter, devices: Sequence[Device]) -> dict[str, str] | None:

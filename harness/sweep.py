@@ -12,6 +12,7 @@ from rich.console import Console
 
 from harness import caps, command, interrupts, preflight, sweep_table
 from harness.cluster import ClusterError
+from harness.journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
 from harness.meters import MeterError, NotAllowedError, Readback, open_meter
 from harness.plan import Plan, PlanError, Wish
 from harness.rundir import Interrupted
@@ -37,14 +38,16 @@ from rules.records import Json
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
 """What ends a run of a sweep."""
-STOPPING = (NotAllowedError, caps.RestoreError)
+NOT_STARTED = (NotAllowedError, BlockedError)
+"""Those of them after which a run was not even begun."""
+STOPPING = (*NOT_STARTED, caps.RestoreError)
 """Those after which no other run could start."""
 
 
 def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool) -> bool:
     """Plan a sweep, show it and, without `dry_run`, write the plan to `out` and carry it out; whether no run failed.
 
-    Raises PlanError, MeterError, NotAllowedError or Interrupted.
+    Raises PlanError, MeterError, among them those in STOPPING, or Interrupted.
     """
     counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
     wish = common(wish)
@@ -54,14 +57,14 @@ def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_r
         # Refuses what every run would be refused for.
         plan = command.plan_for(replace(wish, gpus=max(counts), cap_w=caps_w[0]))
         planned = plan_of(wish, shuffled(caps_w, counts, repeats, wish.seed), plan)
-        for line in announcement(planned, plan):
+        for line in (*announcement(planned, plan), *_remarks(caps_w, limits)):
             say(line)
         refusal = _refusal(caps_w, limits, meter)
         if dry_run:
-            say(refusal or "nothing speaks against it; without --dry-run it starts")
+            say(str(refusal or "nothing speaks against it; without --dry-run it starts"))
             return refusal is None
         if refusal:
-            raise NotAllowedError(refusal)
+            raise refusal
         path = planned.save(out)
         say(f"plan: {path}")
         return carry_out(planned, path)
@@ -83,7 +86,10 @@ def _limits(wish: Wish, count: int) -> tuple[str, dict[str, Readback]]:
     """The name of the meter, and the limits of the `count` boards that it would have run on. Raises PlanError or MeterError."""
     name = command.meter_name(wish)
     with closing(open_meter(name)) as meter:
-        return name, {d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)}
+        limits = {d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)}
+        for uuid, one in limits.items():
+            preflight.must_answer(meter, uuid, one)
+        return name, limits
 
 
 def _allowed(caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str) -> tuple[float | None, ...]:
@@ -105,13 +111,29 @@ def _allowed(caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readb
     return caps_w
 
 
-def _refusal(caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str) -> str | None:
-    """Why the caps cannot be set here; None where nothing speaks against it, or all boards have the only one already."""
+def _refusal(caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str) -> MeterError | None:
+    """Why the caps cannot be set here: no right to, or limits of another run on any board of the node.
+
+    None where nothing speaks against it, or all boards have the only one already.
+    """
     in_force_w = {None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()}
     if caps_w == (None,) or set(caps_w) == in_force_w:
         return None
-    why = caps.refusal(meter)
-    return f"--caps: {why}; --caps {AS_FOUND} needs no such right" if why else None
+    if why := caps.refusal(meter):
+        return NotAllowedError(f"--caps: {why}; --caps {AS_FOUND} needs no such right")
+    if (directory := state_directory(meter)) is not None:
+        try:
+            refuse(directory / JOURNAL_FILE, None, GRACE_S)
+        except BlockedError as error:
+            return error
+    return None
+
+
+def _remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
+    """What a sweep of these caps will not show."""
+    defaults_w = {one.default_mw / 1e3 for one in limits.values() if one.default_mw is not None}
+    if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
+        yield f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so nothing will be compared with it"
 
 
 def _within(cap_w: float, limits: Readback) -> bool:
@@ -124,8 +146,8 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
     sets = any(e.cap_w is not None for e in entries)
     each_s = plan.epochs * plan.epoch_s + start_s(wish)
     name = plan.devices[0].name
-    yield f"sweep {sweep.id}: {wish.workload} {wish.variant}, {plan.size} size, on {name}, standing {plan.standing}"
-    yield f"{counted(len(entries), 'run')}, {sweep.order} (seed {wish.seed}):"
+    yield f"sweep {sweep.id}: {wish.workload} {wish.variant}, {plan.scale}, on {name}, standing {plan.standing}"
+    yield counted(len(entries), "run") + (f", {sweep.order} (seed {wish.seed}):" if len(entries) > 1 else ":")
     yield from (f"  {e.place:3d}  {e}" for e in entries)
     yield f"each run warms up at its own cap: of its {plan.epochs} epochs of {plan.epoch_s:g} s the first is discarded"
     yield f"expected time: {minutes(len(entries) * each_s)}, assuming {start_s(wish):g} s a run to build, warm up and calibrate"
@@ -136,8 +158,8 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
 def carry_out(sweep: Sweep, path: Path) -> bool:
     """Make every run of the sweep that is not finished, one after the other; whether all of them are finished then.
 
-    Raises NotAllowedError where no cap can be set, caps.RestoreError where one could not be put back, and Interrupted, having
-    said how to go on.
+    Raises NotAllowedError or BlockedError where no run can start, caps.RestoreError where a cap could not be put back, and
+    Interrupted, having said how to go on.
     """
     out = path.parent
     outcomes: dict[int, Json | str] = {}
@@ -187,6 +209,8 @@ def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]
     except FAILURES as error:
         nameless = isinstance(error, OSError) and error.filename is None
         failure, told = error, f"{out}: {error}" if nameless else str(error)
+    if isinstance(failure, NOT_STARTED):
+        raise failure
     found = finished(sweep, out, [entry], _results(outcomes))
     outcomes[entry.place] = found.get(entry.place, told)
     if failure:

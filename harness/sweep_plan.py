@@ -101,6 +101,8 @@ class Sweep:
             stored = read_document(path.name, path.read_bytes(), FORMAT)
         except FileNotFoundError:
             raise PlanError(f"{path}: there is no such file; --resume takes the plan of a sweep, OUT/SWEEP{SUFFIX}") from None
+        except IsADirectoryError:
+            raise PlanError(f"{path}: is a directory; --resume takes the plan of a sweep, a file SWEEP{SUFFIX}") from None
         except OSError as error:
             raise PlanError(f"{path}: the plan of a sweep cannot be read from it ({error.strerror})") from None
         except Refused as refused:
@@ -127,6 +129,8 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
             first, last, step = map(_watts, text.split(":"))
             if not (step > 0 and first <= last):
                 raise PlanError(f"--caps {text}: in A:B:STEP, B is not below A and STEP is above zero")
+            if rest := (last - first) % step:
+                raise PlanError(f"--caps {text}: {step} W a step from {first} W does not meet {last} W; end at {last - rest} W")
             if (last - first) // step >= MAX_CAPS:
                 raise PlanError(f"--caps {text}: these are more than {MAX_CAPS} caps")
             caps = [first + i * step for i in range(int((last - first) // step) + 1)]

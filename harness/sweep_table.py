@@ -9,12 +9,14 @@ from rich.table import Table
 
 from harness.sweep_plan import Entry, Sweep
 from rules import sweeps
-from rules.metrics import MetricsError
+from rules.metrics import MetricsError, summary
 from rules.records import Json
 from rules.workloads import workloads
 
 NO_CAP = "none"
 """Of a run whose meter knows of no limit."""
+FIGURES = (("items_per_s", 6), ("mean_power_w_per_accelerator", 4), ("joules_per_item", 4))
+"""Of the headline, and with how many digits they are shown."""
 
 
 def say(text: str) -> None:
@@ -39,6 +41,9 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
             compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
     if len({e.gpus for e in sweep.entries}) > 1:
         scale(by_gpus, without_effect, console)
+    repeats(by_gpus, item, without_effect, console)
+    if any(enforced(r, without_effect) is False for results in by_gpus.values() for r in results):
+        console.print("(cap): not enforced")
 
 
 def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str, without_effect: Collection[str]) -> Table:
@@ -55,8 +60,8 @@ def runs(entries: Sequence[Entry], outcomes: Mapping[int, Json | str], item: str
             table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", told)
             continue
         head, cap_w = outcome["headline"], outcome["power"]["cap_w"]
-        figures = [head[name] for name in ("items_per_s", "mean_power_w_per_accelerator", "joules_per_item")]
-        shown = ["" if f is None else f"{f['mean']:.{digits}g}" for f, digits in zip(figures, (6, 4, 4), strict=True)]
+        figures = [(head[name], digits) for name, digits in FIGURES]
+        shown = ["" if f is None else f"{f['mean']:.{digits}g}" for f, digits in figures]
         cap = NO_CAP if cap_w is None else marked(cap_w, enforced(outcome, without_effect))
         table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, outcome["run_id"])
     return table
@@ -66,7 +71,8 @@ def compare(results: Sequence[Json], on: str, item: str, without_effect: Collect
     """Print the efficiency peak, and what each cap saves and costs against the default cap where that was run."""
     try:
         points = _points(results, without_effect)
-        console.print(f"{on}: {peak(points, item)}")
+        if told := peak(points, item):
+            console.print(f"{on}: {told}")
         reference = sweeps.reference(points, sweeps.default_cap_w(results))
     except MetricsError as error:
         console.print(f"{on}: {error}")
@@ -108,14 +114,48 @@ def scale(by_gpus: Mapping[int, Sequence[Json]], without_effect: Collection[str]
         console.print("scaling: there are no runs on one GPU and on several at the same cap; have 1 among the --gpus")
 
 
+def repeats(by_gpus: Mapping[int, Sequence[Json]], item: str, without_effect: Collection[str], console: Console) -> None:
+    """Print mean and standard deviation of the runs that were repeated at a cap."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in ("GPUs", "cap, W", "runs", f"{item}s/s", "sd", "W per GPU", "sd", f"J/{item}", "sd"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for gpus, results in by_gpus.items():
+        by_cap: dict[float | None, list[Json]] = {}
+        for result in sorted(results, key=lambda r: r["power"]["cap_w"] or 0):
+            by_cap.setdefault(result["power"]["cap_w"], []).append(result)
+        for cap_w, runs_of_it in by_cap.items():
+            if len(runs_of_it) == 1:
+                continue
+            held = False if any(enforced(r, without_effect) is False for r in runs_of_it) else None
+            shown = [text for name, digits in FIGURES for text in _spread(runs_of_it, name, digits)]
+            table.add_row(str(gpus), NO_CAP if cap_w is None else marked(cap_w, held), str(len(runs_of_it)), *shown)
+    if table.row_count:
+        console.print("over the repeats, mean and standard deviation:")
+        console.print(table)
+
+
+def _spread(results: Sequence[Json], name: str, digits: int) -> tuple[str, str]:
+    """Mean and standard deviation of a figure of several runs, both empty where one of them has none."""
+    figures = [r["headline"][name] for r in results]
+    if None in figures:
+        return "", ""
+    over = summary([f["mean"] for f in figures])
+    sd = float(f"{over['sd']:.2g}")  # shown as 120, and not as 1.2e+02
+    return f"{over['mean']:.{digits}g}", f"{sd:g}"
+
+
 def _points(results: Sequence[Json], without_effect: Collection[str]) -> list[sweeps.Point]:
     """One point per cap."""
     return sweeps.combine([replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results])
 
 
-def peak(points: Sequence[sweeps.Point], item: str) -> str:
-    """Where the sweep is most efficient. Raises MetricsError where no run may be the peak."""
+def peak(points: Sequence[sweeps.Point], item: str) -> str | None:
+    """Where the sweep is most efficient; None of a single cap. Raises MetricsError where no run may be the peak."""
     measured, quadratic = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
+    if measured.edge == "only":
+        return None if len(points) == 1 else f"no efficiency peak: no other cap than {measured.cap_w:g} W is known to have held"
+    if measured.beyond:
+        return f"most efficient at {measured.cap_w:g} W ({measured.items_per_joule:.4g} {item}s/J), {measured.beyond}"
     between = f" (interpolated: {quadratic.items_per_joule:.4g} at {quadratic.cap_w:.0f} W)" if quadratic else ""
     return f"efficiency peak {measured.items_per_joule:.4g} {item}s/J at {measured.cap_w:g} W{between}"
 

@@ -39,7 +39,11 @@ def read_description(path: Path | None) -> Json:
         return dict(DESCRIPTION)
     try:
         stated = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise PlanError(
+            f"--system {path}: cannot be read ({error.strerror}); name a TOML file that describes the system"
+        ) from None
+    except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None
     for key, value in stated.items():
         if key not in DESCRIPTION:

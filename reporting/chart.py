@@ -49,7 +49,7 @@ def sweep_svg(sweeps: Sequence[Sweep], item: str, width: int, height: int) -> st
     """An SVG of items/J against the cap, a line per sweep; both axes are linear. Raises ChartError as `efficiency_svg` does."""
     alt = _altair()
     points = [
-        {"x": at.point.cap_w, "y": at.point.items_per_joule, "line": sweep.name, "held": at.doubt is None, "peak": at.peak}
+        {"x": at.point.cap_w, "y": at.point.items_per_joule, "line": sweep.name, "held": at.doubt is None, "best": at.best}
         for sweep in sweeps
         for at in sweep.caps
     ]
@@ -67,7 +67,7 @@ def sweep_svg(sweeps: Sequence[Sweep], item: str, width: int, height: int) -> st
     point = base.mark_point(strokeWidth=1.6, opacity=1).encode(
         shape=alt.Shape("line:N", scale=shapes, legend=legend),
         fill=alt.condition("datum.held", alt.Fill("line:N", scale=colours, legend=legend), alt.value("transparent")),
-        size=alt.condition("datum.peak", alt.value(260), alt.value(55)),
+        size=alt.condition("datum.best", alt.value(260), alt.value(55)),
     )
     dashed = line.encode(order="x:Q", strokeDash=alt.StrokeDash("line:N", scale=dashes, legend=None))
     return _svg(alt, alt.layer(dashed, point), width, height)

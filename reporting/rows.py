@@ -72,6 +72,8 @@ class Row:
     limits_w: tuple[float, ...] = ()
     """The limits in force that were read back, each once."""
     observed_w: Figure | None = None
+    drew_w: float | None = None
+    """Mean power of the accelerator that drew most above its cap; None where none is known to have."""
     items_per_s: Figure | None = None
     trail: Trail | None = None
     table: str | None = None
@@ -88,8 +90,13 @@ class Row:
         """Why the cap is not taken to have held, or None where it is."""
         if self.cap_enforced is not False:
             return None
-        if self.trail and _without_effect(self.trail.findings):
-            return f"The cap of {self.cap_w:g} W is not shown to be in force: a higher cap gives the same."
+        without_effect = self.trail is not None and _without_effect(self.trail.findings)
+        same = "a higher cap gives the same" if without_effect else ""
+        if self.drew_w is not None:
+            also = f"; {same}" if same else ""
+            return f"The cap of {self.cap_w:g} W did not hold: drew {self.drew_w:.1f} W under it{also}."
+        if same:
+            return f"The cap of {self.cap_w:g} W is not shown to be in force: {same}."
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
@@ -125,12 +132,13 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
         cap_w=result["power"]["cap_w"],
         limits_w=tuple(sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"] if r["enforced_mw"] is not None})),
         observed_w=_figure(headline["mean_power_w_per_accelerator"]),
+        drew_w=max((o["mean_power_w"] for o in computed["observed"] if o["cap_enforced"] is False), default=None),
         cap_enforced=_held(enforced, verdict.findings),
         items_per_s_per_accelerator=rate,
         items_per_s=_figure(headline["items_per_s"]),
         joules_per_item=_figure(headline["joules_per_item"]),
         items_per_joule=_figure(headline["items_per_joule"]),
-        mfu=mfu,
+        mfu=None if _simulated_work(result) else mfu,
         implausible=_exceeds(mfu.value, peak / 1e12, precision) if exceeds and mfu and peak else None,
         trail=_trail(bundle, verdict, computed),
     )
@@ -194,6 +202,11 @@ def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
         serving=computed.get("serving"),
         imbalance=imbalance(computed),
     )
+
+
+def _simulated_work(result: Json) -> bool:
+    """Whether the throughput is that of another size than the FLOPs are counted for (`harness/simulated_work.py`)."""
+    return bool(result["standing"] == "demo" and result["implementation"]["settings"].get("simulated"))
 
 
 def _held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:

@@ -25,7 +25,8 @@ class AtCap:
     """Against the default cap; None where there is nothing to compare with."""
     doubt: str | None
     """Why the cap is not taken to have held, or the figures to be possible; None where they are."""
-    peak: bool
+    best: bool
+    """Whether it is the most efficient of those that count."""
 
     @property
     def limits_w(self) -> tuple[float, ...]:
@@ -86,7 +87,7 @@ def _sweep(rows: Sequence[Row], name: str) -> Sweep:
                 observed_w=metrics.summary([row.observed_w.value for row in own if row.observed_w])["mean"],
                 against=compare(point, against) if against else None,
                 doubt=next((doubt for row in own if (doubt := row.doubt or row.implausible)), None),
-                peak=peak is not None and point.cap_w == peak.cap_w,
+                best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
             )
         )
     return Sweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)

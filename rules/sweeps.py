@@ -174,6 +174,14 @@ class Peak:
     """The best of the runs, or the vertex of a parabola through it and the runs at the caps beside it."""
     cap_w: float
     items_per_joule: float
+    edge: Literal["lowest", "highest", "only"] | None = None
+    """Which of the caps that count it is at, where no cap beyond it counts: the true peak may lie there. None between two."""
+
+    @property
+    def beyond(self) -> str | None:
+        """What is to be said of a run at an edge, which is not shown to be a peak; None of one between two caps."""
+        where = {"lowest": "below", "highest": "above"}.get(self.edge or "")
+        return f"the edge of the sweep: the peak may lie {where}" if where else None
 
 
 def measured_peak(points: Sequence[Point]) -> Peak:
@@ -188,7 +196,14 @@ def measured_peak(points: Sequence[Point]) -> Peak:
             "that is possible"
         )
     best = max(comparable, key=lambda p: p.items_per_joule)
-    return Peak("measured", best.cap_w, best.items_per_joule)
+    return Peak("measured", best.cap_w, best.items_per_joule, _edge(best, comparable))
+
+
+def _edge(best: Point, comparable: Sequence[Point]) -> Literal["lowest", "highest", "only"] | None:
+    """At which edge of the comparable points, which are by cap, the best one is."""
+    if len(comparable) == 1:
+        return "only"
+    return "lowest" if best is comparable[0] else "highest" if best is comparable[-1] else None
 
 
 def quadratic_peak(points: Sequence[Point]) -> Peak | None:

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from fake_nvml import FakeNvml
 
-from harness import caps, command, evidence, interrupts
+from harness import caps, command, evidence, interrupts, journal
 from harness.cli import main
 from harness.journal import JOURNAL_FILE, Journal
 from harness.meters import MeterError, NotAllowedError, amd, open_meter
@@ -356,6 +356,19 @@ def test_a_run_without_the_right_to_set_leaves_nothing_behind(node):
     assert not list(out.iterdir()) and node.limits == AS_FOUND
 
 
+def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypatch):
+    """The other has boards of its own, so that it shows only when the limits are to be set."""
+    out = node.root / "out"
+    monkeypatch.setattr(journal, "GRACE_S", 0.2)
+    with node.held_elsewhere() as (owner, _):
+        theirs = Journal.at(node.journal)
+        others = tuple(replace(one, uuid=one.uuid.replace("0000", "1111")) for one in theirs.accelerators)
+        replace(theirs, accelerators=others).write(node.journal)
+        done = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "500", "-o", str(out)])
+    assert done.exit_code == 2 and f"process {owner.pid}" in done.output and "lives and holds" in done.output
+    assert "--resume" not in done.output and not list(out.iterdir())
+
+
 def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
     """On one of them the cap was in force already."""
     plan = node.plan()
@@ -493,10 +506,11 @@ def test_a_signal_while_something_that_fails_is_waited_for_is_not_lost():
         raise ValueError("it broke")
 
 
-def test_a_signal_while_the_cap_is_held_restores(node):
+def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
     with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("the signal was not heard")
+    assert capsys.readouterr().err == f"power limits restored: {A} to 700 W, {B} to 700 W\n"
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 

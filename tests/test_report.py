@@ -189,6 +189,27 @@ def test_demo_on_several_accelerators_stands_apart(submissions: Submissions, rep
     assert values(shown_rows[1][0])[2] == pytest.approx(speed_up)
 
 
+def test_every_mark_of_the_page_leads_to_its_note(submissions: Submissions, report: Report) -> None:
+    loose = altered(cap_w=500.0)
+    loose.result["standing"] = "demo"
+    submissions.add(loose)
+    page, _ = report(published_below(submissions.root))
+    found = {a.attributes["href"] for a in page.find("a") if a.attributes["href"].startswith("#")}
+    assert "#resnet50-train-demo-cap" in found
+    ids = [e.attributes["id"] for tag in ("section", "li", "h3") for e in page.find(tag) if "id" in e.attributes]
+    assert {to.removeprefix("#") for to in found} <= set(ids) and len(ids) == len(set(ids))
+
+
+def test_simulated_work_has_no_share_of_the_peak(submissions: Submissions, report: Report) -> None:
+    computed, simulated = demo(), demo()
+    simulated.result["implementation"]["settings"]["simulated"] = True
+    add_all(submissions, computed, simulated)
+    page, _ = report(submissions.root)
+    with_mfu = [next(iter(list(row.find("td"))[11].find("data")), None) is not None for row in rows(page, "demo")]
+    assert sorted(with_mfu) == [False, True]
+    assert any("Simulated work has no MFU" in note.text for note in page.find("li"))
+
+
 def test_gain_has_a_true_minus_and_no_minus_before_zero() -> None:
     assert (gain(-3.456), gain(-0.001), gain(12.0)) == ("\u22123.46", "0.00", "12.00")
 

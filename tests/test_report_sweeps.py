@@ -84,16 +84,21 @@ def test_sweep_shows_what_each_cap_saves_and_costs(submissions: Submissions, rep
 
 
 def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(submissions: Submissions, report: Report) -> None:
-    add_sweep(submissions, at_cap(300, 1.2, draw_w=320), at_cap(400, 0.7), at_cap(700, 1.0))
+    loose_run, *_ = add_sweep(submissions, at_cap(300, 1.2, draw_w=320), at_cap(400, 0.7), at_cap(700, 1.0))
     page, _ = report(submissions.root)
     shown_rows = by_cap(sweep_tables(page)[0])
+    heads = [head.text for table in page.find("table") for head in table.find("th")]
+    assert "read back" in heads and "enforced" not in heads
     loose = shown_rows["300"]
     cells = [cell.text for cell in loose.find("td")]
     assert all(cell.startswith("(") and cell.endswith(")") for cell in cells[2:-1])
-    assert "The cap of 300 W did not hold." in cells[-1]
+    drew = loose_run.result["observed"]
+    most = max(o["mean_power_w"] for o in drew)
+    assert f"The cap of 300 W did not hold: drew {most:.1f} W under it." in cells[-1]
+    assert any(note.text.startswith("In parentheses:") for note in page.find("li"))
     best = max(shown_rows.values(), key=lambda row: values(row)[3])
     assert best is loose, "it would be the peak if it counted"
-    assert [cap for cap, row in shown_rows.items() if "peak" in row.text] == ["400"]
+    assert [cap for cap, row in shown_rows.items() if "most efficient" in row.text] == ["400"]
     for chart in list(page.find("div", class_="chart"))[2:]:
         marks = [p.attributes for p in chart.find("path") if p.attributes.get("aria-roledescription") == "point"]
         assert len(marks) == 3
@@ -107,6 +112,37 @@ def test_cap_that_has_no_effect_is_marked_like_one_that_did_not_hold(submissions
     assert [next(row.find("th")).text for row in compared] == ["example-h200x2", "675"]
     titles = [span.attributes["title"] for row in compared for span in row.find("span") if "title" in span.attributes]
     assert set(titles) == {"The cap of 675 W is not shown to be in force: a higher cap gives the same."}
+
+
+def test_cap_that_did_not_hold_and_has_no_effect_says_first_what_was_drawn(submissions: Submissions, report: Report) -> None:
+    runs = add_sweep(submissions, at_cap(300, 1.0, draw_w=497), at_cap(500, 1.0, draw_w=497))
+    page, _ = report(submissions.root)
+    most = max(o["mean_power_w"] for o in runs[0].result["observed"])
+    reason = f"The cap of 300 W did not hold: drew {most:.1f} W under it; a higher cap gives the same."
+    assert reason in next(by_cap(sweep_tables(page)[0])["300"].find("td", class_="evidence")).text
+
+
+@pytest.mark.parametrize(
+    ("best", "says"),
+    [(300, "most efficient at 300 W ("), (700, "most efficient at 700 W (")],
+)
+def test_best_cap_at_an_edge_is_not_called_a_peak(best: float, says: str, submissions: Submissions, report: Report) -> None:
+    add_sweep(submissions, *(at_cap(cap, cap / 700 * (1.2 if cap == best else 1.0)) for cap in (300.0, 700.0)))
+    page, _ = report(submissions.root)
+    (table,) = sweep_tables(page)
+    group = next(table.find("tr", class_="group")).text
+    assert says in group
+    assert f"the edge of the sweep: the peak may lie {'below' if best == 300 else 'above'}" in group
+    assert "efficiency peak" not in group
+    assert not any(small.text == "peak" for row in by_cap(table).values() for small in row.find("small"))
+
+
+def test_one_cap_alone_that_held_is_no_peak(submissions: Submissions, report: Report) -> None:
+    add_sweep(submissions, at_cap(300, 1.2, draw_w=320), at_cap(700, 1.0))
+    page, _ = report(submissions.root)
+    (table,) = sweep_tables(page)
+    assert "no efficiency peak: no other cap than 700 W is known to have held" in next(table.find("tr", class_="group")).text
+    assert not any("most efficient" in row.text for row in by_cap(table).values())
 
 
 def test_repeats_at_a_cap_are_combined(submissions: Submissions, report: Report) -> None:
@@ -164,6 +200,11 @@ def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> No
     page, _ = report(submissions.root)
     submitted, demo_table = sweep_tables(page)
     assert "not compared" in next(demo_table.find("caption")).text
+    links = [(a.text, a.attributes["href"].removeprefix("#")) for a in next(page.find("nav")).find("a")]
+    assert [text for text, _ in links if "sweep" in text] == ["sweep", "demo sweep"]
+    headings = {h.attributes.get("id"): h.text for h in (*page.find("h2"), *page.find("h3"), *page.find("section"))}
+    assert {to for _, to in links} <= headings.keys()
+    assert headings["resnet50-train-demo-sweep"] == "Demo over power caps: not compared"
     assert ("laptop" in submitted.text, "laptop" in demo_table.text) == (False, True)
     charts = [chart.text for chart in page.find("figure")]
     assert ["laptop" in text for text in charts] == [False, False, True]

@@ -388,7 +388,10 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "warm"], "warm: give watts, or as-found"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "nan"], "nan: give watts, or as-found"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"], "--batch many: give a number"),
-        (["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"], "none.toml: cannot be read as TOML"),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"],
+            "--system none.toml: cannot be read (No such file or directory)",
+        ),
         (["--resume", "nowhere"], "nowhere: no plan of a run there; an unfinished run is the hidden directory"),
         (["resnet50-train", "--seed", "2", "--resume", "x"], "takes the plan of the run as it is; leave out workload, --seed"),
         (["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "nan"], "--epoch-seconds nan: give a number"),

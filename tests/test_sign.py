@@ -28,6 +28,13 @@ def test_a_signed_bundle_passes(unsigned, submissions):
     assert judge(unsigned, root=submissions.root).status == "pass"
 
 
+def test_what_holds_bundles_and_is_none_is_not_signed(submissions):
+    first, _ = submissions.add(run_id="a"), submissions.add(run_id="b")
+    done = sign(first.parent, submissions.key)
+    assert done.exit_code == 1 and len(done.output.splitlines()) == 1
+    assert f"{first.parent}: this is not a bundle; it holds 2: sign each of them, as {first}" in done.output
+
+
 def test_a_second_signature_takes_the_place_of_the_first(unsigned, submissions):
     sign(unsigned, submissions.key, "other@wattmark")
     assert judge(unsigned, root=submissions.root).status == "fail"

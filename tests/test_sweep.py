@@ -12,6 +12,7 @@ from good import CAP_MW
 from sweeping import Runs, bundles, invoke, planned, said, write_bundle
 
 from harness import bundle, caps, command, rundir, sweep, sweep_finished, sweep_plan
+from harness.journal import BlockedError
 from harness.meters import MeterError, NotAllowedError
 from harness.plan import PlanError, Wish
 from harness.rundir import Interrupted
@@ -38,7 +39,7 @@ def test_runs_are_made_in_the_order_of_the_plan_and_say_so(tmp_path: Path, runs:
     assert path.read_bytes() == before
     told = " ".join(capsys.readouterr().out.split())
     assert f"run 1 of 3: {made.entries[0]}; 0 done, 0 failed run 2 of 3: {made.entries[1]}; 1 done, 0 failed, about" in told
-    assert "2 GPUs: efficiency peak" in told and "against the default cap of 700 W" in told
+    assert "2 GPUs: most efficient at 300 W" in told and "against the default cap of 700 W" in told
 
 
 def test_one_run_that_fails_does_not_end_the_sweep(tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture) -> None:
@@ -63,18 +64,21 @@ def test_run_whose_bundle_does_not_pass_is_a_failed_one(tmp_path: Path, monkeypa
     assert not sweep.carry_out(made, path)
 
 
-def test_sweep_stops_where_no_cap_may_be_set(tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture) -> None:
+@pytest.mark.parametrize("refused", [NotAllowedError("root only"), BlockedError("another run lives")])
+def test_sweep_stops_where_no_run_can_start(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture, refused: MeterError
+) -> None:
     made, path = planned(tmp_path, 300.0, 500.0, 700.0)
-    runs.ends = {2: NotAllowedError("root only")}
-    with pytest.raises(NotAllowedError):
+    runs.ends = {2: refused}
+    with pytest.raises(type(refused)):
         sweep.carry_out(made, path)
     assert runs.places == [1, 2]
     told = capsys.readouterr()
     assert f"the sweep is not finished; go on with: bench-submit sweep --resume {path}" in " ".join(told.err.split())
     rows = {line.split()[1]: line.split()[3:] for line in told.out.splitlines() if line.startswith("   2 ")}
     caps_w = [f"{e.cap_w:g}" for e in made.entries]
-    assert rows[caps_w[0]][-1] == "run-001-1" and rows[caps_w[1]] == ["failed:", "root", "only"]
-    assert rows[caps_w[2]] == ["not", "run"]
+    assert rows[caps_w[0]][-1] == "run-001-1" and rows[caps_w[1]] == rows[caps_w[2]] == ["not", "run"]
+    assert "failed: " not in told.out
 
 
 def test_run_whose_bundle_stands_is_finished_whatever_came_after(
@@ -319,13 +323,36 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     sweep.sweep_table.show(made, outcomes, frozenset())
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
-    assert [line[:3] for line in lines if line[:1] == ["2"] and not line[1].startswith("GPUs")] == [
+    of_runs = lines[: next(i for i, line in enumerate(lines) if line[:2] in (["2", "GPUs:"], ["over", "the"]))]
+    assert [line[:3] for line in of_runs if line[:1] == ["2"]] == [
         ["2", cap, repeat] for cap, repeat in
         (("(300)", "1"), ("300", "2"), ("500", "1"), ("500", "2"), ("700", "1"), ("700", "2"))
     ]  # fmt: skip
-    assert "images/J at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
+    assert "most efficient at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
     default = next(line for line in lines if line[:2] == ["700", "2"])
     assert default[3:] == ["0.0", "0.0", "0.0"]
+    assert lines[-1] == ["(cap):", "not", "enforced"] and ["2", "(300)", "2"] in [line[:3] for line in lines]
+
+
+def test_repeats_have_a_mean_and_a_spread(tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture) -> None:
+    made, path = planned(tmp_path, None, repeats=3)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.finished(made, tmp_path, made.entries)
+    for place, outcome in outcomes.items():
+        for name, mean in (("items_per_s", 1000), ("mean_power_w_per_accelerator", 600), ("joules_per_item", 2)):
+            outcome["headline"][name]["mean"] = mean * (1 + (place - 2) / 10)
+    capsys.readouterr()
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    *_, title, head, row = capsys.readouterr().out.splitlines()
+    assert title == "over the repeats, mean and standard deviation:"
+    assert head.split() == ["GPUs", "cap,", "W", "runs", "images/s", "sd", "W", "per", "GPU", "sd", "J/image", "sd"]
+    assert row.split() == ["2", "700", "3", "1000", "100", "600", "60", "2", "0.2"]
+    outcomes[1]["headline"]["joules_per_item"] = None
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["2", "700", "3", "1000", "100", "600", "60"]
+    del outcomes[1], outcomes[2]
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    assert "over the repeats" not in capsys.readouterr().out
 
 
 def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
@@ -336,7 +363,7 @@ def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
     assert sweep.carry_out(made, path)
     told = capsys.readouterr().out
     assert ["2", "(680)", "1"] in [line.split()[:3] for line in told.splitlines()]
-    assert "images/J at 700 W" in told
+    assert "no efficiency peak: no other cap than 700 W is known to have held" in told
 
 
 def test_sweep_without_the_default_cap_says_that_nothing_is_compared_with_it(
@@ -345,7 +372,7 @@ def test_sweep_without_the_default_cap_says_that_nothing_is_compared_with_it(
     made, path = planned(tmp_path, 300.0, 500.0)
     assert sweep.carry_out(made, path)
     told = " ".join(capsys.readouterr().out.split())
-    assert "efficiency peak" in told and "no run at the default cap of 700 W" in told
+    assert "the edge of the sweep" in told and "no run at the default cap of 700 W" in told
 
 
 def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
@@ -381,7 +408,8 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(tmp_path: Path, runs
     assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
     disobeyed = frozenset({outcomes[entries[-1].place]["run_id"]})
     sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, disobeyed)
-    assert capsys.readouterr().out.splitlines()[-1].split()[0] == "(700)"
+    *_, row, legend = capsys.readouterr().out.splitlines()
+    assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
     sweep.sweep_table.show(made, of_two, frozenset())
     assert "speed-up" not in capsys.readouterr().out
 

@@ -8,12 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from sweeping import WISH, Runs, invoke, made_of, planned, said
 
-from harness import caps, command, simulator
+from harness import caps, command, simulator, sweep
 from harness.cli import main
-from harness.meters import open_meter
-from harness.plan import PlanError
+from harness.journal import JOURNAL_FILE, Found, begun, locked, state_directory
+from harness.meters import MeterError, open_meter
+from harness.plan import PlanError, Wish
 from harness.sweep_plan import Sweep, parse_caps, parse_gpus, shuffled
 
 
@@ -28,7 +30,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
     ("text", "caps_w"),
     [
         ("200:700:100", (200, 300, 400, 500, 600, 700)),
-        ("200:750:100", (200, 300, 400, 500, 600, 700)),
         ("300:300:50", (300,)),
         ("400,200", (400, 200)),
         ("200:201:0.5", (200, 200.5, 201)),
@@ -51,6 +52,7 @@ def test_caps_are_a_range_with_both_ends_or_a_list(text: str, caps_w: tuple[floa
         ("200:700:0", "B is not below A and STEP is above zero"),
         ("200:700:-100", "B is not below A and STEP is above zero"),
         ("700:200:100", "B is not below A and STEP is above zero"),
+        ("200:701:100", "100 W a step from 200 W does not meet 701 W; end at 700 W"),
         ("1:101:1", "more than 100 caps"),
         ("0,200", "no accelerator has a cap of 0 W"),
         ("-1", "no accelerator has a cap of -1 W"),
@@ -244,6 +246,66 @@ def test_without_the_right_to_set_caps_nothing_runs(tmp_path: Path, runs: Runs, 
     assert shown.exit_code == 1 and "setting a cap takes root" in said(shown)
     for needs_none in ("700", "as-found"):
         assert "nothing speaks against it" in said(invoke(*asked, "--caps", needs_none, "--dry-run"))
+
+
+def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
+    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever board they are on, for only one run of a node sets limits; as found, only the boards of the sweep matter."""
+    monkeypatch.setattr(sweep, "GRACE_S", 0.0)
+    monkeypatch.setattr(command, "GRACE_S", 0.0)
+    asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
+    with simulator.running("h200"):
+        directory = state_directory("simulated")
+        begun("simulated:h200", "a-run", (Found("SIM-H200-7", 700_000, None),)).write(directory / JOURNAL_FILE)
+        says = "run a-run (process"
+        shown = invoke(*asked, "--caps", "700,300", "--dry-run")
+        assert shown.exit_code == 1 and says in said(shown) and "nothing speaks against it" not in said(shown)
+        done = invoke(*asked, "--caps", "700,300")
+        assert done.exit_code == 2 and "is gone; restore them with: bench-submit restore" in said(done)
+        with locked(directory):
+            held = invoke(*asked, "--caps", "700,300")
+        assert held.exit_code == 2 and "lives and holds the power limits" in said(held) and "restore" not in said(held)
+        assert not list(tmp_path.iterdir()) and not runs.wishes
+        assert invoke(*asked, "--caps", "as-found", "--dry-run").exit_code == 0
+        assert says in said(invoke(*asked, "--caps", "as-found", "--gpus", 8, "--dry-run"))
+
+
+def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path: Path) -> None:
+    note = "the default cap, 700 W, is not among the caps, so nothing will be compared with it"
+    asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps"]
+    assert note in said(invoke(*asked, "200,300"))
+    assert "not among the caps" not in said(invoke(*asked, "300,700")) + said(invoke(*asked, "as-found"))
+
+
+def test_plan_of_one_run_has_no_order_and_tells_simulated_work(tmp_path: Path) -> None:
+    asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps", "300"]
+    assert "1 run: 1 300 W, 1 GPU, repeat 1" in said(invoke(*asked))
+    assert "resnet50-train tuned, simulated work, on" in said(invoke(*asked))
+    assert "resnet50-train tuned, smoke size, on" in said(invoke(*asked, "--smoke"))
+
+
+def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
+    with simulator.running("h200,vanish=0"), closing(open_meter("simulated:h200,vanish=0")) as meter:
+        vanished = meter.devices()[0].uuid
+        work = simulator.connect("h200,vanish=0")
+        work.ask("work", uuid=vanished, workload="resnet50-train")
+        work.close()
+        says = f"{vanished}: the board gives no readback, and no reading either ({vanished} does not answer"
+        assert says in said(invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path))
+        with pytest.raises(MeterError, match="gives no readback"):
+            command.plan_for(Wish("resnet50-train", simulate="h200,vanish=0", cap_w=300))
+
+
+def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
+    done = invoke("--resume", tmp_path)
+    assert done.exit_code == 2 and "is a directory; --resume takes the plan of a sweep" in said(done)
+
+
+def test_plan_of_a_sweep_in_place_of_a_run_is_told(tmp_path: Path) -> None:
+    _, path = planned(tmp_path, 300.0)
+    done = CliRunner().invoke(main, ["run", "--resume", str(path)])
+    assert done.exit_code == 2 and f"this is the plan of a sweep: bench-submit sweep --resume {path}" in said(done)
 
 
 def test_sweep_has_few_options_beside_those_of_run() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.sweep_table import peak as told_peak
 from rules import metrics
 from rules.metrics import MetricsError
 from rules.sweeps import EDS_K, Point, combine, compare, eds, measured_peak, point, quadratic_peak, reference, scaling
@@ -228,6 +229,47 @@ def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
     runs = sweep(*values)
     assert measured_peak(runs).items_per_joule == max(values)
     assert quadratic_peak(runs) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "edge", "beyond"),
+    [
+        ((1, 3, 2), None, None),
+        ((3, 2), "lowest", "the edge of the sweep: the peak may lie below"),
+        ((1, 2, 3), "highest", "the edge of the sweep: the peak may lie above"),
+        ((1,), "only", None),
+    ],
+)
+def test_best_run_at_an_edge_is_not_shown_to_be_a_peak(values: tuple[float, ...], edge: str | None, beyond: str | None) -> None:
+    peak = measured_peak(sweep(*values))
+    assert (peak.edge, peak.beyond) == (edge, beyond)
+
+
+def test_edge_is_that_of_the_runs_that_may_win() -> None:
+    runs = sweep(9, 3, 2)
+    runs[0] = replace(runs[0], enforced=False)
+    assert (measured_peak(runs).cap_w, measured_peak(runs).edge) == (300, "lowest")
+    runs[2] = replace(runs[2], enforced=False)
+    assert measured_peak(runs).edge == "only"
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((2, 3, 2), "efficiency peak 3 images/J at 300 W (interpolated: 3 at 300 W)"),
+        ((3, 2), "most efficient at 200 W (3 images/J), the edge of the sweep: the peak may lie below"),
+        ((2, 3), "most efficient at 300 W (3 images/J), the edge of the sweep: the peak may lie above"),
+        ((3,), None),
+    ],
+)
+def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], told: str | None) -> None:
+    assert told_peak(sweep(*values), "image") == told
+
+
+def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
+    runs = sweep(3, 2)
+    runs[0] = replace(runs[0], enforced=False)
+    assert told_peak(runs, "image") == "no efficiency peak: no other cap than 300 W is known to have held"
 
 
 def test_of_equals_the_lower_cap_is_the_measured_peak() -> None:
