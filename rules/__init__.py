@@ -1,4 +1,4 @@
 """The rule book of wattmark: protocol constants, workloads, records, arithmetic, schemas and rules."""
 
-VERSION = "1.2.0"
+VERSION = "1.3.0"
 """Version of the rule book (not of the protocol: a rule book judges every protocol version so far)."""

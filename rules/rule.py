@@ -236,11 +236,13 @@ def _nothing(_: object) -> Iterator[Any]:
 
 @dataclass
 class Rule:
-    """One rule of the book. `standings` are those it applies to; `since` is the first protocol version it holds for."""
+    """One rule of the book. `standings` are those it applies to; `since` is the first protocol version it holds for, and
+    `added` the version of the rule book that has it first: what was accepted before is not refused by it."""
 
     id: str
     severity: Severity
     since: str = "1.0"
+    added: str = "1.0.0"
     standings: tuple[str, ...] = ("closed", "open", "demo")
     name: str = field(default="", init=False)
     page: str = field(default="", init=False)

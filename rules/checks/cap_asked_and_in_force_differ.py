@@ -22,7 +22,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import first_accelerator
 from rules.tables import RESULT
 
-RULE = Rule("C109", Severity.NOTE)
+RULE = Rule("C109", Severity.NOTE, added="1.2.0")
 
 ROUNDING_MW = 1
 

@@ -36,7 +36,7 @@ from rules.rule import Found, Rule, Severity
 from rules.spoil import declare_cap, under_load
 from rules.tables import SAMPLES
 
-RULE = Rule("X101", Severity.WARNING)
+RULE = Rule("X101", Severity.WARNING, added="1.2.0")
 
 SAME_SHARE = 0.01
 CAPPED_SHARE = 0.01

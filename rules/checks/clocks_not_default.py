@@ -28,7 +28,7 @@ from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, any_of
 from rules.spoil import every, first_accelerator, under_load
 from rules.tables import RESULT, SAMPLES, rows
 
-RULE = Rule("C108", Severity.WARNING)
+RULE = Rule("C108", Severity.WARNING, added="1.2.0")
 
 CLOCKS = (("sm_set_mhz", "sm_default_mhz"), ("mem_set_mhz", "mem_default_mhz"))
 ADVICE = "The clock was asked for, and the cap may not be what limits. Reset the clocks and run again."

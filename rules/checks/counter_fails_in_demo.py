@@ -29,7 +29,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
 from rules.tables import SAMPLES, whole
 
-RULE = Rule("E107", Severity.WARNING, standings=("demo",))
+RULE = Rule("E107", Severity.WARNING, standings=("demo",), added="1.2.0")
 
 AVERAGING_S = 1.0
 

@@ -22,7 +22,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import first_accelerator
 from rules.tables import RESULT
 
-RULE = Rule("C110", Severity.ERROR)
+RULE = Rule("C110", Severity.ERROR, added="1.2.0")
 
 
 @RULE.check

@@ -26,7 +26,7 @@ from rules.records import REQUESTS_FILE, Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import rows, whole
 
-RULE = Rule("P116", Severity.ERROR)
+RULE = Rule("P116", Severity.ERROR, added="1.1.0")
 
 LEAST_SHARE_IN_FLIGHT = 0.9
 CHANCE_SIGMA = 4.0

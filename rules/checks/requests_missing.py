@@ -21,7 +21,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT
 from rules.workloads import workloads
 
-RULE = Rule("P115", Severity.ERROR)
+RULE = Rule("P115", Severity.ERROR, added="1.1.0")
 
 
 @RULE.check

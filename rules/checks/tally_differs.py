@@ -21,7 +21,7 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT, whole
 
-RULE = Rule("T110", Severity.ERROR)
+RULE = Rule("T110", Severity.ERROR, added="1.1.0")
 
 
 @RULE.check
