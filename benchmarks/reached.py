@@ -52,7 +52,7 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
     result = evidence.result
     per_accelerator = result["headline"]["items_per_s_per_accelerator"]["mean"]
     of_one = one and one["headline"]["items_per_s_per_accelerator"]["mean"]
-    efficiency = f"{100 * metrics.scaling_efficiency(per_accelerator, of_one):.1f} %" if of_one else "none"
+    efficiency = f"{100 * per_accelerator / of_one:.1f} %" if of_one else "none"
     parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
     clocks = []
     for own in result["observed"]:

@@ -7,7 +7,7 @@ the next tick. It ends when told to `stop`, or when the harness is gone and its 
 is on disk by then.
 
 It reads one JSON command a line, {"do": "flush" | "readback" | "stop", …}, and answers with one JSON line each.
-Without being asked it says its latest power readings once a second.
+Without being asked it says once a second the mean power of each accelerator since it last did.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import IO, Any
 
 from harness.meters import Meter, MeterError, open_meter
@@ -60,7 +61,7 @@ class Sampler:
         self._arrived = threading.Condition()
         self._reader: threading.Thread | None = None
         self.power_w: tuple[float | None, ...] = ()
-        """The latest power of each accelerator."""
+        """The power of each accelerator, a mean over the latest second."""
 
     def __enter__(self) -> "Sampler":
         text = json.dumps(asdict(self._settings))
@@ -150,6 +151,7 @@ class _Loop:
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(SAMPLE_COLUMNS)
         self._rows: list[tuple[Any, ...]] = []
+        self._untold_mw: list[list[int | None]] = []
         self._disk = ThreadPoolExecutor(1)
         self._ending = False
         self.ticks = 0
@@ -211,9 +213,12 @@ class _Loop:
             reading = self._meter.read(uuid)
             readings.append(reading)
             self._rows.append(Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading).row())
+        # One reading swings with the phase of a batch, by 100 W and more, and would be taken for the power of the epoch.
+        self._untold_mw.append([r.power_avg_mw if r.power_mw is None else r.power_mw for r in readings])
         if self.ticks % STATUS_TICKS == 0:
-            powers_mw = [r.power_avg_mw if r.power_mw is None else r.power_mw for r in readings]
-            self._say({"said": "power", "power_w": [None if p is None else p / 1e3 for p in powers_mw]})
+            known_mw = [[p for p in own if p is not None] for own in zip(*self._untold_mw, strict=True)]
+            self._say({"said": "power", "power_w": [fmean(own) / 1e3 if own else None for own in known_mw]})
+            self._untold_mw.clear()
         self.ticks += 1
 
 

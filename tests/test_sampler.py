@@ -52,6 +52,16 @@ def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
         assert len(sampler.power_w) == 2
 
 
+def test_power_shown_is_the_mean_of_the_latest_second(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(2.5)
+        sampler.stop()
+    own_w = [int(r["power_mw"]) / 1e3 for r in rows(tmp_path / "samples.csv") if r["accelerator"] == NAMES[0]]
+    means = [sum(own_w[last - 9 : last + 1]) / 10 for last in range(10, len(own_w), 10)]
+    assert len(set(own_w)) > 10, "or a mean is no other than a reading"
+    assert sampler.power_w[0] == pytest.approx(means[-1])
+
+
 def test_readback_gives_limits_of_every_accelerator(tmp_path):
     with Sampler(settings(tmp_path)) as sampler:
         states = sampler.readback([os.getpid()])
