@@ -14,8 +14,9 @@ that J per item x items/s per accelerator = W exactly in every epoch. Run figure
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -108,12 +109,12 @@ def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Flo
     first = min(int(np.searchsorted(times_s, starts[0], side="right")) - 1, len(times_s) - 2)
     last = int(np.searchsorted(times_s, ends[-1], side="right")) + 1
     times_s, power_w = times_s[first:last], power_w[first:last]
-    step = np.diff(times_s)
+    step = times_s[1:] - times_s[:-1]
     cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
-    slope = np.diff(power_w) / step
+    slope = (power_w[1:] - power_w[:-1]) / step
 
     def until(t: Floats) -> Floats:
-        i = np.clip(np.searchsorted(times_s, t, side="right") - 1, 0, len(step) - 1)
+        i = np.minimum(np.maximum(np.searchsorted(times_s, t, side="right") - 1, 0), len(step) - 1)
         since = t - times_s[i]
         return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
 
@@ -153,6 +154,16 @@ def summary(values: Sequence[float]) -> Json:
     return {"mean": mean, "n": n, "sd": sd, "ci95": [mean - half, mean + half]}
 
 
+def p95(values: Floats) -> float:
+    """The 95th percentile of n >= 1 values, between two of them linearly: NumPy's, without what it does for other cases."""
+    at = 0.95 * (len(values) - 1)
+    low = math.floor(at)
+    high = min(low + 1, len(values) - 1)
+    ordered = np.partition(values, (low, high))
+    below, above, share = float(ordered[low]), float(ordered[high]), at - low
+    return above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+
+
 def agreement(protocol: Protocol, averaged: bool) -> Agreement:
     """How far counter and trapezoid may differ for a board with, or without, instantaneous power readings."""
     return protocol.averaged if averaged else protocol.instantaneous
@@ -164,8 +175,30 @@ def difference(counter_j: float, trapezoid_j: float) -> float:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """The samples of one accelerator: the table of all samples, and their places in it, shape (n,)."""
+
+    every: "pd.DataFrame"
+    places: Ints
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        return self.every.iloc[self.places]
+
+    @cached_property
+    def _columns(self) -> dict[str, Floats]:
+        return {}
+
+    def column(self, name: str) -> Floats:
+        """A column as float64, shape (n,), NaN for an empty cell; kept, as each epoch asks for it anew."""
+        if name not in self._columns:
+            self._columns[name] = self.every[name].to_numpy(np.float64)[self.places]
+        return self._columns[name]
+
+
+@dataclass(frozen=True)
 class Part:
-    """What one accelerator did in one epoch. `samples` are its samples inside the active windows of its rank."""
+    """What one accelerator did in one epoch."""
 
     epoch: int
     rank: int
@@ -176,7 +209,23 @@ class Part:
     counter_j: float | None
     trapezoid_j: float
     averaged: bool
-    samples: "pd.DataFrame"
+    sampled: Sampled
+    rows: "slice | Ints"
+    """Which samples of the accelerator lie inside the active windows of its rank."""
+
+    @cached_property
+    def samples(self) -> "pd.DataFrame":
+        """The samples inside the active windows."""
+        return self.sampled.table.iloc[self.rows]
+
+    @property
+    def places(self) -> Ints:
+        """The places of `samples` in the table of all samples."""
+        return self.sampled.places[self.rows]
+
+    def column(self, name: str) -> Floats:
+        """A column of `samples` as float64, shape (n,), NaN for an empty cell."""
+        return self.sampled.column(name)[self.rows]
 
 
 def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> list[Part]:
@@ -184,16 +233,20 @@ def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> lis
 
     Raises MetricsError where the evidence does not allow it.
     """
-    traces = {str(name): (trace(own), own) for name, own in samples.groupby("accelerator", sort=False)}
+    return parts_of(result, by_accelerator(samples), batches)
+
+
+def parts_of(result: Json, sampled: Mapping[str, Sampled], batches: "pd.DataFrame") -> list[Part]:
+    """The same as `parts`, given the samples of each accelerator (see `by_accelerator`)."""
+    traces = {name: (trace(own.table), own) for name, own in sampled.items()}
     accelerators_of = {r["rank"]: r["accelerators"] for r in result["ranks"]}
     start_ns, end_ns = batches["start_ns"].to_numpy(np.int64), batches["end_ns"].to_numpy(np.int64)
     items = batches["items"].to_numpy(np.int64)
     found = []
-    rows = cast("dict[tuple[int, int], Ints]", batches.groupby(["epoch", "rank"]).indices)
-    for (epoch, rank), at in sorted(rows.items()):
-        if int(rank) not in accelerators_of:
+    for (epoch, rank), at in by_epoch_and_rank(batches).items():
+        if rank not in accelerators_of:
             raise MetricsError(f"rank {rank} has batches, but result.json does not list it")
-        for accelerator in accelerators_of[int(rank)]:
+        for accelerator in accelerators_of[rank]:
             if accelerator not in traces:
                 raise MetricsError(f"rank {rank} has batches, but its accelerator {accelerator} has no samples")
             one, own = traces[accelerator]
@@ -203,15 +256,16 @@ def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> lis
                 raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
             found.append(
                 Part(
-                    epoch=int(epoch),
-                    rank=int(rank),
+                    epoch=epoch,
+                    rank=rank,
                     accelerator=accelerator,
                     items=int(items[at].sum()),
                     active_s=active,
                     counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
                     trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
                     averaged=one.averaged,
-                    samples=_rows(own, inside(one.read_s, starts, ends)),
+                    sampled=own,
+                    rows=_rows_inside(one.read_s, starts, ends),
                 )
             )
     if not found:
@@ -219,11 +273,30 @@ def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> lis
     return found
 
 
-def _rows(samples: "pd.DataFrame", mask: NDArray[np.bool_]) -> "pd.DataFrame":
-    # Mostly all samples of an epoch are active, and a slice costs a tenth of a selection.
-    at = np.flatnonzero(mask)
-    whole = len(at) and at[-1] - at[0] + 1 == len(at)
-    return samples.iloc[at[0] : at[-1] + 1] if whole else samples[mask]
+def by_accelerator(samples: "pd.DataFrame") -> dict[str, Sampled]:
+    """The samples of each accelerator, in the order in which the accelerators come first."""
+    numbers: dict[str, int] = {}
+    of = np.array([numbers.setdefault(name, len(numbers)) for name in samples["accelerator"].tolist()], dtype=np.int64)
+    ends = np.cumsum(np.bincount(of, minlength=len(numbers)))
+    places = np.split(np.argsort(of, kind="stable"), ends[:-1])
+    return {name: Sampled(samples, own) for name, own in zip(numbers, places, strict=False)}
+
+
+def by_epoch_and_rank(batches: "pd.DataFrame") -> dict[tuple[int, int], Ints]:
+    """The places of the batches of each epoch and rank, in the order of these two."""
+    epochs, ranks = (batches[name].to_numpy(np.int64) for name in ("epoch", "rank"))
+    order = np.lexsort((ranks, epochs))
+    epochs, ranks = epochs[order], ranks[order]
+    opens = np.flatnonzero(np.diff(epochs, prepend=epochs[:1] - 1).astype(bool) | np.diff(ranks, prepend=ranks[:1]).astype(bool))
+    groups = np.split(order, opens[1:]) if len(opens) else []
+    return {(int(epochs[i]), int(ranks[i])): at for i, at in zip(opens, groups, strict=True)}
+
+
+def _rows_inside(times: Floats, starts: Floats, ends: Floats) -> "slice | Ints":
+    """The places of the rising times that lie in a union of intervals; a slice, which copies nothing, where none is left out."""
+    first, last = int(np.searchsorted(times, starts[0], side="left")), int(np.searchsorted(times, ends[-1], side="right"))
+    within = inside(times[first:last], starts, ends)
+    return slice(first, last) if within.all() else first + np.flatnonzero(within)
 
 
 def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
@@ -351,8 +424,8 @@ def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_
 
 def _of_accelerator(part: Part, by_counter: bool) -> Json:
     def read(column: str) -> Floats:
-        values = part.samples[column].to_numpy(np.float64)
-        return cast(Floats, values[~np.isnan(values)])
+        values = part.column(column)
+        return values[~np.isnan(values)]
 
     def mean(column: str) -> float | None:
         values = read(column)
@@ -368,7 +441,7 @@ def _of_accelerator(part: Part, by_counter: bool) -> Json:
         "energy_j_counter": part.counter_j,
         "energy_j_trapezoid": part.trapezoid_j,
         "mean_power_w": _energy(part, by_counter) / part.active_s,
-        "p95_power_w": float(np.percentile(power, 95)) if len(power) else None,
+        "p95_power_w": p95(power) if len(power) else None,
         "max_power_w": float(power.max()) if len(power) else None,
         "mean_sm_mhz": mean("sm_mhz"),
         "mean_mem_mhz": mean("mem_mhz"),

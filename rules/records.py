@@ -14,6 +14,10 @@ SYSTEM_FORMAT = "wattmark-system/1"
 ENVIRONMENT_FORMAT = "wattmark-environment/1"
 MANIFEST_FORMAT = "wattmark-manifest/1"
 PUBLISHED_FORMAT = "wattmark-published/1"
+REVIEW_FORMAT = "wattmark-review/1"
+WITHDRAWAL_FORMAT = "wattmark-withdrawal/1"
+WAIVER_FORMAT = "wattmark-waiver/1"
+LOG_ENTRY_FORMAT = "wattmark-log-entry/1"
 
 JSON_FILES = {
     "result.json": RESULT_FORMAT,
@@ -31,6 +35,17 @@ OPTIONAL_FILES = frozenset({REQUESTS_FILE})
 """Those of them that only the bundles of some workloads have: requests are what a server is sent."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
+REVIEW_NAMESPACE = "review@wattmark"
+WITHDRAWAL_NAMESPACE = "withdrawal@wattmark"
+WAIVER_NAMESPACE = "waiver@wattmark"
+"""What a signature is for, one namespace a role: a signature in one is none in another."""
+
+KEYRING_DIR = "keyring"
+SIGNERS_FILE = "allowed_signers"
+REVOKED_FILE = "revoked_signers"
+WAIVER_DIR = "waivers"
+ACCEPTANCE_FILE = "LOG"
+"""What lies in `submissions/` beside the directories of the centers."""
 
 
 @dataclass(frozen=True, slots=True)

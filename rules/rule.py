@@ -27,9 +27,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rules.digest import Digest
-    from rules.metrics import Part
+    from rules.metrics import Part, Sampled
+    from rules.series import Series
 
 
+FAMILIES = {
+    "S": "Schema and form",
+    "I": "Integrity and signature",
+    "P": "Protocol",
+    "W": "Power readings",
+    "C": "Caps and states",
+    "E": "Energy",
+    "T": "Throughput and plausibility",
+    "M": "System and environment",
+    "X": "Across the bundles of a submission",
+}
+"""By the first letter of an id, in the order in which they are listed."""
+STANDINGS = ("closed", "open", "demo")
 MOST_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
 
@@ -66,6 +80,8 @@ class Finding:
     found: str
     expected: str
     message: str
+    waived: str = ""
+    """The waiver's file, where one lifts this; empty where none does."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,10 @@ class Bundle:
         return self._evidence.requests
 
     @property
+    def log(self) -> str:
+        return self._evidence.log
+
+    @property
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise LookupError(f"{self.path}: the evidence could not be read")
@@ -135,14 +155,22 @@ class Bundle:
     @cached_property
     def samples_of(self) -> "Mapping[str, pd.DataFrame]":
         """The samples of each sampled accelerator, in the order of the file."""
-        return {str(name): own for name, own in self.samples.groupby("accelerator", sort=False)}
+        return {name: own.table for name, own in self._sampled.items()}
+
+    @cached_property
+    def _sampled(self) -> "Mapping[str, Sampled]":
+        from rules import metrics
+
+        return metrics.by_accelerator(self.samples)
 
     @cached_property
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
         """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
-        of = self.batches.groupby(["epoch", "rank"])
-        first, last = of["start_ns"].min(), of["end_ns"].max()
-        return {(int(e), int(r)): (int(a), int(b)) for (e, r), a, b in zip(first.index, first, last, strict=True)}
+        from rules import metrics
+
+        start_ns, end_ns = (self.batches[name].to_numpy() for name in ("start_ns", "end_ns"))
+        of = metrics.by_epoch_and_rank(self.batches)
+        return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in of.items()}
 
     @cached_property
     def accelerator_ranks(self) -> Mapping[str, int]:
@@ -155,7 +183,7 @@ class Bundle:
         from rules import metrics
 
         try:
-            return tuple(metrics.parts(self.result, self.samples, self.batches))
+            return tuple(metrics.parts_of(self.result, self._sampled, self.batches))
         except metrics.MetricsError as error:
             return str(error)
 
@@ -178,11 +206,29 @@ class Bundle:
         return tuple(p for p in every if p.epoch >= self.protocol.discarded_epochs)
 
     @cached_property
+    def series(self) -> "tuple[Series, ...]":
+        """The readings of each accelerator that worked, as arrays."""
+        from rules.series import series
+
+        return series(self)
+
+    @cached_property
     def scored_samples(self) -> "pd.DataFrame":
         """The samples inside active windows of scored epochs; empty where there are none."""
-        import pandas as pd
+        return self._at([p.places for p in self.scored_parts])
 
-        return pd.concat([p.samples for p in self.scored_parts]) if self.scored_parts else self.samples.iloc[:0]
+    @cached_property
+    def scored_samples_of(self) -> "Mapping[str, pd.DataFrame]":
+        """The same by accelerator, where there are any."""
+        places: dict[str, list[Any]] = {}
+        for part in self.scored_parts:
+            places.setdefault(part.accelerator, []).append(part.places)
+        return {name: self._at(own) for name, own in places.items() if any(map(len, own))}
+
+    def _at(self, places: list[Any]) -> "pd.DataFrame":
+        import numpy as np
+
+        return self.samples.iloc[np.concatenate(places) if places else []]
 
 
 Check = Callable[[Bundle], Iterator[Found]]
@@ -223,11 +269,15 @@ class Tampering:
 
 @dataclass(frozen=True)
 class Pairing:
-    """One way to spoil the evidence of two good bundles of one submission, so that together they cannot stand."""
+    """One way to spoil the evidence of two good bundles of one submission, so that together they cannot stand.
+
+    The first of the two is the one at fault, or, with `both`, each of them.
+    """
 
     name: str
     apply: Pair
     companions: frozenset[str]
+    both: bool
 
 
 def _nothing(_: object) -> Iterator[Any]:
@@ -243,7 +293,9 @@ class Rule:
     severity: Severity
     since: str = "1.0"
     added: str = "1.0.0"
-    standings: tuple[str, ...] = ("closed", "open", "demo")
+    standings: tuple[str, ...] = STANDINGS
+    statistical: bool = False
+    """Whether it judges how likely readings are: it may speak beside any rule on readings that were altered."""
     name: str = field(default="", init=False)
     page: str = field(default="", init=False)
     run: Check = field(default_factory=lambda: _nothing, init=False)
@@ -287,11 +339,11 @@ class Rule:
 
         return mark
 
-    def pairing(self, *companions: str) -> Callable[[Pair], Pair]:
+    def pairing(self, *companions: str, both: bool = False) -> Callable[[Pair], Pair]:
         """Mark a way to spoil the evidence of two good bundles that this rule must notice."""
 
         def mark(function: Pair) -> Pair:
-            self.pairings.append(Pairing(function.__name__, function, frozenset(companions)))
+            self.pairings.append(Pairing(function.__name__, function, frozenset(companions), both))
             return function
 
         return mark
@@ -311,6 +363,11 @@ class Rule:
 
     def _finding(self, f: Found) -> Finding:
         return Finding(self.id, self.severity, f.file, f.pointer, f.found, f.expected, f.message)
+
+    @property
+    def title(self) -> str:
+        """The first line of the page: the offence, in words."""
+        return self.page.partition("\n")[0]
 
     @property
     def on_form(self) -> bool:

@@ -1,6 +1,7 @@
 """What mutations need: where the load is in a good bundle, and alterations that several of them make."""
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rules.protocol import PROTOCOLS, Protocol
@@ -64,9 +65,53 @@ def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
     batches["end_ns"] = whole(batches, "start_ns") + shorter
 
 
+def slow_down(evidence: Evidence, share: float) -> None:
+    """Leave out the last batches of each epoch, and stretch the others, `share` of them, over its whole time."""
+    batches = evidence.batches
+    count = int(evidence.result["settings"]["batches_per_epoch"] * share)
+    kept = batches[batches["batch"] < count].reset_index(drop=True)
+    of = kept.groupby(["epoch", "rank"])
+    begin_ns, last_ns = (of["start_ns"].transform("min").to_numpy(), of["end_ns"].transform("max").to_numpy())
+    end_ns = batches.groupby(["epoch", "rank"])["end_ns"].max()
+    until_ns = end_ns.loc[list(zip(kept["epoch"], kept["rank"], strict=True))].to_numpy()
+    for column in ("start_ns", "end_ns"):
+        kept[column] = begin_ns + ((kept[column] - begin_ns) * ((until_ns - begin_ns) / (last_ns - begin_ns))).astype("int64")
+    evidence.batches = kept
+    evidence.result["settings"]["batches_per_epoch"] = count
+
+
 def declare_cap(evidence: Evidence, cap_w: float) -> None:
     """Declare this cap, and let the board say that it is in force; nothing else changes."""
     evidence.result["power"]["cap_w"] = cap_w
     evidence.samples["cap_mw"] = float(round(1e3 * cap_w))
     for readback in evidence.result["readbacks"]:
         readback["enforced_mw"] = readback["requested_mw"] = round(1e3 * cap_w)
+
+
+def add_twin(evidence: Evidence, node: str | None = None) -> int:
+    """Let a copy of the first rank run beside it, on a board of its own, of this node or of one of its own; the copy's number.
+
+    Its readings are shifted by 11 mW, and its batches some microseconds shorter, so that nothing is there twice.
+    """
+    result, first, uuid = evidence.result, evidence.result["ranks"][0], first_accelerator(evidence)
+    twin, rank = f"{uuid}-twin", len(result["ranks"])
+    home = next(n for n in evidence.system["nodes"] if n["name"] == first["node"])
+    board = {**next(a for a in home["accelerators"] if a["uuid"] == uuid), "uuid": twin}
+    if node is None:
+        home["accelerators"].append(board)
+    else:
+        evidence.system["nodes"].append({**home, "name": node, "accelerators": [board]})
+    result["ranks"].append({"rank": rank, "node": node or first["node"], "accelerators": [twin]})
+    result["settings"].update(accelerators=result["settings"]["accelerators"] + 1, nodes=len(evidence.system["nodes"]))
+    result["readbacks"] += [{**r, "accelerator": twin} for r in result["readbacks"] if r["accelerator"] == uuid]
+    samples = evidence.samples[of_first(evidence)].assign(accelerator=twin, node=node or first["node"])
+    for column in ("power_mw", "power_avg_mw"):
+        samples[column] += 11
+    if node is not None:
+        for name in ("ticks", "missed"):
+            result["sampling"][name] *= 2
+    batches = evidence.batches[evidence.batches["rank"] == first["rank"]].assign(rank=rank)
+    batches["end_ns"] -= batches["batch"] * 7919 % 97 * 100
+    evidence.samples = pd.concat([evidence.samples, samples], ignore_index=True)
+    evidence.batches = pd.concat([evidence.batches, batches], ignore_index=True)
+    return rank

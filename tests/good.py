@@ -3,6 +3,7 @@ two H200s with one server of LLaMA 3 8B.
 """
 
 from dataclasses import asdict
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,9 @@ BATCHES = 220
 BATCH_MS = 140.0
 PAUSE_MS = 500.0
 CAP_MW = 700_000
+LOAD_W = 685.0
+STEP_W = 0.322
+"""The steps of an H200's power sensor."""
 CONCURRENCY = 400
 REQUESTS = 500
 LATENCY_MS = 25_000.0
@@ -43,6 +47,23 @@ def good_evidence(seed: int = 7, rate: float = 1.0) -> Evidence:
     evidence.result["settings"]["batches_per_epoch"] = round(BATCHES * rate)
     evidence.result["sampling"]["ticks"] = samples["scheduled_ns"].nunique()
     rederive(evidence)
+    return evidence
+
+
+def another_run(evidence: Evidence, number: int = 1) -> Evidence:
+    """Make of the evidence of a run that of another like it, `number` days later, with readings and batch times of its own.
+
+    Readings are shifted and not stirred, so that those of a real sensor stay on its steps. Figures must be derived anew.
+    """
+    result, batches, random = evidence.result, evidence.batches, np.random.default_rng(number)
+    for name in ("started_at", "ended_at"):
+        result[name] = (datetime.fromisoformat(result[name]) + timedelta(days=number)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    result["settings"]["seed"] += number
+    for column in ("power_mw", "power_avg_mw"):
+        evidence.samples[column] += 7.0 * number
+    share = (1 - 0.003 * random.random(int(batches["epoch"].max()) + 1))[batches["epoch"]]
+    length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
+    batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")
     return evidence
 
 
@@ -137,6 +158,20 @@ def _batches(random: np.random.Generator, count: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BATCH_COLUMNS)).astype("int64")
 
 
+def _power(windows: pd.DataFrame, read: np.ndarray, active: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Power in W as docs/forensics.md has it: what a sensor reads, on its steps, and the mean since the reading before.
+
+    A reading is an instant: it knows in which part of its batch it is, and half of what else moves it is over before the next.
+    """
+    starts, ends = np.sort(windows["start_ns"].to_numpy()), np.sort(windows["end_ns"].to_numpy())
+    of = np.clip(np.searchsorted(starts, read, side="right") - 1, 0, None)
+    part = np.clip((read - starts[of]) / (ends[of] - starts[of]), 0, 1)
+    swing_w = 4 * np.sin(2 * np.pi * part) + random.normal(0, 5, len(read))
+    power_w = np.where(active, LOAD_W + swing_w, 120.0 + random.normal(0, 1, len(read)))
+    meant_w = np.where(active, LOAD_W + swing_w / 2 + random.normal(0, 2, len(read)), power_w)
+    return np.round(power_w / STEP_W) * STEP_W, meant_w
+
+
 def _samples(windows: pd.DataFrame, uuid: str, random: np.random.Generator) -> pd.DataFrame:
     last = int(windows["end_ns"].max()) + 2000 * MS
     scheduled = np.arange(ZERO_NS, last, 100 * MS, dtype=np.int64)
@@ -144,19 +179,18 @@ def _samples(windows: pd.DataFrame, uuid: str, random: np.random.Generator) -> p
     active = np.zeros(len(scheduled), dtype=bool)
     for _, own in windows.groupby("epoch"):
         active |= (read >= own["start_ns"].min()) & (read <= own["end_ns"].max())
-    true_w = np.where(active, 685.0 + random.normal(0, 4, len(read)), 120.0 + random.normal(0, 1, len(read)))
-    step_j = np.diff(read) / 1e9 * (true_w[1:] + true_w[:-1]) / 2
-    energy_j = 3.0e6 + np.concatenate(([0.0], np.cumsum(step_j)))
-    average_w = pd.Series(true_w).rolling(10, min_periods=1).mean().to_numpy()
+    power_w, meant_w = _power(windows, read, active, random)
+    energy_j = 3.0e6 + np.concatenate(([0.0], np.cumsum(np.diff(read) / 1e9 * meant_w[1:])))
+    average_w = pd.Series(meant_w).rolling(10, min_periods=1).mean().to_numpy()
     table = {
         "scheduled_ns": scheduled,
         "read_ns": read,
         "node": "node0",
         "accelerator": uuid,
-        "power_mw": np.round(true_w * 1e3),
+        "power_mw": np.round(power_w * 1e3),
         "power_avg_mw": np.round(average_w * 1e3),
         "energy_mj": np.round(energy_j * 1e3),
-        "sm_mhz": np.where(active, 1500.0 + 15 * random.integers(-6, 6, len(read)), 345.0),
+        "sm_mhz": np.where(active, 1500.0 - 15 * np.round((power_w - LOAD_W) / 4 + random.normal(0, 1, len(read))), 345.0),
         "mem_mhz": 3201.0,
         "temp_c": np.where(active, 62.0, 38.0),
         "mem_temp_c": np.where(active, 70.0, 40.0),
@@ -268,7 +302,7 @@ def _environment() -> dict:
         "kernel": "6.8.0",
         "driver": "580.159.04",
         "packages": {"torch": "2.11.0", "timm": "1.0.31"},
-        "container": None,
+        "container": f"sha256:{'0123456789abcdef' * 4}",
         "git": {"commit": "0" * 40, "dirty": False},
         "variables": {},
     }

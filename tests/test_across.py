@@ -1,17 +1,21 @@
 """Rules across the bundles of a round: what they see, of whom they speak, and that a bundle alone is judged as before."""
 
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Submissions, fresh_evidence
-from good import UUIDS, rederive
+from good import UUIDS, another_run, rederive
 
 from checker.engine import INTERNAL, judge, judge_all
-from rules.digest import Digest, digest
+from rules import metrics
+from rules.digest import DIFFERENT, KEPT, LENGTH, Digest, digest, fingerprints
 from rules.records import Evidence
 from rules.rule import Bundle, Finding, rules_by_id
 from rules.spoil import declare_cap
@@ -20,8 +24,8 @@ POWER = ("power_mw", "power_avg_mw", "energy_mj")
 
 
 def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> Evidence:
-    """The good run under another cap, with its power and its clock as multiples of what they are at 700 W."""
-    evidence = fresh_evidence()
+    """A good run under another cap, with its power and its clock as multiples of what they are at 700 W."""
+    evidence = another_run(fresh_evidence(), number=round(cap_w))
     for column in POWER:
         evidence.samples[column] = (evidence.samples[column] * power).round()
     evidence.samples["sm_mhz"] = (evidence.samples["sm_mhz"] * clock).round()
@@ -33,13 +37,23 @@ def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
 
 def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: float) -> Digest:
     """The digest of a run at that cap; `figures` are multiples of its means."""
-    found = digest(Bundle(Path("center/system") / name, (), evidence or fresh_evidence()))
-    assert found is not None
+    found = of_evidence(evidence) if evidence else good()
     scaled = {
         key: {**value, "mean": value["mean"] * figures.get(key, 1.0), "ci95": [v * figures.get(key, 1.0) for v in value["ci95"]]}
         for key, value in found.figures.items()
     }
-    return replace(found, cap_w=cap_w, figures=scaled)
+    return replace(found, path=Path("center/system") / name, run_id=name, cap_w=cap_w, figures=scaled)
+
+
+def of_evidence(evidence: Evidence) -> Digest:
+    found = digest(Bundle(Path("center/system/run"), (), evidence))
+    assert found is not None
+    return found
+
+
+@cache
+def good() -> Digest:
+    return of_evidence(fresh_evidence())
 
 
 def marked(*runs: Digest) -> list[str]:
@@ -47,7 +61,9 @@ def marked(*runs: Digest) -> list[str]:
 
 
 def all_findings(root: Path) -> dict[str, list[Finding]]:
-    return {v.path.name: list(v.findings) for v in judge_all([root]).verdicts}
+    """By the bundle's name; what statistics say of readings that a test has scaled is left out."""
+    statistical = {rule.id for rule in rules_by_id().values() if rule.statistical}
+    return {v.path.name: [f for f in v.findings if f.rule not in statistical] for v in judge_all([root]).verdicts}
 
 
 # X101: two caps that give the same.
@@ -162,6 +178,174 @@ def test_share_of_capped_samples_is_by_the_bits_of_the_vendor() -> None:
     assert run("a", 700, evidence).capped_share == 1.0
     evidence.samples["slowdown"] = float("nan")
     assert run("a", 700, evidence).capped_share is None
+
+
+# X102 to X111: what is told of two runs, each on its own.
+
+
+def said(rule: str, *runs: Digest) -> list[str]:
+    return [path.name for path, _ in rules_by_id()[rule].judge_across(runs)]
+
+
+def other(name: str, number: int = 1, **changes: Any) -> Digest:
+    """The digest of another run like the good one."""
+    evidence = another_run(fresh_evidence(), number)
+    rederive(evidence)
+    return replace(of_evidence(evidence), **{"path": Path("center/system") / name, "run_id": name, **changes})
+
+
+def all_said(*runs: Digest) -> set[str]:
+    return {rule.id for rule in rules_by_id().values() if list(rule.judge_across(runs))}
+
+
+def test_runs_that_differ_in_nothing_but_what_must_differ_give_no_finding() -> None:
+    assert all_said(run("a", 700), *(other(f"b{n}", n) for n in range(1, 6))) == set()
+
+
+def test_part_of_a_series_shares_fingerprints_wherever_it_stands() -> None:
+    random = np.random.default_rng(3)
+    series = random.integers(600_000, 700_000, 3000)
+    shifted = np.concatenate([random.integers(600_000, 700_000, 700), series[500:2500]])
+    assert fingerprints(series) & fingerprints(shifted)
+    assert not fingerprints(series) & fingerprints(series + 1)
+    assert len(fingerprints(series)) == KEPT
+    assert fingerprints(series[: LENGTH - 1]) == frozenset()
+    assert fingerprints(np.tile(series[: DIFFERENT - 1], 500)) == frozenset()
+
+
+def test_copy_of_another_center_is_told_of_both() -> None:
+    own = run("a", 700)
+    stolen = replace(own, path=Path("thief/system/b"), run_id="b")
+    found = list(rules_by_id()["X102"].judge_across([own, stolen]))
+    assert [path for path, _ in found] == [own.path, stolen.path]
+    assert "thief/system/b" in found[0][1].found
+
+
+def test_run_id_counts_within_a_center_and_not_beyond() -> None:
+    own, same = run("a", 700), other("b", run_id=run("a", 700).run_id)
+    assert said("X103", own, same) == ["a", "b"]
+    assert said("X103", own, replace(same, path=Path("center/another/b"))) == ["a", "b"]
+    assert said("X103", own, replace(same, path=Path("elsewhere/system/b"))) == []
+
+
+def label(place: int, of: int, **changes: Any) -> dict[str, Any]:
+    return {"id": "sweep", "place": place, "of": of, "repeat": 1, "order": "random", "seed": 1, **changes}
+
+
+def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:
+    runs = [other(f"run-{n}", n, sweep=label(n, 4, repeat=n), cap_w=700.0) for n in (2, 4)]
+    ((path, finding),) = rules_by_id()["X104"].judge_across(runs)
+    assert path.name == "run-2"
+    assert "2 of the 4" in finding.found and "not there: 1, 3" in finding.found
+    whole = [other(f"run-{n}", n, sweep=label(n, 2, repeat=n)) for n in (1, 2)]
+    assert all_said(*whole) == set()
+    assert said("X104", replace(whole[0], path=Path("a/b/c")), replace(whole[1], path=Path("d/e/f"))) == ["c", "f"]
+
+
+def test_sweep_that_claims_a_million_runs_is_told_briefly() -> None:
+    ((_, finding),) = rules_by_id()["X104"].judge_across([other("a", sweep=label(1, 1_000_000))])
+    assert finding.found.endswith("2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 …")
+
+
+@pytest.mark.parametrize(("slower", "expected"), [(0.97, ["high"]), (0.985, []), (1.0, []), (1.1, [])])
+def test_throughput_may_fall_by_noise_alone(slower: float, expected: list[str]) -> None:
+    assert said("X106", run("low", 600), run("high", 700, items_per_s=slower)) == expected
+    assert said("X106", run("low", 690), run("high", 700, items_per_s=slower)) == []  # within the tolerance of a cap
+
+
+def test_the_fastest_of_all_lower_caps_is_what_counts() -> None:
+    runs = run("a", 300, items_per_s=0.5), run("b", 400, items_per_s=0.9), run("c", 500, items_per_s=0.8), run("d", 700)
+    assert said("X106", *runs) == ["c"]
+
+
+def test_system_that_differs_from_most_is_named_with_its_field() -> None:
+    system = tuple((name, "535" if name == "driver" else value) for name, value in run("a", 700).system)
+    runs = [replace(run("a", 700), system=system), run("b", 700), run("c", 700)]
+    ((path, finding),) = rules_by_id()["X107"].judge_across(runs)
+    assert (path.name, finding.found, finding.expected[:10]) == ("a", "driver 535", "580.159.04")
+    assert said("X107", replace(runs[0], standing="open"), *runs[1:]) == []
+    assert said("X107", replace(runs[0], path=Path("center/another/a")), *runs[1:]) == []
+
+
+@pytest.mark.parametrize(("begins_s", "expected"), [(0, True), (400, True), (416, False), (420, False), (-500, False)])
+def test_one_board_is_in_one_run_at_a_time(begins_s: float, expected: bool) -> None:
+    own = replace(run("a", 700), from_s=0.0, until_s=420.0)
+    second = replace(other("b"), from_s=begins_s, until_s=begins_s + 420.0, path=Path("elsewhere/system/b"))
+    assert sorted(said("X108", own, second)) == (["a", "b"] if expected else [])
+    assert said("X108", own, replace(second, boards=("GPU-3",))) == []
+    assert said("X108", replace(own, standing="demo"), second) == []
+
+
+def test_long_run_meets_every_short_one_inside_it() -> None:
+    long = replace(run("long", 700), from_s=0.0, until_s=1000.0)
+    short = [replace(other(f"short-{n}", n), from_s=n * 100.0, until_s=n * 100.0 + 50) for n in range(1, 4)]
+    assert sorted(said("X108", *short, long)) == ["long", "short-1", "short-2", "short-3"]
+
+
+def test_dates_that_are_none_are_left_alone() -> None:
+    own = replace(run("a", 700), from_s=float("nan"), until_s=float("nan"))
+    assert said("X108", own, replace(own, path=Path("center/system/b"))) == []
+
+
+def with_epochs(name: str, rates: list[float], energies: list[float]) -> Digest:
+    figures = {"items_per_s": metrics.summary(rates), "joules_per_item": metrics.summary(energies)}
+    plain = run(name, 700)
+    return replace(plain, epochs=tuple(zip(rates, energies, strict=True)), figures={**plain.figures, **figures})
+
+
+def test_repeats_that_scatter_on_their_own_are_no_offence() -> None:
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        drift = 1 + 0.003 * np.exp(-np.arange(10) / 3)  # both warm up alike
+        one, two = (
+            with_epochs(name, *((scale * drift * random.normal(1, 0.001, 10)).tolist() for scale in (7000, 0.1))) for name in "ab"
+        )
+        assert said("X109", one, two) == [], seed
+
+
+@pytest.mark.parametrize(("jitter", "expected"), [(1e-6, True), (2e-5, True), (1e-3, False)])
+def test_epochs_of_another_run_with_jitter_are_too_equal(jitter: float, expected: bool) -> None:
+    random = np.random.default_rng(8)
+    rates, energies = random.normal(7000, 7, 10), random.normal(0.1, 1e-4, 10)
+    own = with_epochs("a", rates.tolist(), energies.tolist())
+    stirred = (values * 1.004 * random.normal(1, jitter, 10) for values in (rates, energies))
+    copied = with_epochs("b", *(values.tolist() for values in stirred))
+    assert said("X109", own, copied) == (["a", "b"] if expected else [])
+    assert said("X109", own, replace(copied, cap_w=600.0)) == []
+
+
+def test_cap_that_another_run_shows_to_be_too_high_to_bind() -> None:
+    little = replace(run("little", 600, mean_power_w=0.5), capped_share=0.0)
+    assert said("X111", little, run("high", 700)) == ["little"]
+    assert said("X111", replace(little, capped_share=0.5), run("high", 700)) == []
+    assert said("X111", replace(little, capped_share=None), run("high", 700)) == []
+    assert said("X111", little, run("high", 700, mean_power_w=0.85)) == []  # needs less than 600 W there too
+    assert said("X111", run("little", 600, mean_power_w=0.8), run("high", 700)) == []
+
+
+def test_round_of_many_is_judged_in_one_pass() -> None:
+    """Each rule looks at 5 000 runs of one kind: pairs would be twelve million."""
+    own = run("a", 700)
+    runs = [
+        replace(
+            own,
+            path=Path(f"center/system/run-{n:04}"),
+            run_id=str(n),
+            seed=n,
+            from_s=n * 500.0,
+            until_s=n * 500.0 + 400,
+            readings=frozenset(range(n * 16, n * 16 + 16)),
+            windows=frozenset(range(n * 16, n * 16 + 16)),
+            sweep=label(n + 1, 5000, repeat=n + 1),
+            figures={**own.figures, "items_per_s": {**own.figures["items_per_s"], "mean": 7000.0 + n % 7}},
+            epochs=tuple((7000.0 + (n * 7919 + e * e) % 11, 0.1) for e in range(10)),
+        )
+        for n in range(5000)
+    ]
+    begin_s = time.process_time()
+    for rule in rules_by_id().values():
+        list(rule.judge_across(runs))
+    assert time.process_time() - begin_s < 20  # takes about half a second
 
 
 # The engine.

@@ -21,7 +21,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
-from rules.tables import SAMPLES, floats
+from rules.tables import SAMPLES
 
 RULE = Rule("W112", Severity.ERROR, standings=("closed", "open"))
 
@@ -30,7 +30,7 @@ RULE = Rule("W112", Severity.ERROR, standings=("closed", "open"))
 def check(bundle: Bundle) -> Iterator[Found]:
     idle: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
-        use = floats(part.samples, "util_pct")
+        use = part.column("util_pct")
         use = use[np.isfinite(use)]
         if len(use) and not use.any():
             idle.setdefault(part.accelerator, []).append(part.epoch)

@@ -22,6 +22,7 @@ import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
+from rules.spoil import add_twin
 from rules.tables import BATCHES, rows, whole
 from rules.workloads import Size, workloads
 
@@ -81,7 +82,7 @@ def another_batch_count_declared(evidence: Evidence) -> None:
     evidence.result["settings"]["batches_per_epoch"] += 5
 
 
-@RULE.mutation("T101")
+@RULE.mutation("T101", "P119")
 def batches_of_an_undeclared_rank(evidence: Evidence) -> None:
     evidence.batches.loc[evidence.batches["rank"] == evidence.result["ranks"][0]["rank"], "rank"] = 777
 
@@ -89,3 +90,30 @@ def batches_of_an_undeclared_rank(evidence: Evidence) -> None:
 @RULE.mutation()
 def batch_number_twice(evidence: Evidence) -> None:
     evidence.batches.loc[evidence.batches["batch"] == 5, "batch"] = 4
+
+
+@RULE.mutation()
+def one_batch_larger(evidence: Evidence) -> None:
+    evidence.batches.loc[evidence.batches.index == 37, "items"] *= 2
+
+
+@RULE.mutation("P119")
+def one_rank_without_batches(evidence: Evidence) -> None:
+    silent = add_twin(evidence)
+    evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
+
+
+@RULE.mutation(sometimes=("T109",))
+def slow_batches_dropped_in_every_epoch(evidence: Evidence) -> None:
+    batches = evidence.batches
+    length_ns = whole(batches, "end_ns") - whole(batches, "start_ns")
+    kept = np.ones(len(batches), dtype=bool)
+    for key in np.unique(batches[["epoch", "rank"]].to_numpy(np.int64), axis=0):
+        own = np.flatnonzero((whole(batches, "epoch") == key[0]) & (whole(batches, "rank") == key[1]))
+        kept[own[np.argmax(length_ns[own])]] = False
+    evidence.batches = batches[kept].reset_index(drop=True)
+
+
+@RULE.mutation(serving=True)
+def request_count_short(evidence: Evidence) -> None:
+    evidence.result["settings"]["batches_per_epoch"] *= 2

@@ -26,10 +26,11 @@ parentheses and is never a peak. Otherwise find out why the cap is not kept, and
 Protocol, section "caps"; Mayr et al. 2026, Tables 3 and 4, which put the caps of the MI300X below 400 W in parentheses.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.digest import Digest
+from rules.digest import Digest, alike, half_width
 from rules.protocol import CURRENT
 from rules.records import Evidence, Json
 from rules.rule import Found, Rule, Severity
@@ -44,21 +45,17 @@ CAPPED_SHARE = 0.01
 
 @RULE.across
 def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    alike: dict[tuple[object, ...], list[Digest]] = {}
-    for digest in digests:
-        if digest.cap_w is not None:
-            alike.setdefault(digest.kind, []).append(digest)
-    for runs in alike.values():
-        runs.sort(key=lambda run: (run.cap_w, run.path))
-        for at, lower in enumerate(runs):
-            other = next((higher for higher in runs[at + 1 :] if _contradict(lower, higher)), None)
+    for runs in alike(digests):
+        caps_w = [run.cap_w or 0 for run in runs]
+        for lower in runs:
+            above = bisect_right(caps_w, (lower.cap_w or 0) * CURRENT.cap_tolerance)
+            other = next((higher for higher in runs[above:] if _contradict(lower, higher)), None)
             if other is not None:
                 yield lower.path, _found(lower, other)
 
 
 def _contradict(lower: Digest, higher: Digest) -> bool:
-    apart = (higher.cap_w or 0) > (lower.cap_w or 0) * CURRENT.cap_tolerance
-    return apart and any(_said_to_limit(run) for run in (lower, higher)) and _same(lower, higher)
+    return any(_said_to_limit(run) for run in (lower, higher)) and _same(lower, higher)
 
 
 def _said_to_limit(run: Digest) -> bool:
@@ -72,11 +69,7 @@ def _same(one: Digest, other: Digest) -> bool:
 
 def _close(one: Json, other: Json) -> bool:
     low, high = sorted((float(one["mean"]), float(other["mean"])))
-    return high - low < SAME_SHARE * high or high - low <= _half_width(one) + _half_width(other)
-
-
-def _half_width(figure: Json) -> float:
-    return float(figure["ci95"][1] - figure["ci95"][0]) / 2 if figure["ci95"] else 0.0
+    return high - low < SAME_SHARE * high or high - low <= half_width(one) + half_width(other)
 
 
 def _found(lower: Digest, higher: Digest) -> Found:
@@ -107,8 +100,8 @@ def slightly_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
 
 @RULE.pairing()
 def cap_said_to_limit_far_above_the_power(lower: Evidence, higher: Evidence) -> None:
-    """Both draw half of what they did, and the slowdown reason still says that the cap is what holds them."""
+    """Both draw less than they did, and the slowdown reason still says that the cap is what holds them."""
     for evidence in (lower, higher):
         for column in ("power_mw", "power_avg_mw", "energy_mj"):
-            evidence.samples[column] = (evidence.samples[column] * 0.5).round()
-    declare_cap(lower, higher.result["power"]["cap_w"] * 0.8)
+            evidence.samples[column] = (evidence.samples[column] * 0.86).round()
+    declare_cap(lower, higher.result["power"]["cap_w"] * 0.9)

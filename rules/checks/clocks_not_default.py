@@ -5,7 +5,7 @@ Compares the application clocks of every readback with the board's defaults, and
 a clock which somebody asked for gives: application clocks (0x2 of NVML) where no readback says that they are the default ones,
 and sync boost (0x10).
 
-A clock lock (`nvidia-smi -lgc`) cannot be read back through NVML. It shows in the clocks of the samples alone, and is not judged.
+A clock lock (`nvidia-smi -lgc`) cannot be read back through NVML. It shows in the clocks of the samples alone, which C111 judges.
 AMD boards have no application clocks; their performance level is what C104 and C105 judge.
 
 ## Why it is bad
@@ -38,10 +38,8 @@ ADVICE = "The clock was asked for, and the cap may not be what limits. Reset the
 def check(bundle: Bundle) -> Iterator[Found]:
     yield from _read_back(bundle.result["readbacks"])
     default = {r["accelerator"] for r in bundle.result["readbacks"] if _is_default(r)}
-    of = bundle.scored_samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of):
-        own = bundle.scored_samples[of == accelerator]
-        vendor = str(bundle.accelerators.get(str(accelerator), {}).get("vendor"))
+    for accelerator, own in bundle.scored_samples_of.items():
+        vendor = str(bundle.accelerators.get(accelerator, {}).get("vendor"))
         mask = SYNC_BOOST.get(vendor, 0) | (0 if accelerator in default else APPLICATION_CLOCKS.get(vendor, 0))
         held = any_of(own, mask)
         if held.any():

@@ -22,7 +22,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
-from rules.tables import SAMPLES, floats, implausible, rows
+from rules.tables import SAMPLES, implausible, rows
 
 RULE = Rule("W103", Severity.ERROR)
 
@@ -33,7 +33,7 @@ ENOUGH_SAMPLES = 10  # fewer may agree by chance, in the short epochs of a demo
 def check(bundle: Bundle) -> Iterator[Found]:
     stuck: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
-        power = floats(part.samples, "power_avg_mw" if part.averaged else "power_mw")
+        power = part.column("power_avg_mw" if part.averaged else "power_mw")
         power = power[np.isfinite(power)]
         if len(power) < ENOUGH_SAMPLES or np.ptp(power) > 0:
             continue

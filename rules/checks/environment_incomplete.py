@@ -47,6 +47,6 @@ def no_driver(evidence: Evidence) -> None:
     evidence.environment["driver"] = None
 
 
-@RULE.mutation()
+@RULE.mutation("M112")
 def no_origin(evidence: Evidence) -> None:
     evidence.environment.update(git=None, container=None, source_sha256="0" * 64)

@@ -53,3 +53,10 @@ def slow_epoch_left_out(evidence: Evidence) -> None:
 @RULE.mutation(rederive=False)
 def epoch_left_out_of_the_result_only(evidence: Evidence) -> None:
     del evidence.result["epochs"][7]
+
+
+@RULE.mutation("P103", "P109", sometimes=("P108",))
+def last_epoch_cut_in_two(evidence: Evidence) -> None:
+    batches = evidence.batches
+    last = last_epoch(evidence)
+    batches.loc[(batches["epoch"] == last) & (batches["batch"] > batches["batch"].max() // 2), "epoch"] = last + 1

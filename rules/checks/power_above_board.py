@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import board
-from rules.records import Evidence, Json
+from rules.boards import highest_power_w
+from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, first_accelerator, of_first, protocol, under_load
 from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, of_each, offenders, rows
@@ -34,7 +34,7 @@ RULE = Rule("W106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     samples, protocol = bundle.scored_samples, bundle.protocol
-    highest_w = {uuid: _highest_w(accelerator) for uuid, accelerator in bundle.accelerators.items()}
+    highest_w = {uuid: highest_power_w(accelerator) for uuid, accelerator in bundle.accelerators.items()}
     limits_mw = 1e3 * of_each(samples, highest_w)
     for column, tolerance in (
         ("power_mw", protocol.transient_tolerance),
@@ -58,17 +58,10 @@ def _found(where: str, found: str, limit_w: float) -> Found:
     return Found(SAMPLES, where, found, expected, "This board cannot draw that much. Check which board was read, and the unit.")
 
 
-def _highest_w(accelerator: Json) -> float:
-    """The highest power that a board may be set to; NaN where nobody says."""
-    known = board(accelerator["name"])
-    max_w = known.max_power_w if known else accelerator["max_power_w"]
-    return np.nan if max_w is None else float(max_w)
-
-
 def _highest_of_first(evidence: Evidence) -> float:
     """In mW, as the samples are."""
     accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
-    return 1e3 * _highest_w(accelerators[first_accelerator(evidence)])
+    return 1e3 * highest_power_w(accelerators[first_accelerator(evidence)])
 
 
 @RULE.mutation()

@@ -44,7 +44,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-@RULE.mutation()
+@RULE.mutation("W113", sometimes=("W119",))
 def watts_for_milliwatts(evidence: Evidence) -> None:
     columns = [*POWER_COLUMNS, "energy_mj"]
     evidence.samples.loc[of_first(evidence), columns] = (evidence.samples.loc[of_first(evidence), columns] / 1e3).round()

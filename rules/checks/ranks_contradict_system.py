@@ -105,7 +105,7 @@ def accelerator_of_no_rank_sampled(evidence: Evidence) -> None:
     evidence.samples = pd.concat([evidence.samples, more], ignore_index=True)
 
 
-@RULE.mutation("W111")
+@RULE.mutation("W111", sometimes=("P120",))
 def accelerator_twice_in_a_rank(evidence: Evidence) -> None:
     first = evidence.result["ranks"][0]["accelerators"]
     first.append(first[0])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
-from rules.tables import SAMPLES, floats
+from rules.tables import SAMPLES
 
 RULE = Rule("W111", Severity.ERROR)
 
@@ -35,10 +35,10 @@ DIFFERENT = 8
 def check(bundle: Bundle) -> Iterator[Found]:
     powers, places = [], []
     for part in bundle.scored_parts:
-        power = floats(part.samples, "power_avg_mw" if part.averaged else "power_mw")
+        power = part.column("power_avg_mw" if part.averaged else "power_mw")
         if len(power) >= LENGTH:
             powers.append(np.nan_to_num(power, nan=-1.0))
-            places.append(part.samples.index.to_numpy())
+            places.append(part.places)
     if not powers:
         return
     sums = np.concatenate([_fingerprints(power) for power in powers])

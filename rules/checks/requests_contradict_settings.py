@@ -127,3 +127,19 @@ def first_token_before_the_request(evidence: Evidence) -> None:
 @RULE.mutation(serving=True)
 def request_twice(evidence: Evidence) -> None:
     _table(evidence).loc[7, "request"] = _table(evidence)["request"].iloc[8]
+
+
+@RULE.mutation("P109", serving=True)
+def answers_cut_short(evidence: Evidence) -> None:
+    for table, column in ((_table(evidence), "output_tokens"), (evidence.batches, "items")):
+        table[column] //= 2
+
+
+@RULE.mutation("P109", serving=True)
+def warm_up_counted(evidence: Evidence) -> None:
+    """The requests of staggered lengths that fill the server stand among those of the first epoch."""
+    requests, batches = _table(evidence), evidence.batches
+    staggered = np.linspace(8, 512, evidence.result["settings"]["requests"]["concurrency"]).astype(np.int64)
+    for table, column in ((requests, "output_tokens"), (batches, "items")):
+        order = table.sort_values("end_ns", kind="stable").index[: len(staggered)]
+        table.loc[order, column] = staggered[: len(order)]

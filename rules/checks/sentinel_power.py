@@ -53,3 +53,8 @@ def thirty_two_bits_of_ones_in_the_average(evidence: Evidence) -> None:
 @RULE.mutation()
 def negative_power(evidence: Evidence) -> None:
     evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = -1.0
+
+
+@RULE.mutation("W106", "C102", "E103", "E104")
+def thirty_two_bits_of_ones(evidence: Evidence) -> None:
+    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 4_294_967_295.0

@@ -28,7 +28,7 @@ def remove_the_signature(directory: Path) -> None:
         signature.unlink()
 
 
-@RULE.tampering()
+@RULE.tampering("I114")
 def sign_as_reviewer_only(directory: Path) -> None:
     (signature,) = (directory / "signatures").iterdir()
     signature.rename(signature.with_name(signature.name.replace("submission.", "review.", 1)))

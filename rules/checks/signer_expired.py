@@ -2,7 +2,7 @@
 
 ## What it does
 Asks that the present time lies within `valid-after` and `valid-before` of the key's line in `allowed_signers`, where
-these are given.
+these are given; both are read as UTC. Of a bundle that is in `submissions/LOG` the time of its acceptance counts as well.
 
 ## Why it is bad
 The center said for how long it answers for the key.
@@ -16,6 +16,7 @@ ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.
 
 from pathlib import Path
 
+from rules import forge
 from rules.rule import Rule, Severity
 
 RULE = Rule("I109", Severity.ERROR)
@@ -35,3 +36,20 @@ def expire(directory: Path) -> None:
 @RULE.tampering()
 def begin_later(directory: Path) -> None:
     _limit(directory, 'valid-after="20990101"')
+
+
+def _expire(directory: Path, namespace: str) -> None:
+    signers = directory.parents[2] / "keyring" / "allowed_signers"
+    signers.write_text(signers.read_text().replace(f'"{namespace}"', f'"{namespace}",valid-before="20200101"'))
+
+
+@RULE.tampering()
+def review_with_a_key_that_has_expired(directory: Path) -> None:
+    forge.review(directory)
+    _expire(directory, "review@wattmark")
+
+
+@RULE.tampering()
+def waive_with_a_key_that_has_expired(directory: Path) -> None:
+    forge.waiver(directory)
+    _expire(directory, "waiver@wattmark")

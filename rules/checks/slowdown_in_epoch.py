@@ -37,10 +37,8 @@ RULE = Rule("C106", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    of = bundle.scored_samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of):
-        own = bundle.scored_samples[of == accelerator]
-        mask = invalid(bundle.protocol, str(bundle.accelerators.get(str(accelerator), {}).get("vendor")))
+    for accelerator, own in bundle.scored_samples_of.items():
+        mask = invalid(bundle.protocol, str(bundle.accelerators.get(accelerator, {}).get("vendor")))
         wrong = any_of(own, mask)
         if wrong.any():
             reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))
@@ -73,13 +71,13 @@ def power_brake_in_one_epoch(evidence: Evidence) -> None:
     evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
 
 
-@RULE.mutation()
+@RULE.mutation("M115")
 def hot_memory_of_an_amd_board(evidence: Evidence) -> None:
     _of_amd(evidence)
     evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
 
 
-@RULE.mutation()
+@RULE.mutation("M115")
 def hot_processor_of_an_amd_board(evidence: Evidence) -> None:
     _of_amd(evidence)
     evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)

@@ -53,7 +53,7 @@ def simulated_meter(evidence: Evidence) -> None:
     evidence.result["sampling"]["meter"] = "simulated:h200"
 
 
-@RULE.mutation()
+@RULE.mutation("M115")
 def simulated_boards(evidence: Evidence) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = SIMULATED_PREFIX + accelerator["name"]
@@ -64,6 +64,6 @@ def smoke_size(evidence: Evidence) -> None:
     evidence.result["size"] = "smoke"
 
 
-@RULE.mutation()
+@RULE.mutation("T112")
 def real_input(evidence: Evidence) -> None:
     evidence.result["settings"]["input"] = "real"

@@ -63,3 +63,8 @@ def write_a_fraction(directory: Path) -> None:
 @RULE.tampering(reseal=True)
 def write_nan(directory: Path) -> None:
     _edit_last_cell(directory / "batches.csv.gz", b"nan")
+
+
+@RULE.tampering(reseal=True)
+def write_not_available(directory: Path) -> None:
+    _edit(directory / "samples.csv.gz", b",3201,", b",N/A,")

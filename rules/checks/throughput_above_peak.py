@@ -74,7 +74,7 @@ def windows_cover_a_fraction_of_the_batch(evidence: Evidence) -> None:
     shorten_batches(evidence, 1 / _beyond_peak(evidence))
 
 
-@RULE.mutation("P116", "T107", "P117", serving=True)
+@RULE.mutation("P116", "T107", "P117", "T111", serving=True)
 def answers_longer_than_any_board_can_give(evidence: Evidence) -> None:
     evidence.result["settings"]["requests"]["output_tokens"] *= 100
     evidence.batches["items"] *= 100

@@ -91,6 +91,6 @@ def shorter_answers(evidence: Evidence) -> None:
     evidence.result["settings"]["requests"]["output_tokens"] = 128
 
 
-@RULE.mutation()
+@RULE.mutation("T112")
 def synthetic_with_a_corpus(evidence: Evidence) -> None:
     evidence.result["settings"]["corpus_sha256"] = "0" * 64

@@ -47,6 +47,6 @@ def averages_zero(evidence: Evidence) -> None:
     evidence.samples.loc[under_load(evidence), "power_avg_mw"] = 0.0
 
 
-@RULE.mutation("E103", "E104")
+@RULE.mutation("E103", "E104", sometimes=("W119",))
 def one_epoch_zero(evidence: Evidence) -> None:
     evidence.samples.loc[under_load(evidence, 2, 3), "power_mw"] = 0.0

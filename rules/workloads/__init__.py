@@ -26,6 +26,10 @@ class Size:
     """Where the search for the highest stable batch stops."""
     min_flops_per_item: float | None = None
     """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
+    read_parameters: int = 0
+    """For serving: parameters that a step of decoding reads whole, which those of an embedding are not."""
+    kv_values_per_token: int = 0
+    """For serving: numbers that the cache of keys and values holds of one token."""
     items_per_sample: int = 1
     """How many items one sample of a batch is: 1 for images, the sequence's length for tokens, an answer's for requests."""
 

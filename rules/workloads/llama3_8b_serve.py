@@ -16,6 +16,8 @@ WORKLOAD = Workload(
         batch_sizes={"baseline": 256, "tuned": 512},
         max_batch_size=1024,
         min_flops_per_item=42.899e9,
+        read_parameters=7_504_924_672,
+        kv_values_per_token=65_536,
         items_per_sample=512,
     ),
     smoke=Size(
@@ -34,6 +36,8 @@ WORKLOAD = Workload(
         " applied to every token but the last, which is generated and not read again: 2 x 6.979 G x 1 535 / 512 = 41.85 G. The"
         " output head is applied once for each output token, 2 x 0.525 G = 1.05 G. A token attends to itself and all before it,"
         " 4 x 4 096 FLOPs for each of these in each of the 32 layers: 1.21 G. The least is without attention."
+        " A step of decoding reads every parameter but the embedding's 0.525 G, and of each token before it the 2 x 8 x 128 keys"
+        " and values of 32 layers."
     ),
     published_as=("llama3_8b_inference",),
 )

@@ -1,0 +1,110 @@
+"""Repeats that are too equal
+
+## What it does
+Compares runs of a submission that are alike and at one cap, by two figures: items/s per accelerator and J per item. It speaks
+where for *both* of them
+
+- the means are nearer to each other than a hundredth of what their own epochs let expect (of the standard error of their
+  difference); or
+- the series of the scored epochs, each divided by its mean, differ from epoch to epoch by less than a twentieth of how much
+  an epoch differs from the mean (root mean squares, at least eight epochs).
+
+Runs are compared with their neighbours in order of throughput. It speaks of both.
+
+## Why it is bad
+Epochs scatter, and runs scatter more than that. For a mean the first would come about in fewer than one of 100 pairs by
+chance, for two in one of 10 000, were they independent. Epochs of which each is as much above or below the mean as in another
+run, within a twentieth, were copied and stirred: ten independent ones would not do so in one of 10^12 pairs. On the measured
+bundles, the part of an epoch's difference that is no smooth drift is 17 to 99 % of the whole, so that the drift of a board
+that warms up does not do it either. It is a warning, since all of this is statistics.
+
+## What to do
+Make the repeats again, each as a run of its own.
+
+## Source
+The epochs of the reference bundles; benchmarks/forensics.py prints their scatter.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import fsum, sqrt
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from rules.digest import Digest, alike
+from rules.records import Evidence
+from rules.rule import Found, Rule, Severity
+from rules.tables import RESULT, whole
+
+RULE = Rule("X109", Severity.WARNING, added="1.3.0")
+
+MEANS = 0.01
+EPOCHS = 0.05
+ENOUGH_EPOCHS = 8
+FIGURES = ("items_per_s", "joules_per_item")
+
+
+@RULE.across
+def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+    for runs in alike(digests):
+        known = [run for run in runs if all(name in run.figures for name in FIGURES)]
+        known.sort(key=lambda run: (run.cap_w, run.figures["items_per_s"]["mean"], run.path))
+        for one, other in pairwise(known):
+            if one.cap_w == other.cap_w and (equal := _equal(one, other)):
+                yield one.path, _found(equal, other)
+                yield other.path, _found(equal, one)
+
+
+def _equal(one: Digest, other: Digest) -> str:
+    """What of the two is too equal, empty where nothing is."""
+    if all(_means_equal(one, other, name) for name in FIGURES):
+        return "means that differ by less than a hundredth of their standard error from those"
+    if all(_epochs_equal(one, other, column) for column in range(len(FIGURES))):
+        return "epochs that scatter alike, within a twentieth, as those"
+    return ""
+
+
+def _means_equal(one: Digest, other: Digest, name: str) -> bool:
+    first, second = one.figures[name], other.figures[name]
+    if not (first["sd"] and second["sd"]):
+        return False
+    error = sqrt(first["sd"] ** 2 / first["n"] + second["sd"] ** 2 / second["n"])
+    return bool(abs(first["mean"] - second["mean"]) < MEANS * error)
+
+
+def _epochs_equal(one: Digest, other: Digest, column: int) -> bool:
+    first, second = ([epoch[column] for epoch in run.epochs] for run in (one, other))
+    if len(first) != len(second) or len(first) < ENOUGH_EPOCHS or not (fmean(first) > 0 and fmean(second) > 0):
+        return False
+    first, second = ([value / fmean(values) - 1 for value in values] for values in (first, second))
+    scatter = min(fsum(v * v for v in first), fsum(v * v for v in second))
+    apart = fsum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+    return scatter > 0 and apart < EPOCHS**2 * scatter
+
+
+def _found(equal: str, other: Digest) -> Found:
+    message = "Runs scatter more than that. Make the repeats again, each as a run of its own."
+    return Found(RESULT, "/headline", f"{equal} of {other.path.name}, in throughput and energy", "repeats that scatter", message)
+
+
+def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
+    """Let the batches take as long as those of the other run, but for a jitter."""
+    random = np.random.default_rng(5)
+    run.samples = other.samples.copy()
+    run.samples["power_mw"] += 11.0
+    start_ns = whole(other.batches, "start_ns")
+    length_ns = (whole(other.batches, "end_ns") - start_ns) * (1 - jitter * random.random(len(start_ns)))
+    run.batches = other.batches.copy()
+    run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
+
+
+@RULE.pairing(both=True)
+def epochs_copied_with_jitter(run: Evidence, other: Evidence) -> None:
+    _follow(run, other, 1e-4)
+
+
+@RULE.pairing(both=True)
+def epochs_copied_almost(run: Evidence, other: Evidence) -> None:
+    _follow(run, other, 1e-6)

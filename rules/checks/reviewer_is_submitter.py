@@ -1,0 +1,33 @@
+"""The reviewer is of the center that submits
+
+## What it does
+Takes the center from the bundle's path. Asks that the principal of each review is not one of that center (what stands
+before its `@`), and that the key that signed it is not one of the center's keys.
+
+## Why it is bad
+A review is worth something because somebody else has looked.
+
+## What to do
+Remove the review, and ask another center for one.
+
+## Source
+The issue's requirement that reviewer and submitter differ; the reviewers of MLPerf are of other organisations too.
+"""
+
+from pathlib import Path
+
+from rules import forge
+from rules.rule import Rule, Severity
+
+RULE = Rule("I112", Severity.ERROR, added="1.3.0")
+RULE.check(RULE.problems)
+
+
+@RULE.tampering()
+def review_by_the_center(directory: Path) -> None:
+    forge.review(directory, f"{forge.center(directory)}@reviews.example.org")
+
+
+@RULE.tampering()
+def review_with_a_key_of_the_center(directory: Path) -> None:
+    forge.review(directory, also=f"{forge.center(directory)}@wattmark")

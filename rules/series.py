@@ -1,0 +1,132 @@
+"""What a sensor said of one accelerator over a run, as arrays, and the statistics of it that several rules use."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.slowdown import POWER_CAP, any_of
+from rules.tables import Mask, rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rules.metrics import Sampled
+    from rules.rule import Bundle
+
+Floats = NDArray[np.float64]
+
+ENOUGH = 1000
+"""Fewer samples under load tell too little of a distribution."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """All samples of one accelerator in order, each of shape (n,): time in s, power in W, counter in J, clock in MHz."""
+
+    accelerator: str
+    vendor: str
+    name: str
+    sampled: "Sampled"
+    load: Mask
+    """Which lie in active windows of scored epochs."""
+
+    @cached_property
+    def read_s(self) -> Floats:
+        return self.sampled.column("read_ns") / 1e9
+
+    @cached_property
+    def power_w(self) -> Floats:
+        return self.sampled.column("power_mw") / 1e3
+
+    @cached_property
+    def average_w(self) -> Floats:
+        return self.sampled.column("power_avg_mw") / 1e3
+
+    @cached_property
+    def counter_j(self) -> Floats:
+        return self.sampled.column("energy_mj") / 1e3
+
+    @cached_property
+    def sm_mhz(self) -> Floats:
+        return self.sampled.column("sm_mhz")
+
+    @cached_property
+    def capped(self) -> Mask:
+        """Which samples say that the power cap held the clock down."""
+        return any_of(self.samples, POWER_CAP.get(self.vendor, 0))
+
+    @cached_property
+    def under_load_w(self) -> Floats:
+        return self.power_w[self.load]
+
+    @cached_property
+    def under_load_mw(self) -> NDArray[np.int64]:
+        """The readings under load that succeeded, as they were given."""
+        return np.round(self.under_load_w[np.isfinite(self.under_load_w)] * 1e3).astype(np.int64)
+
+    @property
+    def samples(self) -> "pd.DataFrame":
+        return self.sampled.table
+
+    @property
+    def place(self) -> str:
+        return rows(self.samples, self.load)
+
+
+def series(bundle: "Bundle") -> tuple[Series, ...]:
+    """The series of every accelerator that has samples under load."""
+    loads: dict[str, tuple[Sampled, Mask]] = {}
+    for part in bundle.scored_parts:
+        _, load = loads.setdefault(part.accelerator, (part.sampled, np.zeros(len(part.sampled.places), dtype=bool)))
+        load[part.rows] = True
+    told = bundle.accelerators
+    return tuple(
+        Series(name, str(told.get(name, {}).get("vendor")), str(told.get(name, {}).get("name")), sampled, load)
+        for name, (sampled, load) in loads.items()
+        if load.any()
+    )
+
+
+def of_nvidia(bundle: "Bundle") -> Iterator[Series]:
+    """The series to which the statistics apply: of NVIDIA's boards, with `ENOUGH` instantaneous readings under load."""
+    for one in bundle.series:
+        if one.vendor == "NVIDIA" and len(one.under_load_mw) >= ENOUGH:
+            yield one
+
+
+def spread(values: Floats) -> float:
+    """The mean absolute deviation of the finite ones of `values`, 0 where there are none."""
+    values = values[np.isfinite(values)]
+    return float(np.abs(values - values.mean()).mean()) if len(values) else 0.0
+
+
+def lagged(one: Floats, other: Floats, most: int) -> float | None:
+    """Pearson's correlation of the largest magnitude over lags of up to `most` samples either way; both of shape (n,).
+
+    Where one is not finite it counts as its mean. None where one of them is mostly not finite or does not vary.
+    """
+    first, second = _centred(one), _centred(other)
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    if not scale > 0:
+        return None
+    found = [
+        float(first[max(0, -lag) : len(first) - max(0, lag)] @ second[max(0, lag) : len(second) - max(0, -lag)])
+        for lag in range(-most, most + 1)
+    ]
+    return max(found, key=abs) / scale
+
+
+def _centred(values: Floats) -> Floats:
+    finite = np.isfinite(values)
+    if 2 * int(finite.sum()) < len(values):
+        return np.zeros(len(values))
+    return np.where(finite, values - values[finite].mean(), 0.0)
+
+
+def halves(count: int) -> tuple[slice, ...]:
+    """The two halves of `count` samples, where each has `ENOUGH`, so that what holds of one only shows; else the whole."""
+    return (slice(0, count // 2), slice(count // 2, count)) if count >= 2 * ENOUGH else (slice(0, count),)
