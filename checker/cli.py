@@ -1,29 +1,53 @@
-"""`bench-check`: judges bundles, and explains rules.
+"""`bench-check`: judges bundles, and the commands beside it.
 
 What judging needs is imported where judging begins, so that `--help` answers at once.
 """
 
+import os
 import sys
+from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
 
 from checker import CheckerError
+from checker.formats import FORMATS
 
-FAILED, INTERNAL = 1, 3
+FAILED, INTERNAL, PARTIAL = 1, 3, 4
 """Exit codes beside 0 (no errors) and click's 2 (wrong usage)."""
+
+COMMANDS = {
+    "explain": ("checker.commands:explain", "print the page of a rule"),
+    "rules": ("checker.commands:rules", "list the rules"),
+    "verify": ("checker.trust_cli:verify", "verify integrity and signatures alone"),
+    "review": ("checker.trust_cli:review", "judge a bundle and sign what was found"),
+    "waive": ("checker.trust_cli:waive", "sign that a rule is not held against some bundles"),
+    "withdraw": ("checker.trust_cli:withdraw", "sign that a bundle no longer stands"),
+    "accept": ("checker.trust_cli:accept", "write into the LOG what passes"),
+}
+"""What may stand in place of the first PATH: where the command is, and what it does. Loaded when it is called."""
+_LISTED = "\n".join(f"  bench-check {name:<10}{does}" for name, (_, does) in COMMANDS.items())
 
 
 def main() -> None:
-    """Run `bench-check` with the arguments of the process. A directory called explain is checked as `./explain`."""
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["explain"]:
-        explain(arguments[1:], prog_name="bench-check explain")
-    check(arguments, prog_name="bench-check")
+    """Run `bench-check` with the arguments of the process. A directory called like a command is checked as `./explain`."""
+    name, *rest = sys.argv[1:] or [""]
+    if name in COMMANDS:
+        load(name)(rest, prog_name=f"bench-check {name}")
+    check(prog_name="bench-check")
+
+
+def load(name: str) -> click.Command:
+    """The command called `name`."""
+    module, _, function = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(import_module(module), function)
+    return command
 
 
 @click.command(
-    context_settings={"help_option_names": ["-h", "--help"]}, epilog="`bench-check explain RULE` prints the page of a rule."
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"\b\nOther commands, each with a --help of its own:\n{_LISTED}\nA directory of such a name is checked as ./NAME.",
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option(
@@ -31,39 +55,56 @@ def main() -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print.")
+@click.option("--select", multiple=True, metavar="RULES", help="Show these rules only: ids, names or letters of families.")
+@click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
+@click.option(
+    "--baseline",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of findings that are known and fail nothing.",
+)
+@click.option(
+    "--write-baseline", "write_to", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings to such a file."
+)
+@click.option("--fix", is_flag=True, help="First make figures, form and manifest of unsigned bundles anew from their tables.")
 @click.version_option(package_name="wattmark", prog_name="bench-check")
-def check(paths: tuple[Path, ...], keyring: Path | None, form: str) -> None:
+def check(
+    paths: tuple[Path, ...],
+    keyring: Path | None,
+    form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    baseline: Path | None,
+    write_to: Path | None,
+    fix: bool,
+) -> None:
     """Judge every bundle below each PATH by the rule book.
 
-    Exits with 0 where there are no errors, 1 where there are, 2 for wrong usage, 3 where the checker itself failed.
+    Exits with 0 where there are no errors, 1 where there are, 2 for wrong usage, 3 where the checker itself failed, and 4
+    where there are none but --select, --ignore or --baseline left something out: a partial check never exits with 0.
     """
-    from checker import engine, output
+    from checker import engine
+    from checker.shown import asked, shown, write_baseline
 
+    unfixed = False
     try:
-        judged = engine.judge_all(paths, keyring)
+        by = asked(select, ignore, baseline)
+        if fix:
+            from checker.fix import fix_all
+
+            unfixed = fix_all(paths, lambda line: click.echo(line, err=True))
+        what = shown(engine.judge_all(paths, keyring), by)
+        if write_to:
+            write_baseline(write_to, what)
     except CheckerError as error:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(INTERNAL)
-    click.echo(output.as_json(judged) if form == "json" else output.as_text(judged))
-    if any(f.rule == engine.INTERNAL for v in judged.verdicts for f in v.findings):
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of bundles may have letters that the output has not
+    # no-color.org: where NO_COLOR is set, not even a terminal gets colours
+    click.echo(import_module(f"checker.formats.{form}").render(what), color=False if os.environ.get("NO_COLOR") else None)
+    if what.broken:
         sys.exit(INTERNAL)
-    sys.exit(FAILED if any(v.status == "fail" for v in judged.verdicts) else 0)
-
-
-@click.command()
-@click.argument("rule")
-def explain(rule: str) -> None:
-    """Print the page of RULE, named by its id (W103) or its name."""
-    from difflib import get_close_matches
-
-    from rules.rule import rules_by_id
-
-    rules = rules_by_id()
-    by_name = {r.name: r for r in rules.values()}
-    found = rules.get(rule.upper()) or by_name.get(rule)
-    if found is None:
-        near = get_close_matches(rule.upper(), rules, cutoff=0.5) or get_close_matches(rule, by_name)
-        listed = f"near ones: {', '.join(near)}" if near else f"there are {', '.join(rules)}"
-        raise click.BadParameter(f"there is no rule {rule!r}; {listed}", param_hint="RULE")
-    click.echo(f"{found.id} {found.name} ({found.severity})\n\n{found.page}")
+    if unfixed or any(what.status(v) == "fail" for v in what.verdicts):
+        sys.exit(FAILED)
+    sys.exit(PARTIAL if what.partial else 0)

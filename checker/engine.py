@@ -15,6 +15,7 @@ from checker import CheckerError, verify
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
 from checker.find import below
 from checker.load import read_evidence, read_published
+from checker.trust import Trust, establish, of_no_bundle
 from rules.digest import Digest, digest
 from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
@@ -23,11 +24,17 @@ INTERNAL = "internal"
 """Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
 
 
+BESIDE = ("log", "waiver", "keyring")
+"""Standings of what lies beside bundles and is no bundle."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What the rule book says of one bundle, or of one file of published figures.
+    """What the rule book says of one bundle, or of one file of published figures; or of what belongs to no bundle: the LOG, a
+    waiver, the keyring, which have a verdict only where there is something to say.
 
-    `standing` and `signer` are None where they could not be established.
+    `standing` and `signer` are None where they could not be established. Beside those of bundles and `published` there are the
+    standings `BESIDE`.
     """
 
     path: Path
@@ -36,10 +43,21 @@ class Verdict:
     findings: tuple[Finding, ...]
     rules_not_run: int = 0
     """How many rules could not be asked because the evidence cannot be read."""
+    withdrawn: str = ""
+    """Why the bundle was withdrawn; empty where it was not."""
+    reviewers: tuple[str, ...] = ()
+    """The principals whose good, signed review accepts the bundle."""
+    accepted: str = ""
+    """The version of the rule book under which the LOG says that the bundle was accepted; empty where it does not."""
+    manifest_sha256: str = ""
+    """The SHA-256 of MANIFEST.json; empty where there is none."""
 
     @property
     def status(self) -> str:
-        return "fail" if any(f.severity == Severity.ERROR for f in self.findings) else "pass"
+        """`withdrawn`, `fail` or `pass`. An error that is waived fails nothing."""
+        if self.withdrawn:
+            return "withdrawn"
+        return "fail" if any(f.severity == Severity.ERROR and not f.waived for f in self.findings) else "pass"
 
 
 @dataclass(frozen=True)
@@ -48,9 +66,11 @@ class Round:
 
     verdicts: tuple[Verdict, ...]
     skipped: tuple[Path, ...]
+    submissions: tuple[Path, ...] = ()
+    """The directories with a keyring, and maybe a LOG and waivers, that the bundles hang on."""
 
 
-Judged = tuple[Verdict, Digest | None]
+Judged = tuple[Verdict, Digest | None, Trust]
 """What a process returns of a bundle: its evidence stays behind, and the rules across bundles see the digest."""
 Job = Callable[[], Judged]
 
@@ -74,13 +94,14 @@ def _judge_published(path: Path) -> Judged:
         problems = refusal.problems
     bundle = Bundle(path, problems, None)
     findings = [f for rule in rules_by_id().values() if rule.on_form for f in rule.judge(bundle)]
-    return Verdict(path, "published", None, tuple(findings)), None
+    return Verdict(path, "published", None, tuple(findings)), None, Trust()
 
 
-def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool = True) -> Round:
+def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool = True, evidence: bool = True) -> Round:
     """The verdicts on everything below `roots`, judged in as many processes as there are cores.
 
-    A path without a bundle has a failing verdict of its own. Raises CheckerError as `judge` does.
+    Without `evidence` only integrity and signatures are judged: that the files are those that were signed, and by whom. A path
+    without a bundle has a failing verdict of its own. Raises CheckerError as `judge` does.
     """
     jobs: dict[Path, Job] = {}
     verdicts, skipped = [], []
@@ -88,37 +109,34 @@ def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool =
         places = below(root)
         if not places.bundles and not places.published:
             verdicts.append(_empty(root))
-        jobs |= {path: partial(_judge, path, keyring, root, signed) for path in places.bundles}
+        jobs |= {path: partial(_judge, path, keyring, root, signed, evidence) for path in places.bundles}
         jobs |= {path: partial(_judge_published, path) for path in places.published}
         skipped += places.skipped
-    verdicts += _across(list(_in_parallel(jobs)))
-    return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped))
+    judged = list(_in_parallel(jobs))
+    verdicts += _across(judged)
+    verdicts += _of_no_bundle([trust for _, _, trust in judged], keyring, roots)
+    keyrings = dict.fromkeys(trust.keyring for _, _, trust in judged if trust.keyring)
+    return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped), tuple(path.parent for path in keyrings))
 
 
-def _judge(path: Path, keyring: Path | None, root: Path, signed: bool) -> Judged:
+def _judge(path: Path, keyring: Path | None, root: Path, signed: bool, evidence: bool = True) -> Judged:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return _ask(path, keyring, root, signed)
+            return _ask(path, keyring, root, signed, evidence)
     except CheckerError:
         raise
     except Exception as error:
-        return Verdict(path, None, None, (_internal(path, "reading the bundle", error),)), None
+        return Verdict(path, None, None, (_internal(path, "reading the bundle", error),)), None, Trust()
 
 
-def _ask(path: Path, keyring: Path | None, root: Path, signed: bool) -> Judged:
+def _ask(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bool) -> Judged:
     files = read_files(path)
     problems = [*files.problems, *verify.manifest_problems(files.contents)]
-    evidence, met = read_evidence(files)
-    problems += met
-    signer = None
-    if signed and MANIFEST_FILE in files.contents:
-        try:
-            signer = verify.signer(path, files.contents, verify.authority(path, keyring, root))
-        except Refused as refusal:
-            problems += refusal.problems
-    if unowned := {p.rule for p in problems} - rules_by_id().keys():
+    evidence, met = read_evidence(files) if wanted else (None, [])
+    trust = establish(path, files.contents, keyring, root) if signed and MANIFEST_FILE in files.contents else Trust()
+    bundle = Bundle(path, (*problems, *met, *trust.problems), evidence)
+    if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
         raise LookupError(f"problems of rules that the book does not have: {unowned}")
-    bundle = Bundle(path, tuple(problems), evidence)
     findings: list[Finding] = []
     rules = rules_by_id().values()
     asked = [rule for rule in rules if rule.on_form or (evidence is not None and _applies(rule, bundle))]
@@ -127,14 +145,34 @@ def _ask(path: Path, keyring: Path | None, root: Path, signed: bool) -> Judged:
             findings += rule.judge(bundle)
         except Exception as error:
             findings.append(_internal(path, f"rule {rule.id}", error))
-    not_run = 0 if evidence else len(rules) - len(asked)
-    verdict = Verdict(path, bundle.standing if evidence else None, signer, tuple(findings), not_run)
-    return verdict, digest(bundle) if verdict.status == "pass" else None
+    verdict = Verdict(
+        path=path,
+        standing=bundle.standing if evidence else None,
+        signer=trust.signer,
+        findings=tuple(trust.settle(findings)),
+        rules_not_run=0 if evidence else len(rules) - len(asked),
+        withdrawn=trust.withdrawn,
+        reviewers=trust.reviewers,
+        accepted=trust.accepted,
+        manifest_sha256=trust.manifest_sha256,
+    )
+    own = digest(bundle) if verdict.status == "pass" and evidence else None
+    return verdict, own, replace(trust, problems=())
+
+
+def _of_no_bundle(found: Sequence[Trust], keyring: Path | None, roots: Sequence[Path]) -> Iterator[Verdict]:
+    """A verdict on each LOG, waiver and keyring that something is wrong with."""
+    wrong: dict[tuple[Path, str], list[Problem]] = defaultdict(list)
+    for path, standing, problem in of_no_bundle(found, keyring, roots):
+        wrong[path, standing].append(problem)
+    for (path, standing), problems in wrong.items():
+        bundle = Bundle(path, tuple(problems), None)
+        yield Verdict(path, standing, None, tuple(f for r in rules_by_id().values() if r.on_form for f in r.judge(bundle)))
 
 
 def _across(judged: Sequence[Judged]) -> Iterator[Verdict]:
     """The verdicts, with what the rules across bundles find. What was refused proves nothing about others and is left out."""
-    digests = [own for _, own in judged if own is not None]
+    digests = [own for _, own, _ in judged if own is not None]
     found: dict[Path, list[Finding]] = defaultdict(list)
     for rule in rules_by_id().values() if digests else ():
         try:
@@ -142,8 +180,8 @@ def _across(judged: Sequence[Judged]) -> Iterator[Verdict]:
                 found[path].append(finding)
         except Exception as error:
             found[digests[0].path].append(_internal(digests[0].path, f"rule {rule.id} across bundles", error))
-    for verdict, _ in judged:
-        yield replace(verdict, findings=(*verdict.findings, *found[verdict.path]))
+    for verdict, _, trust in judged:
+        yield replace(verdict, findings=(*verdict.findings, *trust.settle(found[verdict.path])))
 
 
 def _applies(rule: Rule, bundle: Bundle) -> bool:
@@ -169,7 +207,7 @@ def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
             try:
                 yield pool.submit(jobs[path]).result()
             except BrokenProcessPool as error:
-                yield Verdict(path, None, None, (_internal(path, "judging the bundle", error),)), None
+                yield Verdict(path, None, None, (_internal(path, "judging the bundle", error),)), None, Trust()
 
 
 def _empty(root: Path) -> Verdict:

@@ -4,9 +4,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rules.records import EVIDENCE_FILES, MANIFEST_FILE
+from rules.records import EVIDENCE_FILES, KEYRING_DIR, MANIFEST_FILE
 
-KEYRING_DIR = "keyring"
 PUBLISHED_DIR = "published"
 BUNDLE_FILES = frozenset({*EVIDENCE_FILES, MANIFEST_FILE})
 

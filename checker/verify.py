@@ -1,26 +1,27 @@
 """Verifies that a bundle is what was signed, and that who signed it may: manifest, signature, keyring.
 
-The signatures are OpenSSH's (`ssh-keygen -Y verify`). Who is expected to sign follows from where the bundle lies and
+The signatures are OpenSSH's (`checker/signature.py`). Who is expected to sign follows from where the bundle lies and
 from the keyring, never from the bundle: below `submissions/example/` sign the principals `example@…` of
 `submissions/keyring/allowed_signers`.
 """
 
 import hashlib
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from checker import CheckerError
 from checker.documents import read_document
 from checker.files import Refused, refused, shortened
-from checker.find import KEYRING_DIR
+from checker.keyring import Keyring, read_keyring
+from checker.signature import verify
 from rules.records import (
     EVIDENCE_FILES,
+    KEYRING_DIR,
     MANIFEST_FILE,
     MANIFEST_FORMAT,
     OPTIONAL_FILES,
     SIGNATURE_DIR,
+    SIGNERS_FILE,
     SUBMISSION_NAMESPACE,
     Json,
 )
@@ -31,11 +32,16 @@ _PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
 
 @dataclass(frozen=True)
 class Authority:
-    """Who may sign what lies in one place: the keyring, the center's name and its principals."""
+    """Who may sign what lies in one place: the keyring, the center's name, and the place below `submissions/`."""
 
-    keyring: Path
+    keyring: Keyring
     center: str
-    principals: tuple[str, ...]
+    place: str
+    """The bundle's path below `submissions/`, with `/` between its parts; empty where it is not below."""
+
+    @property
+    def principals(self) -> tuple[str, ...]:
+        return self.keyring.of_center(self.center)
 
 
 def manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
@@ -58,21 +64,21 @@ def authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
         below = bundle.relative_to(keyring.parent).parts if keyring else ()
         center = below[0] if len(below) > 1 else ""
     else:
+        keyring = keyring.resolve()
         below = bundle.relative_to(root).parts
         center = below[0] if len(below) > 1 else bundle.parent.name
-    signers = keyring / "allowed_signers" if keyring else None
-    if keyring is None or signers is None or not signers.is_file():
-        expected = f"a directory {KEYRING_DIR} with the file allowed_signers, at or above the bundle"
-        message = "Without a keyring nobody's signature counts. Name one with --keyring."
+    if keyring is None or not (keyring / SIGNERS_FILE).exists():
+        expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"
+        message = "Without a keyring nobody's signature counts. Check bundles where they lie, or name one with --keyring."
         raise refused("I110", "", "", f"no keyring{f' in {keyring}' if keyring else ''}", expected, message)
-    of_center = (p for p in _principals(signers) if p.partition("@")[0] == center and "@" in p)
-    return Authority(keyring, center, tuple(dict.fromkeys(of_center)))
+    return Authority(read_keyring(keyring), center, "/".join(below))
 
 
-def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority) -> str:
-    """The principal who signed `bundle`. Raises Refused where nobody did who may, or one of the signatures is not good.
+def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority, at: str = "") -> str:
+    """The principal who signed `bundle`, with a key that is valid now, or was at `at`.
 
-    Raises CheckerError where there is no ssh-keygen.
+    Raises Refused where nobody signed who may, or one of the signatures is not good, and CheckerError where there is no
+    ssh-keygen.
     """
     expected = f"signed by one of: {', '.join(allowed.principals) or f'(no {allowed.center}@… is in the keyring)'}"
     claimed = [n.removeprefix(_PREFIX).removesuffix(_SUFFIX) for n in contents if n.startswith(_PREFIX)]
@@ -88,7 +94,7 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority) -> str:
                 "what stands before the @ of the principal, and a line for its key into the keyring's allowed_signers."
             )
             raise refused("I107", name, "", found, expected, message)
-        _verify(bundle / name, contents[MANIFEST_FILE], name, principal, allowed.keyring)
+        verify(bundle / name, contents[MANIFEST_FILE], name, principal, SUBMISSION_NAMESPACE, allowed.keyring, at)
     return claimed[0]
 
 
@@ -129,47 +135,3 @@ def _differences(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
             yield refused(
                 "I101", name, "", "{} bytes, sha256 {}".format(*found), "{} bytes, sha256 {}".format(*expected), message
             )
-
-
-def _principals(allowed_signers: Path) -> Iterator[str]:
-    """The principals of an allowed_signers file in its order (ssh-keygen(1), ALLOWED SIGNERS)."""
-    for line in allowed_signers.read_text(errors="replace").splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield from line.split()[0].strip('"').split(",")
-
-
-def _verify(signature: Path, manifest: bytes, name: str, principal: str, keyring: Path) -> None:
-    """Verify one signature. Raises Refused where it is not good and CheckerError where there is no ssh-keygen."""
-    by_keyring = ("-f", str(keyring / "allowed_signers"), "-I", principal)
-    revoked = keyring / "revoked_signers"
-    unless_revoked = ("-r", str(revoked)) if revoked.exists() else ()
-    refusal = _ssh_keygen("verify", *by_keyring, *unless_revoked, signature=signature, manifest=manifest)
-    if refusal is None:
-        return
-    # It is refused either way; what follows only finds out what to say.
-    invalid = _ssh_keygen("check-novalidate", signature=signature, manifest=manifest)
-    if invalid is not None:
-        message = "The manifest was changed after signing, or this was signed as something else. Sign the bundle again."
-        raise refused("I106", name, "", invalid, f"a {SUBMISSION_NAMESPACE} signature of MANIFEST.json", message)
-    if unless_revoked and _ssh_keygen("verify", *by_keyring, signature=signature, manifest=manifest) is None:
-        message = "The key is no longer trusted. Ask the center to sign the bundle again with its new key."
-        raise refused("I108", name, "", "the key is in revoked_signers", "a key that is not revoked", message)
-    if "has expired" in refusal or "not yet valid" in refusal:
-        message = "The key is not valid now. Sign the bundle again with the center's present key."
-        raise refused("I109", name, "", refusal, "a key within its valid-after and valid-before", message)
-    message = "Sign it with the center's key, or ask the keeper of the keyring to add the key, for this namespace."
-    expected = f"a key of {principal} for the namespace {SUBMISSION_NAMESPACE}"
-    raise refused("I107", name, "", "a good signature by a key that the keyring does not accept", expected, message)
-
-
-def _ssh_keygen(action: str, *options: str, signature: Path, manifest: bytes) -> str | None:
-    """None where ssh-keygen finds the signature good, else the first line of what it says."""
-    command = ["ssh-keygen", "-Y", action, *options, "-n", SUBMISSION_NAMESPACE, "-s", str(signature.absolute())]
-    try:
-        done = subprocess.run(command, input=manifest, capture_output=True, check=False)
-    except FileNotFoundError:
-        raise CheckerError("ssh-keygen was not found; install OpenSSH's client (8.1 or later)") from None
-    if done.returncode == 0:
-        return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return said[0] if said else "ssh-keygen refused it without saying why"

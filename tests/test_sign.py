@@ -1,6 +1,17 @@
-"""Signing from the command line: what is signed, what is refused, and that the check then accepts it."""
+"""Signing from the command line: what is signed, what is refused, and that the check then accepts it.
 
+Keys in hardware (FIDO, of the kinds sk-…) are not tested: they need somebody to touch them.
+"""
+
+import os
+import pty
+import select
 import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,3 +77,135 @@ def test_what_is_no_key_is_said(unsigned, tmp_path):
     (tmp_path / "notes").write_text("hello")
     done = sign(unsigned, tmp_path / "notes")
     assert done.exit_code == 1 and "ssh-keygen could not sign with it" in done.output
+
+
+# Kinds of keys, and where they are.
+
+KINDS = [("rsa", "3072"), ("ecdsa", "256"), ("ecdsa", "521"), ("ed25519", "256")]
+
+
+def make_key_of(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-b", bits, "-N", passphrase, "-C", "", "-f", path], check=True)
+    return path
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An ssh-agent without keys, for this test alone. Its socket has a short path, as sockets must."""
+    with tempfile.TemporaryDirectory(prefix="wm-") as directory:
+        socket = Path(directory) / "agent"
+        started = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(socket.exists)
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+            yield
+        finally:
+            started.terminate()
+            started.wait(30)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited for a minute in vain"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS)
+def test_key_of_each_kind_signs(unsigned, submissions, tmp_path, kind, bits):
+    key = make_key_of(kind, bits, tmp_path / "key")
+    submissions.allow(key)
+    assert sign(unsigned, key).exit_code == 0
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS)
+def test_key_that_an_agent_alone_has_signs(unsigned, submissions, tmp_path, agent, kind, bits):
+    key = make_key_of(kind, bits, tmp_path / "key")
+    submissions.allow(key)
+    subprocess.run(["ssh-add", "-q", key], check=True, stderr=subprocess.DEVNULL)
+    key.unlink()
+    assert sign(unsigned, key.with_suffix(".pub")).exit_code == 0
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+def test_agent_without_the_key_is_said(unsigned, submissions, tmp_path, agent):
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.unlink()
+    done = sign(unsigned, key.with_suffix(".pub"))
+    assert done.exit_code == 1 and f"ssh-add {key}" in done.output
+    assert not (unsigned / "signatures").exists()
+
+
+def test_public_key_without_an_agent_is_said(unsigned, tmp_path, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.unlink()
+    done = sign(unsigned, key.with_suffix(".pub"))
+    assert done.exit_code == 1 and "needs an ssh-agent" in done.output
+
+
+def test_passphrase_without_a_terminal_is_refused_at_once(unsigned, tmp_path):
+    """In a session of its own the command has no terminal to ask on."""
+    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
+    done = subprocess.run(
+        sign_command(unsigned, key),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+        timeout=120,
+        env=without_askpass(),
+    )
+    assert done.returncode == 1 and "ssh-add" in done.stderr and f"--key {key}.pub" in done.stderr
+    assert "Traceback" not in done.stderr and not (unsigned / "signatures").exists()
+
+
+@pytest.mark.parametrize(("answer", "signs"), [("secret words", True), ("wrong words", False)])
+def test_passphrase_is_asked_for_on_a_terminal(unsigned, submissions, tmp_path, answer, signs):
+    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
+    submissions.allow(key)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, sign_command(unsigned, key), without_askpass())
+    said = b""
+    while b"passphrase" not in said:
+        more = read_terminal(terminal)
+        assert more, said
+        said += more
+    os.write(terminal, answer.encode() + b"\n")
+    while rest := read_terminal(terminal):
+        said += rest
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    assert (status == 0) == signs, said
+    assert (judge(unsigned).signer == PRINCIPAL) == signs
+
+
+def sign_command(bundle: Path, key: Path) -> list[str]:
+    return [
+        sys.executable,
+        "-c",
+        "from harness.cli import main; main()",
+        "sign",
+        str(bundle),
+        "--key",
+        str(key),
+        "--principal",
+        PRINCIPAL,
+    ]
+
+
+def without_askpass() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_ASKPASS", "SSH_AUTH_SOCK")}
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What comes next, empty at the end."""
+    ready, _, _ = select.select([terminal], [], [], 120)
+    assert ready, "the command says nothing for two minutes"
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux tells that the other side is closed
+        return b""
