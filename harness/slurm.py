@@ -48,6 +48,7 @@ def script(wish: Wish, arguments: Sequence[str], caps: str | None, gpus: str, re
     return environment.get_template(TEMPLATE).render(
         arguments=arguments,
         entries=[(e, "as-found" if e.cap_w is None else f"{e.cap_w:g}") for e in entries],
+        seed=wish.seed,
         workload=workload.id,
         sets_caps=caps_w != (None,),
         order=f"{ORDER} (seed {wish.seed})",

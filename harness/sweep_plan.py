@@ -76,7 +76,9 @@ class Sweep:
         return {"id": self.id, **place, "order": self.order, "seed": self.wish.seed}
 
     def wish_of(self, entry: Entry) -> Wish:
-        return replace(self.wish, gpus=entry.gpus, cap_w=entry.cap_w, sweep=self.label(entry))
+        """Each repeat has a seed of its own, so that the repeats show what depends on it."""
+        seed = self.wish.seed + entry.repeat - 1
+        return replace(self.wish, gpus=entry.gpus, cap_w=entry.cap_w, seed=seed, sweep=self.label(entry))
 
     def save(self, out: Path) -> Path:
         """Write the plan to `out` so that a power cut leaves it whole or absent. Raises PlanError where that cannot be done."""

@@ -18,7 +18,8 @@ from harness.plan import PlanError
 from rules.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 
 PACKAGES = (
-    "torch", "torchvision", "timm", "triton", "numpy", "pandas", "jsonschema", "click", "jinja2", "rich",
+    "torch", "torchvision", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "timm", "triton", "numpy", "pandas", "jsonschema",
+    "click", "jinja2", "rich",
     "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "torchao", "sglang", "sglang-kernel",
     "flashinfer-python",
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.engine import judge_all
+from checker.engine import BESIDE, judge_all
 from checker.files import MAX_BYTES, read_files, read_plain
 from checker.find import below
 from checker.load import read_evidence, read_published
@@ -18,7 +18,7 @@ class NothingFoundError(Exception):
 
 
 def collect(paths: Sequence[Path], keyring: Path | None = None) -> Content:
-    """Judge everything below `paths`. What passes gives rows; what fails is kept with its findings and gives none.
+    """Judge everything below `paths`. What passes gives rows; what fails or was withdrawn is kept apart and gives none.
 
     Raises NothingFoundError for a path with nothing to judge, and checker.CheckerError where signatures cannot be
     verified at all.
@@ -29,11 +29,15 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Content:
             raise NothingFoundError(f"{path}: no bundle and no published figures there; name a directory that has some")
     rows: list[Row] = []
     papers: list[Json] = []
-    rejected = []
+    rejected, withdrawn = [], []
     for verdict in judge_all(paths, keyring).verdicts:
         path = verdict.path
         if verdict.status == "fail":
             rejected.append(verdict)
+        elif verdict.status == "withdrawn":
+            withdrawn.append(verdict)
+        elif verdict.standing in BESIDE:
+            continue
         elif verdict.standing == "published":
             content = read_plain(path, path.name, MAX_BYTES["result.json"])
             paper = read_published(path, content, PUBLISHED_FORMAT)
@@ -42,4 +46,4 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Content:
         else:
             evidence, _ = read_evidence(read_files(path))
             rows.append(submitted(Bundle(path, (), evidence), verdict))
-    return Content(rows, papers, rejected)
+    return Content(rows, papers, rejected, withdrawn)

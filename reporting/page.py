@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from checker.engine import BESIDE, Verdict
 from reporting.chart import efficiency_svg, sweep_svg
 from reporting.rows import Figure, Row, in_order
 from reporting.scaling import Several, scaling
@@ -20,9 +20,6 @@ from rules import VERSION
 from rules.records import Json
 from rules.rule import Finding, Severity
 from rules.workloads import Workload, workloads
-
-if TYPE_CHECKING:
-    from checker.engine import Verdict
 
 NO_BREAK = "\u202f"
 """Narrow no-break space, between groups of three digits."""
@@ -33,11 +30,12 @@ WIDE, NARROW = (1180, 520), (380, 420)
 
 @dataclass(frozen=True)
 class Content:
-    """What a page shows. `rejected` are verdicts of bundles and files that failed the check."""
+    """What a page shows. `rejected` are verdicts of what failed the check, `withdrawn` those of bundles that no longer stand."""
 
     rows: Sequence[Row]
     papers: Sequence[Json]
-    rejected: Sequence["Verdict"]
+    rejected: Sequence[Verdict]
+    withdrawn: Sequence[Verdict] = ()
 
 
 @dataclass(frozen=True)
@@ -88,9 +86,10 @@ def render(content: Content, output: Path, now: datetime) -> str:
         sections=sorted(sections, key=lambda s: not s.submitted),
         papers=content.papers,
         rejected=content.rejected,
+        withdrawn=content.withdrawn,
         now=now,
         rules_version=VERSION,
-        bundle_count=len(bundles) + len(content.rejected),
+        bundle_count=len(bundles) + sum(v.standing not in BESIDE for v in content.rejected) + len(content.withdrawn),
         systems=sorted({r.system for r in bundles}),
         with_findings=sum(bool(r.trail and r.trail.findings) for r in bundles),
         link=link,

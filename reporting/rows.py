@@ -45,6 +45,10 @@ class Trail:
     """What a server's users see (`metrics.serving`)."""
     imbalance: Json | None
     """How far the accelerators are apart (`rules.imbalance`)."""
+    reviewers: tuple[str, ...]
+    """Who has reviewed and accepted the bundle."""
+    accepted: str
+    """The version of the rule book under which it was accepted, empty where the LOG does not know it."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,8 @@ def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
         difference=None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"]),
         serving=computed.get("serving"),
         imbalance=imbalance(computed),
+        reviewers=verdict.reviewers,
+        accepted=verdict.accepted,
     )
 
 

@@ -5,21 +5,9 @@ The pages are the docstrings of `rules/checks/`; a test asks that what is commit
 
 from pathlib import Path
 
-from rules.rule import Rule, rules_by_id
+from rules.rule import FAMILIES, Rule, rules_by_id
 
 PAGES = Path(__file__).parents[1] / "docs" / "rules"
-
-FAMILIES = {
-    "S": "Schema and form",
-    "I": "Integrity and signature",
-    "P": "Protocol",
-    "W": "Power readings",
-    "C": "Caps and states",
-    "E": "Energy",
-    "T": "Throughput and plausibility",
-    "M": "System and environment",
-    "X": "Across the bundles of a submission",
-}
 
 
 def pages() -> dict[str, str]:
@@ -30,16 +18,13 @@ def pages() -> dict[str, str]:
     return found
 
 
-def _title(rule: Rule) -> str:
-    return rule.page.split("\n", 1)[0]
-
-
 def _page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
-    facts = f"`{rule.id}` {rule.name} · {rule.severity} · since protocol {rule.since} · {', '.join(rule.standings)}"
+    since = f"since protocol {rule.since}, rule book {rule.added}"
+    facts = f"`{rule.id}` {rule.name} · {rule.severity} · {since} · {', '.join(rule.standings)}"
     ways = [way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings, *rule.pairings)]
     tested = "\n".join(f"- {way}" for way in ways)
-    return f"# {rule.id}: {_title(rule)}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
+    return f"# {rule.id}: {rule.title}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
 
 
 def _index(rules: list[Rule]) -> str:
@@ -54,7 +39,7 @@ def _index(rules: list[Rule]) -> str:
         own = [rule for rule in rules if rule.id[0] == letter]
         if own:
             lines += ["", f"## {letter}: {family}", "", "| rule | severity | offence |", "|---|---|---|"]
-            lines += [f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {_title(r)} |" for r in own]
+            lines += [f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {r.title} |" for r in own]
     return "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 from conftest import fresh_evidence
-from good import BATCH_SIZE, CAP_MW, UUIDS, rederive
+from good import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
 
 from harness import bundle
 from harness.cli import main
@@ -30,7 +30,8 @@ def write_bundle(wish: Wish, out: Path, name: str | None = None, power_at_mw: in
     """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it, or with the power that it
     would have at another cap.
     """
-    evidence = fresh_evidence()
+    evidence = another_run(fresh_evidence(), wish.sweep["place"] if wish.sweep else 0)
+    evidence.result["settings"]["seed"] = wish.seed
     result, samples = evidence.result, evidence.samples
     cap_mw = CAP_MW if wish.cap_w is None else round(1e3 * wish.cap_w)
     for column in ("power_mw", "power_avg_mw", "energy_mj"):

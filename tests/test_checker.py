@@ -11,17 +11,20 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PRINCIPAL, Submissions, make_key
+from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
+from good import another_run, rederive
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from checker import CheckerError, engine, find, tables
-from checker.cli import check, explain
-from checker.documents import read_document, read_json
+from checker.cli import COMMANDS, check, load
+from checker.commands import explain, rules
+from checker.documents import read_document, read_json, schema_of
 from checker.engine import judge
 from checker.files import Refused
 from harness.sign import sign
-from rules.records import BATCH_COLUMNS, EVIDENCE_FILES, MANIFEST_FILE, OPTIONAL_FILES, SYSTEM_FORMAT
+from rules.records import BATCH_COLUMNS, EVIDENCE_FILES, MANIFEST_FILE, OPTIONAL_FILES, SYSTEM_FORMAT, Evidence
 from rules.rule import Bundle, rules_by_id
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +45,13 @@ def sign_by_hand(bundle: Path, key: Path, namespace: str) -> None:
     (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(signed.stdout)
 
 
+def run_number(number: int) -> Evidence:
+    """Good evidence, each number that of a run of its own."""
+    evidence = another_run(fresh_evidence(), number)
+    rederive(evidence)
+    return evidence
+
+
 # Exit codes and outputs.
 
 
@@ -58,13 +68,11 @@ def test_json_has_the_promised_shape(submissions: Submissions) -> None:
     done = bench_check(submissions.root, "--format", "json")
     assert done.exit_code == 1
     said = json.loads(done.output)
-    assert said.keys() == {"rules_version", "bundles", "skipped"}
+    Draft202012Validator(schema_of(said["format"])).validate(said)
     (judged,) = said["bundles"]
-    assert judged.keys() == {"path", "standing", "signer", "status", "rules_not_run", "findings"}
     assert (judged["path"], judged["standing"], judged["status"]) == (str(bundle), None, "fail")
     assert judged["signer"] == PRINCIPAL
     (finding,) = judged["findings"]
-    assert finding.keys() == {"rule", "severity", "file", "pointer", "found", "expected", "message"}
     assert (finding["rule"], finding["severity"], finding["file"]) == ("S101", "error", "log.txt.gz")
 
 
@@ -107,7 +115,7 @@ def test_rule_that_raises_is_an_internal_error(submissions: Submissions, monkeyp
 def test_killed_worker_loses_its_own_bundle_only(
     submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = [submissions.add(run_id=f"good-bundle-{i}") for i in range(3)]
+    good = [submissions.add(run_number(i), run_id=f"good-bundle-{i}") for i in range(3)]
     evil = submissions.add(run_id="evil-bundle")
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "ssh-keygen"
@@ -123,7 +131,7 @@ def test_killed_worker_loses_its_own_bundle_only(
 
 
 def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
-    paths = [submissions.add(run_id=f"bundle-{i}", system=f"system-{i % 2}") for i in range(5)]
+    paths = [submissions.add(run_number(i), run_id=f"bundle-{i}", system=f"system-{i % 2}") for i in range(5)]
     (paths[2] / "result.json").write_text("{")
     done = bench_check(submissions.root, "--format", "json")
     status = {b["path"]: b["status"] for b in json.loads(done.output)["bundles"]}
@@ -308,13 +316,46 @@ def test_explain_lists_near_rules(name: str, near: str) -> None:
     assert near in done.output
 
 
-def test_explain_is_a_command_and_may_be_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "explain").mkdir()
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_answers_and_its_name_may_be_a_directory(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
     run = [sys.executable, "-m", "checker"]
-    page = subprocess.run([*run, "explain", "I105"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (page.returncode, page.stdout[:4]) == (0, "I105")
-    checked = subprocess.run([*run, "./explain"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    help_ = subprocess.run([*run, name, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (help_.returncode, help_.stdout.split("\n")[0].split("[")[0].strip()) == (0, f"Usage: bench-check {name}")
+    checked = subprocess.run([*run, f"./{name}"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (checked.returncode, "no bundle at or below this path" in checked.stdout) == (1, True)
+
+
+def test_help_names_every_command() -> None:
+    said = bench_check("--help").output
+    for name, (_, does) in COMMANDS.items():
+        assert re.search(rf"bench-check {name} +{re.escape(does)}", said)
+
+
+def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
+    page = (ROOT / "docs" / "reviewing.md").read_text()
+    assert set(re.findall(r"^\$ bench-check (\w+) ", page, re.MULTILINE)) - {"submissions"} == COMMANDS.keys() - {
+        "explain",
+        "rules",
+    }
+    options = {p for c in [check, *map(load, COMMANDS)] for parameter in c.params for p in parameter.opts}
+    asked = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
+    assert len(asked) > 10
+    assert asked <= options
+
+
+def test_rules_lists_the_whole_book() -> None:
+    said = CliRunner().invoke(rules, []).output
+    listed = json.loads(CliRunner().invoke(rules, ["--format", "json"]).output)["rules"]
+    assert [r["id"] for r in listed] == list(rules_by_id())
+    for rule in rules_by_id().values():
+        assert re.search(rf"^  {rule.id}  {rule.severity} +{re.escape(rule.added)}  {rule.name}\b", said, re.MULTILINE)
+    assert {"family": "Schema and form", "added": "1.0.0", "severity": "error"}.items() <= listed_by_id(listed)["S101"].items()
+    assert listed_by_id(listed)["M109"]["standings"] == ["closed", "open"]
+
+
+def listed_by_id(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {r["id"]: r for r in listed}
 
 
 # Whatever bytes come, the readers answer or refuse.

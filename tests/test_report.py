@@ -1,6 +1,7 @@
 """The page says what the bundles say, keeps apart what must not be compared, and escapes what strangers wrote."""
 
 import builtins
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
-from good import good_evidence, rederive
+from good import another_run, good_evidence, rederive
 from pages import Element, Report, rows, values
 
 from reporting.cli import main
@@ -21,14 +22,15 @@ from rules.records import Evidence
 from rules.rule import Finding, Severity
 
 PUBLISHED = Path(__file__).parents[1] / "submissions/published/mayr2026.json"
+NUMBERS = itertools.count(1)
 HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
 
 
 def altered(
     *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example", variant: str = "tuned"
 ) -> Evidence:
-    """The good bundle at another throughput, power or cap."""
-    evidence = fresh_evidence()
+    """A run like the good one, each time another, at another throughput, power or cap."""
+    evidence = another_run(fresh_evidence(), next(NUMBERS))
     batch = round(evidence.result["settings"]["batch_size"] * rate)
     evidence.batches["items"] = batch
     evidence.result["settings"]["batch_size"] = batch

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from conftest import Submissions
-from good import good_evidence, rederive
+from good import another_run, good_evidence, rederive
 from pages import Element, Report, rows, values
 
 from reporting.page import number
@@ -26,6 +26,7 @@ def at_cap(cap_w: float, rate: float, draw_w: float | None = None, standing: str
 
 def add_sweep(submissions: Submissions, *runs: Evidence) -> list[Evidence]:
     for place, evidence in enumerate(runs):
+        rederive(another_run(evidence, place))
         submissions.add(evidence, f"20260101T000000Z-run-{place}")
     return list(runs)
 

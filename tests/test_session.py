@@ -96,6 +96,10 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 11
     assert "epoch 10" in evidence.log and "Traceback" not in evidence.log
     assert evidence.environment["variables"]["OMP_NUM_THREADS"]
+    before, after = evidence.result["clocks"]
+    read_ns = evidence.samples["read_ns"]
+    assert before["monotonic_ns"] < read_ns.min() and read_ns.max() < after["monotonic_ns"]
+    assert abs(before["wall_ns"] / 1e9 - time.time()) < 600
     assert not (tmp_path / ".running").exists()
     assert gone(tmp_path)
 
@@ -517,6 +521,7 @@ def test_two_nodes_make_one_bundle(tmp_path):
     assert result["power"]["found_mw"] == {"SIM-H200-0": 700_000, "SIM-H200-1": 700_000}
     assert {r["enforced_mw"] for r in result["readbacks"]} == {400_000}
     assert "== node1 ==" in evidence.log
+    assert [(c["node"], c["when"]) for c in result["clocks"]] == [(n, w) for n in ("node0", "node1") for w in ("before", "after")]
     assert [p.name for p in tmp_path.iterdir()] == [bundle.name]
 
 

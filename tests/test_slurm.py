@@ -73,7 +73,7 @@ def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes
     meeting = [[], *([["--nodes", "2", "--head", "node-a:29400", "--node", str(node)] for node in (0, 1)])]
     expected = [
         ["bench-submit", "run", "resnet50-train", "--batch", "64", *AWKWARD,
-         "--gpus", str(e.gpus), "--cap", f"{e.cap_w:g}", *meeting[node if nodes > 1 else 0]]
+         "--gpus", str(e.gpus), "--cap", f"{e.cap_w:g}", "--seed", str(e.repeat), *meeting[node if nodes > 1 else 0]]
         for e in shuffled((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
         for node in range(1, nodes + 1)
     ]  # fmt: skip
@@ -137,7 +137,7 @@ def test_every_option_of_the_runs_is_handed_to_them(tmp_path: Path, monkeypatch:
              "--weights", "w", "-o", "there"]  # fmt: skip
     text = script(tmp_path, *asked).read_text()
     (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
-    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-4]
+    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-6]
     run = main.commands["run"]
     with run.make_context("run", handed) as context:
         params = context.params

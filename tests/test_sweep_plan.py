@@ -85,6 +85,12 @@ def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
     assert shuffled(caps_w, gpus, 3, seed=7) == entries != shuffled(caps_w, gpus, 3, seed=8)
 
 
+def test_every_repeat_has_a_seed_of_its_own() -> None:
+    made = made_of(replace(WISH, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
+    assert [made.wish_of(e).seed for e in made.entries] == [4 + e.repeat for e in made.entries]
+    assert {made.label(e)["seed"] for e in made.entries} == {5}
+
+
 def test_order_does_not_line_up_with_the_cap() -> None:
     caps_w = tuple(range(200, 800, 100))
     firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
