@@ -1,54 +1,86 @@
-"""How many bundles `bench-check` judges in a second.
+"""How long `bench-check` takes for a round of bundles of real size, with how much memory, and how that grows.
 
-Makes copies of one bundle with run ids of their own, seals and signs each, and runs `bench-check` over them in a
-process of its own, libraries and workers started anew as a user would.
+    python benchmarks/check_bundles.py [--bundles 250 500 1000 2000] [--bundle DIRECTORY]
 
-    python benchmarks/check_bundles.py
-
-gave 64, 63 and 67 bundles/s in a row (30, 30 and 29 ms of CPU a bundle) with 500 copies of the newest reference bundle,
-all passing, on two otherwise idle cores of a shared AMD EPYC; with other work beside it, about 50. Of a bundle's time
-reading the evidence takes about 13 ms (jsonschema 4 of them), ssh-keygen 7, the figures 6, the rules 4.
+Makes a round out of one measured bundle (by default the committed ResNet-50 run on four GPUs): each run with noise of its own on
+the readings, batches and epochs of its own length, a seed, a date and figures computed anew, eight runs a system, all signed. So
+the rules across bundles have work to do and nothing to find. Then `bench-check` judges it, started anew as a user would, and a
+line for each size says: wall time, CPU time of all its processes, and the most memory that they had together (proportional set
+size, so that shared pages count once). Figures seen are in docs/performance.md.
 """
 
 import argparse
+import gzip
 import json
+import multiprocessing
 import os
+import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "submissions/reference/h200x4/20261120T202327Z-resnet50-train-tuned-x4-700W-7d6e9c"
 PRINCIPAL = "example@wattmark"
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+RUNS_A_SYSTEM = 8
+NOISE_MW = 40
+sys.path.insert(0, str(ROOT))
 
-from good import good_evidence  # noqa: E402
-
+from checker.files import read_files, unpack  # noqa: E402
+from checker.load import read_evidence  # noqa: E402
 from harness import bundle  # noqa: E402
 from harness.sign import sign  # noqa: E402
+from rules import metrics  # noqa: E402
+from rules.records import SAMPLE_COLUMNS, Evidence  # noqa: E402
+from rules.spoil import stir  # noqa: E402
 
 
 def main() -> None:
-    """Print bundles per second and the share that passed."""
-    parser = argparse.ArgumentParser(description="How many bundles bench-check judges in a second.")
-    parser.add_argument("bundle", nargs="?", type=Path, help="bundle to copy (default: the newest reference one)")
-    parser.add_argument("--copies", type=int, default=500)
+    """Make the round once, and judge more and more of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", type=Path, default=REFERENCE, help="bundle to make the round of")
+    parser.add_argument("--bundles", type=int, nargs="+", default=[250, 500, 1000, 2000])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        submissions = Path(scratch) / "submissions"
-        copied = arguments.bundle or newest_reference() or made_from_nothing(Path(scratch))
-        fill(submissions, copied, arguments.copies)
-        begin, cpu_before = time.perf_counter(), cpu_s()
-        command = [sys.executable, "-m", "checker", "--format", "json", submissions]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+        key = Path(scratch) / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+        made = 0
+        for count in sorted(arguments.bundles):
+            with multiprocessing.Pool() as pool:
+                pool.map(partial(make, arguments.bundle, Path(scratch), key), range(made, count), chunksize=8)
+            made = count
+            (Path(scratch) / "keyring").mkdir(exist_ok=True)
+            allowed = f'{PRINCIPAL} namespaces="submission@wattmark" {key.with_suffix(".pub").read_text()}'
+            (Path(scratch) / "keyring" / "allowed_signers").write_text(allowed)
+            measure(Path(scratch), count)
+
+
+def measure(submissions: Path, count: int) -> None:
+    """Judge the round in a process of its own, and print what that took."""
+    begin, cpu_before = time.perf_counter(), cpu_s()
+    with tempfile.TemporaryFile() as said:
+        running = subprocess.Popen([sys.executable, "-m", "checker", "--format", "json", submissions], cwd=ROOT, stdout=said)
+        most_mib = 0.0
+        while running.poll() is None:
+            most_mib = max(most_mib, memory_mib(running.pid))
+            time.sleep(0.25)
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
-    judged = json.loads(done.stdout)["bundles"]
+        said.seek(0)
+        judged = json.load(said)["bundles"]
     passed = sum(b["status"] == "pass" for b in judged)
-    print(f"{copied.name}: {len(judged)} bundles, {passed} pass, on {os.cpu_count()} cores")
-    print(f"{seconds:.2f} s, {len(judged) / seconds:.1f} bundles/s, {cpu / len(judged) * 1e3:.1f} ms of CPU a bundle")
+    print(
+        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {os.cpu_count()} cores, "
+        f"{1e3 * cpu / count:.1f} ms of CPU a bundle, {most_mib:.0f} MiB",
+        flush=True,
+    )
 
 
 def cpu_s() -> float:
@@ -57,33 +89,71 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def newest_reference() -> Path | None:
-    """The newest committed reference bundle, by run id."""
-    found = ROOT.glob("submissions/reference/*/*/MANIFEST.json")
-    return max((manifest.parent for manifest in found), key=lambda path: path.name, default=None)
+def memory_mib(pid: int) -> float:
+    """Proportional set size of a process and all below it, in MiB; what is gone meanwhile counts nothing."""
+    try:
+        own = re.search(r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+        children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    except OSError:
+        return 0.0
+    return int(own[1] if own else 0) / 1024 + sum(memory_mib(int(child)) for child in children)
 
 
-def made_from_nothing(scratch: Path) -> Path:
-    """The good bundle of the tests."""
-    directory = scratch / "good-bundle-of-the-tests"
-    bundle.write(good_evidence(), directory)
-    return directory
+@cache
+def template(source: Path) -> tuple[Evidence, list[list[str]]]:
+    """The evidence of the bundle, and the rows of its samples as text: writing them anew costs ten times as much."""
+    files = read_files(source)
+    evidence, problems = read_evidence(files)
+    if evidence is None:
+        raise SystemExit(f"{source}: {problems[0].found.found}")
+    text = unpack("samples.csv.gz", files.contents["samples.csv.gz"]).decode()
+    return evidence, [line.split(",") for line in text.splitlines()]
 
 
-def fill(submissions: Path, copied: Path, copies: int) -> None:
-    """Put signed copies of the bundle `copied` into `submissions`, with a keyring."""
-    key = submissions.parent / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
-    (submissions / "keyring").mkdir(parents=True)
-    (submissions / "keyring" / "allowed_signers").write_text(f"{PRINCIPAL} {key.with_suffix('.pub').read_text()}")
-    for number in range(copies):
-        run_id = f"{copied.name[:120]}-{number:04}"
-        directory = submissions / "example" / "system" / run_id
-        shutil.copytree(copied, directory)
-        result = json.loads((directory / "result.json").read_text())
-        (directory / "result.json").write_text(json.dumps({**result, "run_id": run_id}))
-        bundle.seal(directory)
-        sign(directory, key, PRINCIPAL)
+def make(source: Path, submissions: Path, key: Path, number: int) -> None:
+    """Write and sign run `number` of the round."""
+    of, rows = template(source)
+    random = np.random.default_rng(number)
+    samples, batches = of.samples.copy(), of.batches.copy()
+    stir(samples, number)
+    samples["power_mw"] += random.integers(-NOISE_MW, NOISE_MW + 1, len(samples))
+    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[batches["epoch"]] + random.uniform(0, 0.001, len(batches))
+    batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
+    evidence = Evidence(json.loads(json.dumps(of.result)), of.system, of.environment, samples, batches, of.log, of.requests)
+    begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
+    took = datetime.fromisoformat(of.result["ended_at"]) - datetime.fromisoformat(of.result["started_at"])
+    evidence.result.update(
+        run_id=f"{source.name[:100]}-{number:05}",
+        started_at=f"{begin:%Y-%m-%dT%H:%M:%SZ}",
+        ended_at=f"{begin + took:%Y-%m-%dT%H:%M:%SZ}",
+    )
+    evidence.result["settings"]["seed"] = number
+    rederive(evidence)
+    directory = submissions / "example" / f"system-{number // RUNS_A_SYSTEM:03}" / evidence.result["run_id"]
+    evidence.samples = samples.iloc[:1]
+    bundle.write(evidence, directory)
+    write_samples(directory / "samples.csv.gz", rows, samples)
+    bundle.seal(directory)
+    sign(directory, key, PRINCIPAL)
+
+
+def rederive(evidence: Evidence) -> None:
+    """State the figures that follow from the tables, and leave what the computation does not give (losses)."""
+    parts = metrics.parts(evidence.result, evidence.samples, evidence.batches)
+    figures = metrics.figures(evidence.result, evidence.system, parts, evidence.requests)
+    epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
+    evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])
+
+
+def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> None:
+    """The rows, with time and power of the samples."""
+    read, power = (SAMPLE_COLUMNS.index(name) for name in ("read_ns", "power_mw"))
+    lines = [",".join(rows[0])]
+    for cells, read_ns, power_mw in zip(rows[1:], samples["read_ns"].tolist(), samples["power_mw"].tolist(), strict=True):
+        own = list(cells)
+        own[read], own[power] = str(read_ns), f"{power_mw:.0f}" if cells[power] else ""
+        lines.append(",".join(own))
+    path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 6, mtime=0))
 
 
 if __name__ == "__main__":

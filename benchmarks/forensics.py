@@ -2,7 +2,7 @@
 
 Takes the measured bundles, forges the readings of each as a careful cheat would, derives everything else anew, and asks the
 rules that judge by statistics, with W119, W111 and the rules on energy. Then asks the same of the bundles as they are: whole,
-and of every five scored epochs in a row.
+and of every five scored epochs in a row; and of disguised copies whether X112 knows them again.
 
     python benchmarks/forensics.py [PATH…]          paths below which to look for bundles (default: submissions/reference)
 
@@ -26,9 +26,11 @@ from good import rederive  # noqa: E402
 
 from checker.files import read_files  # noqa: E402
 from checker.load import read_evidence  # noqa: E402
+from rules.checks.power_patterns_shared import SHARED  # noqa: E402
+from rules.digest import few  # noqa: E402
 from rules.records import Evidence  # noqa: E402
 from rules.rule import Bundle, rules_by_id  # noqa: E402
-from rules.series import Series  # noqa: E402
+from rules.series import Series, patterns  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
@@ -50,6 +52,7 @@ def main() -> None:
     print(f"{len(evidences)} measured bundles\n")
     _print_forged(evidences)
     _print_real(evidences)
+    _print_disguised(evidences)
     _print_scatter(evidences)
 
 
@@ -219,12 +222,39 @@ def _fives(evidence: Evidence) -> Iterator[Bundle]:
         yield _bundle(part)
 
 
+DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
+    "as it is": lambda power_w, random: power_w,
+    "1 % lower": lambda power_w, random: power_w * 0.99,
+    "the second half": lambda power_w, random: power_w[len(power_w) // 2 :],
+    "a step of the sensor up, down or neither": lambda power_w, random: power_w + random.integers(-1, 2, len(power_w)) * STEP_W,
+    "1 W of jitter": lambda power_w, random: power_w + random.normal(0, 1, len(power_w)),
+    "2 W of jitter": lambda power_w, random: power_w + random.normal(0, 2, len(power_w)),
+    "5 W of jitter": lambda power_w, random: power_w + random.normal(0, 5, len(power_w)),
+    "every hundredth reading left out": lambda power_w, random: np.delete(power_w, np.arange(99, len(power_w), 100)),
+}
+
+
+def _print_disguised(evidences: Sequence[Evidence]) -> None:
+    """Of how many accelerators X112 knows a copy again, and which patterns two have in common anyway."""
+    series = [one.given_w for evidence in evidences for one in _bundle(evidence).series]
+    print("\n| copy of one accelerator's readings | known again by X112 |\n|---|---|")
+    for name, disguise in DISGUISES.items():
+        shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]
+        print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
+    every = np.concatenate([patterns(own)[1] for own in series])
+    print(f"\nOf {len(every)} patterns of {len(series)} accelerators {len(every) - len(np.unique(every))} are there twice.")
+
+
+def _few(power_w: Floats) -> frozenset[int]:
+    return few(patterns(power_w)[1])
+
+
 def _print_scatter(evidences: Sequence[Evidence]) -> None:
     """How far epochs are from a smooth drift, a parabola, as a share of how far they are from their mean (X109)."""
     shares = []
     for evidence in evidences:
         scored = [e["figures"] for e in evidence.result["epochs"] if e["scored"]]
-        for name in ("items_per_s", "joules_per_item"):
+        for name in ("items_per_s_per_accelerator", "mean_power_w_per_accelerator"):
             values = np.array([figures[name] for figures in scored])
             at = np.arange(len(values))
             shares.append(float(np.std(values - np.polyval(np.polyfit(at, values, 2), at)) / values.std()))

@@ -11,12 +11,14 @@ import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
-from checker.documents import read_document
+from checker.documents import read_document, read_json
 from checker.files import Refused, read_plain, refused, shortened
 from checker.seal import write_durable
+from rules import RELEASED
 from rules.records import ACCEPTANCE_FILE, LOG_ENTRY_FORMAT
 from rules.rule import Problem
 
@@ -24,6 +26,8 @@ START = "0" * 64
 """What the first line has for the hash of the line before."""
 ACCEPTED, WITHDRAWN = "accepted", "withdrawn"
 MAX_LOG_BYTES = 64 * 2**20
+_APART = timedelta(days=1)
+"""How far the clocks of a node, of who accepts and of who checks may be apart."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ def _chain(raw: bytes) -> Log:
     withdrawn: dict[str, Entry] = {}
     head, at = START, ""
     book: tuple[int, ...] = (0,)
+    latest = (datetime.now(UTC) + _APART).strftime("%Y-%m-%dT%H:%M:%SZ")
     lines = raw.splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):
@@ -93,6 +98,11 @@ def _chain(raw: bytes) -> Log:
             raise _broken(number, f"previous is {entry['previous']}", f"the hash of the line before, {head}", message)
         if entry["at"] < at:
             raise _broken(number, f"at is {entry['at']}", f"not before the line before, {at}", "A log is written forwards.")
+        if entry["at"] > latest:
+            raise _broken(number, f"at is {entry['at']}", f"at most {latest}, a day from now", "Nobody has accepted it yet.")
+        if entry["rules_version"] not in RELEASED:
+            message = "There is no such rule book, or it is younger than this bench-check."
+            raise _broken(number, f"rules_version is {entry['rules_version']}", f"one of {', '.join(RELEASED)}", message)
         if (of := version_of(entry["rules_version"])) < book:
             expected = "one not older than that of the line before"
             raise _broken(number, f"rules_version is {entry['rules_version']}", expected, "Nobody accepts by an old rule book.")
@@ -162,6 +172,27 @@ def append(submissions: Path, head: str, entries: Iterable[tuple[str, str, str, 
     finally:
         os.close(directory)
     return after
+
+
+def contradictions(entry: Entry, result: bytes) -> Iterator[Problem]:
+    """What the text `result` of a bundle's result.json says that cannot be, if the bundle was accepted as `entry` says."""
+    try:
+        claimed = read_json("result.json", result)
+        ended_at, book = str(claimed["ended_at"]), str(claimed["rules_version"])
+        late = datetime.fromisoformat(ended_at) > datetime.fromisoformat(entry.at) + _APART
+        younger = version_of(book) > version_of(entry.rules_version)
+    except (Refused, LookupError, TypeError, ValueError, OverflowError):
+        return  # it is not of its form, and no acceptance lifts that
+    by = f"line {entry.line} of the {ACCEPTANCE_FILE}"
+    message = "The acceptance does not count for this bundle. Restore the LOG from the repository's history."
+    if late:
+        found = f"{ended_at}, but accepted {entry.at} ({by})"
+        yield from refused("I126", "result.json", "/ended_at", found, "a run that ended before", message).problems
+    if younger:
+        found = f"{book}, but accepted under {entry.rules_version} ({by})"
+        yield from refused(
+            "I126", "result.json", "/rules_version", found, "an acceptance by that book or a later one", message
+        ).problems
 
 
 def missing(log: Log, below: str, present: Container[str]) -> Iterator[Problem]:

@@ -4,18 +4,20 @@ What judging needs is imported where judging begins, so that `--help` answers at
 """
 
 import os
+import signal
 import sys
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from checker import CheckerError
 from checker.formats import FORMATS
 
-FAILED, INTERNAL, PARTIAL = 1, 3, 4
-"""Exit codes beside 0 (no errors) and click's 2 (wrong usage)."""
+FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
+"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, 1 where who was reading the output has gone."""
 
 COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
@@ -32,10 +34,23 @@ _LISTED = "\n".join(f"  bench-check {name:<10}{does}" for name, (_, does) in COM
 
 def main() -> None:
     """Run `bench-check` with the arguments of the process. A directory called like a command is checked as `./explain`."""
+    signal.signal(signal.SIGINT, _interrupted)
     name, *rest = sys.argv[1:] or [""]
-    if name in COMMANDS:
-        load(name)(rest, prog_name=f"bench-check {name}")
-    check(prog_name="bench-check")
+    command = load(name) if name in COMMANDS else check
+    arguments, prog = (rest, f"bench-check {name}") if name in COMMANDS else (sys.argv[1:], "bench-check")
+    try:
+        sys.exit(command.main(arguments, prog, standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except OSError as error:
+        click.echo(f"bench-check: {error.filename or 'the output cannot be written'}: {error.strerror}", err=True)
+        sys.exit(INTERNAL)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    click.echo("bench-check: interrupted", err=True)
+    sys.exit(INTERRUPTED)
 
 
 def load(name: str) -> click.Command:
@@ -45,11 +60,22 @@ def load(name: str) -> click.Command:
     return command
 
 
+def _paths(_: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    for path in paths:
+        if not os.path.lexists(path):
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(path), COMMANDS, n=1)
+            meant = f"; did you mean the command {near[0]}?" if near else ""
+            raise click.BadParameter(f"there is no path '{path}'{meant}", param=parameter)
+    return paths
+
+
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\nOther commands, each with a --help of its own:\n{_LISTED}\nA directory of such a name is checked as ./NAME.",
 )
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path), callback=_paths)
 @click.option(
     "--keyring",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -80,20 +106,26 @@ def check(
 ) -> None:
     """Judge every bundle below each PATH by the rule book.
 
-    Exits with 0 where there are no errors, 1 where there are, 2 for wrong usage, 3 where the checker itself failed, and 4
-    where there are none but --select, --ignore or --baseline left something out: a partial check never exits with 0.
+    Exits with 0 where there are no errors, 1 where there are, 2 for wrong usage, 3 where the checker itself failed or its output
+    cannot be written, and 4 where there are none but --select, --ignore or --baseline left something out: a partial check never
+    exits with 0.
     """
-    from checker import engine
-    from checker.shown import asked, shown, write_baseline
+    from dataclasses import replace
 
-    unfixed = False
+    from checker import engine
+    from checker.shown import asked, refuse_baseline, shown, write_baseline
+    from checker.terminal import colours, watched
+
+    unfixed = 0
     try:
         by = asked(select, ignore, baseline)
+        if write_to:
+            refuse_baseline(write_to)
         if fix:
             from checker.fix import fix_all
 
-            unfixed = fix_all(paths, lambda line: click.echo(line, err=True))
-        what = shown(engine.judge_all(paths, keyring), by)
+            unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
+        what = replace(shown(engine.judge_all(paths, keyring, watch=watched), by), unfixed=unfixed)
         if write_to:
             write_baseline(write_to, what)
     except CheckerError as error:
@@ -101,8 +133,7 @@ def check(
         sys.exit(INTERNAL)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of bundles may have letters that the output has not
-    # no-color.org: where NO_COLOR is set, not even a terminal gets colours
-    click.echo(import_module(f"checker.formats.{form}").render(what), color=False if os.environ.get("NO_COLOR") else None)
+    click.echo(import_module(f"checker.formats.{form}").render(what), color=colours())
     if what.broken:
         sys.exit(INTERNAL)
     if unfixed or any(what.status(v) == "fail" for v in what.verdicts):

@@ -55,6 +55,6 @@ def find_rule(name: str, option: str = "RULE") -> Rule:
     found = book.get(name.upper()) or by_name.get(name.lower().replace("_", "-"))
     if found is None:
         near = get_close_matches(name.upper(), book, cutoff=0.5) or get_close_matches(name.lower(), by_name)
-        listed = f"near ones: {', '.join(near)}" if near else f"there are {', '.join(book)}"
+        listed = f"near ones: {', '.join(near)}" if near else "see bench-check rules"
         raise click.BadParameter(f"there is no rule {name!r}; {listed}", param_hint=option)
     return found

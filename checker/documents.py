@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jsonschema_rs
 
 from checker.files import Refused, refused, shortened
+from rules import RELEASED
 from rules.protocol import PROTOCOLS
 from rules.records import RESULT_FORMAT, Json
 from rules.rule import Found, Problem
@@ -40,6 +41,9 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
     protocol = value.get("protocol")
     if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
         raise _unknown(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
+    book = value.get("rules_version")
+    if expected_format == RESULT_FORMAT and isinstance(book, str) and book not in RELEASED:
+        raise _unknown(name, "/rules_version", book, f"one of {', '.join(RELEASED)}")
     if _sieve(expected_format).is_valid(value):
         return value
     # Several keys missing from one object are one finding.
@@ -121,7 +125,19 @@ def _expected(error: "ValidationError") -> str:
     if error.validator == "additionalProperties":
         extra = [key for key in instance if key not in schema["properties"] and not key.startswith("x-")]
         return f"no keys {shortened(extra)}"
+    if error.validator in ("anyOf", "oneOf"):
+        return " or ".join(dict.fromkeys(_wanted(part) for part in asked))
     return f"{error.validator} {shortened(asked)}"
+
+
+def _wanted(schema: Any) -> str:
+    """What one of several schemas asks for, in words."""
+    if keys := schema.get("required"):
+        return f"{'an object with ' if 'type' in schema else ''}the key{'' if len(keys) == 1 else 's'} {', '.join(keys)}"
+    if "$ref" in schema:
+        return f"a value like {schema['$ref'].rpartition('/')[2]}"
+    kind = schema.get("type", schema.get("const", schema.get("enum", "another value")))
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
 class _Whole:

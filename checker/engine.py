@@ -2,20 +2,22 @@
 
 import gc
 import os
+import signal
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from checker import CheckerError, verify
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
-from checker.find import below
+from checker.find import as_given, below
 from checker.load import read_evidence, read_published
-from checker.trust import Trust, establish, of_no_bundle
+from checker.review import Review
+from checker.trust import Trust, establish, keyrings_below_centers, of_no_bundle
 from rules.digest import Digest, digest
 from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
@@ -45,19 +47,41 @@ class Verdict:
     """How many rules could not be asked because the evidence cannot be read."""
     withdrawn: str = ""
     """Why the bundle was withdrawn; empty where it was not."""
-    reviewers: tuple[str, ...] = ()
-    """The principals whose good, signed review accepts the bundle."""
+    withdrawn_by: str = ""
+    withdrawn_at: str = ""
+    reviews: tuple[Review, ...] = ()
+    """The good, signed reviews of the bundle."""
     accepted: str = ""
     """The version of the rule book under which the LOG says that the bundle was accepted; empty where it does not."""
     manifest_sha256: str = ""
     """The SHA-256 of MANIFEST.json; empty where there is none."""
+    kept: object = field(default=None, compare=False)
+    """What `judge_all` was asked to keep of a bundle that passed."""
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The principals whose review accepts the bundle."""
+        return tuple(review.reviewer for review in self.reviews if review.verdict == "accept")
+
+    @property
+    def rejecters(self) -> tuple[str, ...]:
+        """The principals whose review rejects the bundle."""
+        return tuple(review.reviewer for review in self.reviews if review.verdict == "reject")
 
     @property
     def status(self) -> str:
-        """`withdrawn`, `fail` or `pass`. An error that is waived fails nothing."""
-        if self.withdrawn:
-            return "withdrawn"
-        return "fail" if any(f.severity == Severity.ERROR and not f.waived for f in self.findings) else "pass"
+        """`fail`, `withdrawn` or `pass`."""
+        if any(map(self.fails_by, self.findings)):
+            return "fail"
+        return "withdrawn" if self.withdrawn else "pass"
+
+    def fails_by(self, finding: Finding) -> bool:
+        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal, which lifts what is wrong with
+        evidence. Who withdrew what must still be sure, so form and integrity count."""
+        if finding.severity != Severity.ERROR or finding.waived:
+            return False
+        rule = rules_by_id().get(finding.rule)
+        return not self.withdrawn or rule is None or rule.on_form
 
 
 @dataclass(frozen=True)
@@ -73,6 +97,9 @@ class Round:
 Judged = tuple[Verdict, Digest | None, Trust]
 """What a process returns of a bundle: its evidence stays behind, and the rules across bundles see the digest."""
 Job = Callable[[], Judged]
+Keep = Callable[[Bundle], object]
+Watch = Callable[[Iterable[Judged], int], Iterable[Judged]]
+"""Hands on what is judged, one after the other, of so many."""
 
 
 def judge(path: Path, keyring: Path | None = None, root: Path | None = None, signed: bool = True) -> Verdict:
@@ -86,8 +113,9 @@ def judge(path: Path, keyring: Path | None = None, root: Path | None = None, sig
 
 
 def _judge_published(path: Path) -> Judged:
-    """The verdict on a file of published figures: its form. Nobody signs it."""
+    """The verdict on a file of published figures: its place and its form. Nobody signs it."""
     try:
+        verify.published_where_it_may_be(path)
         read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)
         problems: tuple[Problem, ...] = ()
     except Refused as refusal:
@@ -97,39 +125,51 @@ def _judge_published(path: Path) -> Judged:
     return Verdict(path, "published", None, tuple(findings)), None, Trust()
 
 
-def judge_all(roots: Sequence[Path], keyring: Path | None = None, signed: bool = True, evidence: bool = True) -> Round:
+def judge_all(
+    roots: Sequence[Path],
+    keyring: Path | None = None,
+    signed: bool = True,
+    evidence: bool = True,
+    watch: Watch = lambda j, _: j,
+    keep: Keep | None = None,
+) -> Round:
     """The verdicts on everything below `roots`, judged in as many processes as there are cores.
 
     Without `evidence` only integrity and signatures are judged: that the files are those that were signed, and by whom. A path
-    without a bundle has a failing verdict of its own. Raises CheckerError as `judge` does.
+    without a bundle has a failing verdict of its own. `watch` sees how far it is. `keep` is asked of each bundle that passed, in
+    the process that has read it, and what it returns, small, is in the verdict. Raises CheckerError as `judge` does.
     """
     jobs: dict[Path, Job] = {}
-    verdicts, skipped = [], []
+    verdicts, skipped, met = [], [], []
     for root in roots:
         places = below(root)
         if not places.bundles and not places.published:
             verdicts.append(_empty(root))
-        jobs |= {path: partial(_judge, path, keyring, root, signed, evidence) for path in places.bundles}
+        jobs |= {path: partial(_judge, path, keyring, root, signed, evidence, keep) for path in places.bundles}
         jobs |= {path: partial(_judge_published, path) for path in places.published}
         skipped += places.skipped
-    judged = list(_in_parallel(jobs))
+        met += places.keyrings
+    judged = list(watch(_in_parallel(jobs), len(jobs)))
     verdicts += _across(judged)
-    verdicts += _of_no_bundle([trust for _, _, trust in judged], keyring, roots)
+    beside = (*of_no_bundle([trust for _, _, trust in judged], keyring, roots), *keyrings_below_centers(met, jobs))
+    verdicts += _of_no_bundle(beside, roots)
     keyrings = dict.fromkeys(trust.keyring for _, _, trust in judged if trust.keyring)
-    return Round(tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped), tuple(path.parent for path in keyrings))
+    return Round(
+        tuple(sorted(verdicts, key=lambda v: v.path)), tuple(skipped), tuple(as_given(path.parent, roots) for path in keyrings)
+    )
 
 
-def _judge(path: Path, keyring: Path | None, root: Path, signed: bool, evidence: bool = True) -> Judged:
+def _judge(path: Path, keyring: Path | None, root: Path, signed: bool, evidence: bool = True, keep: Keep | None = None) -> Judged:
     try:
         with warnings.catch_warnings(action="ignore"):
-            return _ask(path, keyring, root, signed, evidence)
+            return _ask(path, keyring, root, signed, evidence, keep)
     except CheckerError:
         raise
     except Exception as error:
         return Verdict(path, None, None, (_internal(path, "reading the bundle", error),)), None, Trust()
 
 
-def _ask(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bool) -> Judged:
+def _ask(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bool, keep: Keep | None) -> Judged:
     files = read_files(path)
     problems = [*files.problems, *verify.manifest_problems(files.contents)]
     evidence, met = read_evidence(files) if wanted else (None, [])
@@ -145,26 +185,33 @@ def _ask(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: boo
             findings += rule.judge(bundle)
         except Exception as error:
             findings.append(_internal(path, f"rule {rule.id}", error))
+    gone = trust.withdrawal
     verdict = Verdict(
         path=path,
         standing=bundle.standing if evidence else None,
         signer=trust.signer,
         findings=tuple(trust.settle(findings)),
         rules_not_run=0 if evidence else len(rules) - len(asked),
-        withdrawn=trust.withdrawn,
-        reviewers=trust.reviewers,
+        withdrawn=gone.reason if gone else "",
+        withdrawn_by=gone.withdrawn_by if gone else "",
+        withdrawn_at=gone.withdrawn_at if gone else "",
+        reviews=trust.reviews,
         accepted=trust.accepted,
         manifest_sha256=trust.manifest_sha256,
     )
-    own = digest(bundle) if verdict.status == "pass" and evidence else None
+    refused_by = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
+    center = (trust.signer or "").partition("@")[0].casefold()
+    own = digest(bundle, center) if evidence and not refused_by else None
+    if keep and evidence and verdict.status == "pass":
+        verdict = replace(verdict, kept=keep(bundle))
     return verdict, own, replace(trust, problems=())
 
 
-def _of_no_bundle(found: Sequence[Trust], keyring: Path | None, roots: Sequence[Path]) -> Iterator[Verdict]:
-    """A verdict on each LOG, waiver and keyring that something is wrong with."""
+def _of_no_bundle(found: Iterable[tuple[Path, str, Problem]], roots: Sequence[Path]) -> Iterator[Verdict]:
+    """A verdict on each LOG, waiver and keyring that something is wrong with, given path, standing and problem."""
     wrong: dict[tuple[Path, str], list[Problem]] = defaultdict(list)
-    for path, standing, problem in of_no_bundle(found, keyring, roots):
-        wrong[path, standing].append(problem)
+    for path, standing, problem in found:
+        wrong[as_given(path, roots) if path.is_absolute() else path, standing].append(problem)
     for (path, standing), problems in wrong.items():
         bundle = Bundle(path, tuple(problems), None)
         yield Verdict(path, standing, None, tuple(f for r in rules_by_id().values() if r.on_form for f in r.judge(bundle)))
@@ -172,16 +219,38 @@ def _of_no_bundle(found: Sequence[Trust], keyring: Path | None, roots: Sequence[
 
 def _across(judged: Sequence[Judged]) -> Iterator[Verdict]:
     """The verdicts, with what the rules across bundles find. What was refused proves nothing about others and is left out."""
-    digests = [own for _, own, _ in judged if own is not None]
-    found: dict[Path, list[Finding]] = defaultdict(list)
-    for rule in rules_by_id().values() if digests else ():
-        try:
-            for path, finding in rule.judge_across(digests):
-                found[path].append(finding)
-        except Exception as error:
-            found[digests[0].path].append(_internal(digests[0].path, f"rule {rule.id} across bundles", error))
+    withdrawn = frozenset(verdict.path for verdict, _, _ in judged if verdict.withdrawn)
+    found = _found_across([own for _, own, _ in judged if own is not None], withdrawn)
+    accepted = [own for verdict, own, _ in judged if own is not None and verdict.accepted]
+    # What was accepted is not refused because of a newcomer: a copy would take the original down with it.
+    before = _found_across(accepted, withdrawn) if len(accepted) > 1 else {}
     for verdict, _, trust in judged:
-        yield replace(verdict, findings=(*verdict.findings, *trust.settle(found[verdict.path])))
+        across = found.get(verdict.path, [])
+        if verdict.accepted:
+            earlier = {f.rule for f in before.get(verdict.path, [])}
+            across = [f if f.rule in earlier else _of_a_newcomer(f) for f in across]
+        yield replace(verdict, findings=(*verdict.findings, *trust.settle(across)))
+
+
+def _found_across(digests: Sequence[Digest], withdrawn: frozenset[Path]) -> Mapping[Path, list[Finding]]:
+    """The findings by bundle; of what was withdrawn there are none, and only rules that look for it compare others with it."""
+    found: dict[Path, list[Finding]] = defaultdict(list)
+    standing = [one for one in digests if one.path not in withdrawn]
+    for rule in rules_by_id().values() if standing else ():
+        try:
+            for path, finding in rule.judge_across(digests if rule.sees_withdrawn else standing):
+                if path not in withdrawn:
+                    found[path].append(finding)
+        except Exception as error:
+            found[standing[0].path].append(_internal(standing[0].path, f"rule {rule.id} across bundles", error))
+    return found
+
+
+def _of_a_newcomer(finding: Finding) -> Finding:
+    if finding.severity != Severity.ERROR or finding.rule == INTERNAL:
+        return finding
+    why = "A note only: this bundle was accepted before the other one came."
+    return replace(finding, severity=Severity.NOTE, message=f"{finding.message} {why}")
 
 
 def _applies(rule: Rule, bundle: Bundle) -> bool:
@@ -193,14 +262,16 @@ def _applies(rule: Rule, bundle: Bundle) -> bool:
 
 def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
     lost = []
-    # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
-    with ProcessPoolExecutor(os.cpu_count(), initializer=gc.freeze) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_worker) as pool:
         running = {path: pool.submit(job) for path, job in jobs.items()}
-        for path, future in running.items():
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                lost.append(path)
+        try:
+            for path, future in running.items():
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    lost.append(path)
+        finally:
+            pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for the rest of a round
     # A process that is killed takes the pool with it. Alone, each bundle shows whether it was the one.
     for path in lost:
         with ProcessPoolExecutor(1) as pool:
@@ -208,6 +279,13 @@ def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
                 yield pool.submit(jobs[path]).result()
             except BrokenProcessPool as error:
                 yield Verdict(path, None, None, (_internal(path, "judging the bundle", error),)), None, Trust()
+
+
+def _begin_worker() -> None:
+    # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
+    gc.freeze()
+    # Ctrl-C on a terminal reaches all processes: the first one hears it and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _empty(root: Path) -> Verdict:

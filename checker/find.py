@@ -1,6 +1,7 @@
 """Finds what there is to judge below a path."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,8 @@ class Places:
     """Directories that hold a file of a bundle, and those that cannot be looked into: links and unreadable ones."""
     published: list[Path] = field(default_factory=list)
     """JSON files in a directory `published`."""
+    keyrings: list[Path] = field(default_factory=list)
+    """Directories called `keyring`. They are not looked into."""
     skipped: list[Path] = field(default_factory=list)
     """Hidden directories: unfinished runs."""
 
@@ -39,10 +42,21 @@ def below(root: Path) -> Places:
         linked = [here / name for name in directories if (here / name).is_symlink()]
         places.skipped.extend(hidden)
         places.bundles.extend(path for path in linked if path not in hidden)
-        directories[:] = [d for d in directories if d != KEYRING_DIR and here / d not in (*hidden, *linked)]
-    for found in (places.bundles, places.published, places.skipped):
+        directories[:] = [d for d in directories if here / d not in (*hidden, *linked)]
+        if KEYRING_DIR in directories:
+            places.keyrings.append(here / KEYRING_DIR)
+            directories.remove(KEYRING_DIR)
+    for found in (places.bundles, places.published, places.keyrings, places.skipped):
         found.sort()
     return places
+
+
+def as_given(path: Path, roots: Sequence[Path]) -> Path:
+    """The absolute `path` as somebody calls it who named `roots`: by one of them, or else from the working directory."""
+    for root in roots:
+        if path.is_relative_to(root.resolve()):
+            return root / path.relative_to(root.resolve())
+    return path if all(root.is_absolute() for root in roots) else Path(os.path.relpath(path))
 
 
 def _is_published(path: Path) -> bool:

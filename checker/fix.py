@@ -1,7 +1,8 @@
 """`bench-check --fix`: makes anew what a bundle states from what it holds, before it is signed.
 
-Figures follow from the tables, the form of JSON from its content and the manifest from the files. Tables and log are evidence and
-are never written; nor is anything of a bundle that somebody has signed.
+Figures follow from the tables, and the form of JSON from its content; the manifest follows both. Tables and log are evidence and
+are never written, nor is anything of a bundle that somebody has signed; and without the manifest of the run nobody knows whether
+they are the run's, so there is nothing to make anew then.
 """
 
 import math
@@ -9,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from checker.documents import read_document
+from checker.documents import read_document, read_json
+from checker.engine import judge
 from checker.files import Files, Refused, read_files
 from checker.find import below
 from checker.load import read_evidence
@@ -27,23 +29,25 @@ class Unfixable(Exception):
     """The bundle is left as it is; the message says why."""
 
 
-def fix_all(paths: Iterable[Path], tell: Callable[[str], None]) -> bool:
-    """Fix every bundle below `paths` and `tell` what was changed, line by line. Returns whether any had to be left as it is."""
-    refused = False
+def fix_all(paths: Iterable[Path], keyring: Path | None, tell: Callable[[str], None]) -> int:
+    """Fix every bundle below `paths` and `tell` what was changed, line by line.
+
+    Returns how many had to be left as they are, though there was something to fix. Raises CheckerError as `judge` does.
+    """
+    refused = 0
     for root in paths:
-        places = below(root)
-        for path in places.published:
-            tell(f"not fixed: {printable(str(path))}: published figures are transcribed, not computed")
-        for path in places.bundles:
+        for path in below(root).bundles:
             try:
                 for change in fix(path):
                     tell(f"fixed: {printable(f'{path}: {change}')}")
             except Unfixable as why:
+                if _is_plain(path) and judge(path, keyring, root).status != "fail":
+                    continue
                 tell(f"not fixed: {printable(f'{path}: {why}')}")
-                refused = True
+                refused += 1
             except OSError as error:
                 tell(f"not fixed: {printable(f'{path}: {error.filename or path} cannot be written: {error.strerror}')}")
-                refused = True
+                refused += 1
     return refused
 
 
@@ -63,12 +67,21 @@ def fix(bundle: Path) -> list[str]:
         if new[name] != files.contents[name] and not (name == "result.json" and changes):
             changes.append(f"{name}: written anew in the form of bundles, with the same content")
     new[MANIFEST_FILE] = manifest_bytes(new)
-    if new[MANIFEST_FILE] != files.contents.get(MANIFEST_FILE):
-        changes.append(f"{MANIFEST_FILE}: {'made anew' if MANIFEST_FILE in files.contents else 'made; there was none'}")
+    if new[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
+        changes.append(f"{MANIFEST_FILE}: made anew")
     for name in (*JSON_FILES, MANIFEST_FILE):
         if new[name] != files.contents.get(name):
             write_durable(bundle / name, new[name])
     return changes
+
+
+def _is_plain(bundle: Path) -> bool:
+    """Whether the JSON files of a bundle can be read and have the form in which bundles are written."""
+    contents = read_files(bundle).contents
+    try:
+        return all(json_bytes(read_json(name, contents[name])) == contents[name] for name in (*JSON_FILES, MANIFEST_FILE))
+    except (Refused, KeyError):
+        return False
 
 
 def _refuse(bundle: Path, files: Files) -> None:
@@ -79,10 +92,15 @@ def _refuse(bundle: Path, files: Files) -> None:
         )
     if odd := [p for p in files.problems if (p.rule, p.found.file) != ("S101", MANIFEST_FILE)]:
         raise Unfixable(_first(odd))
+    if MANIFEST_FILE not in files.contents:
+        raise Unfixable(
+            f"there is no {MANIFEST_FILE}, and only the run that wrote the evidence can list it; restore it from where the run "
+            "was made, or run again with bench-submit"
+        )
     try:
-        manifest = read_document(MANIFEST_FILE, files.contents.get(MANIFEST_FILE, b""), MANIFEST_FORMAT)
-    except Refused:
-        return
+        manifest = read_document(MANIFEST_FILE, files.contents[MANIFEST_FILE], MANIFEST_FORMAT)
+    except Refused as refusal:
+        raise Unfixable(f"what the run listed cannot be read: {_first(refusal.problems)}; restore it, or run again") from None
     listed = {entry["path"] for entry in manifest["files"]}
     altered = [p for p in manifest_problems(files.contents) if p.rule == "I101" and p.found.file not in JSON_FILES]
     if altered:

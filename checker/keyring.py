@@ -13,10 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from checker.files import Refused, read_plain, refused, shortened
+from checker.revoked import check_revoked
 from rules.records import REVOKED_FILE, SIGNERS_FILE
 from rules.rule import Problem
 
 PRINCIPAL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
+_NAMESPACE = re.compile(r"[A-Za-z0-9._@+-]+")
 MAX_KEYRING_BYTES = 4 * 2**20
 _LINE = re.compile(
     r'(?P<principals>"[^"]*"|\S+)[ \t]+'
@@ -64,7 +66,7 @@ class Keyring:
 
     def of_center(self, center: str) -> tuple[str, ...]:
         """The principals of a center: what stands before their @ is its name."""
-        return tuple(dict.fromkeys(p for line in self.lines for p in line.principals if "@" in p and center_of(p) == center))
+        return tuple(dict.fromkeys(p for line in self.lines for p in line.principals if "@" in p and is_of(p, center)))
 
     def grants(self, principal: str, namespace: str, fingerprint: str | None = None) -> bool:
         """Whether a line names this namespace for `principal` (and this key)."""
@@ -73,11 +75,31 @@ class Keyring:
 
     def center_has(self, center: str, fingerprint: str) -> bool:
         """Whether a key is one of the center's."""
-        return any(center_of(p) == center for line in self.lines if line.fingerprint == fingerprint for p in line.principals)
+        return any(is_of(p, center) for line in self.lines if line.fingerprint == fingerprint for p in line.principals)
+
+    def tie(self, principal: str, center: str, fingerprint: str = "") -> str:
+        """What makes `principal`, who signs with this key, one of the center; empty where neither name nor key does.
+
+        Names prove little: that whoever is behind another name is of another center, the keeper of the keyring answers for.
+        """
+        if is_of(principal, center):
+            return f"{principal} is of {center} itself"
+        if fingerprint and self.center_has(center, fingerprint):
+            return f"{principal} signs with a key of {center}"
+        domain = _domain(principal)
+        if domain.split(".")[0] == center.casefold():
+            return f"{principal} has a domain called {center}"
+        same = [own for own in self.of_center(center) if _domain(own) == domain]
+        return f"{principal} has the domain of {same[0]}" if same else ""
 
 
-def center_of(principal: str) -> str:
-    return principal.partition("@")[0]
+def is_of(principal: str, center: str) -> bool:
+    """Whether a principal is of a center: the same name in capitals is no other center."""
+    return principal.partition("@")[0].casefold() == center.casefold()
+
+
+def _domain(principal: str) -> str:
+    return principal.partition("@")[2].casefold()
 
 
 def read_keyring(directory: Path) -> Keyring:
@@ -100,7 +122,7 @@ def _read(directory: Path, state: tuple[tuple[int, int, int], ...]) -> Keyring:
     raw = read_plain(directory / SIGNERS_FILE, f"keyring/{SIGNERS_FILE}", MAX_KEYRING_BYTES)
     revoked = directory / REVOKED_FILE
     if revoked.is_symlink() or revoked.exists():
-        read_plain(revoked, f"keyring/{REVOKED_FILE}", MAX_KEYRING_BYTES)
+        check_revoked(revoked)
     lines, problems = [], []
     for number, text in enumerate(raw.decode(errors="replace").splitlines(), start=1):
         if not text.strip() or text.lstrip().startswith("#"):
@@ -140,6 +162,10 @@ def _wrong(text: str, line: Line | None) -> Iterator[tuple[str, str, str]]:
             "CENTER@…, spelled out",
             "Name each principal; a pattern lets in names not yet known.",
         )
+    unclear = [name for name in line.namespaces if not _NAMESPACE.fullmatch(name)]
+    if unclear:
+        expected = "namespaces spelled out, with nothing but a comma between them"
+        yield f"the namespace {shortened(unclear[0])}", expected, "Name what the key is for; a pattern lets in every role."
     if not line.namespaces:
         expected = 'namespaces="submission@wattmark", or those of the roles that the key has'
         yield (

@@ -1,12 +1,12 @@
 """The signed records that lie in a bundle beside its submitter's signature: reviews and withdrawals."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from checker.documents import read_document
 from checker.files import Refused, refused, shortened
-from checker.keyring import Keyring, center_of
+from checker.keyring import Keyring, is_of
 from checker.signature import verify
 from rules.records import (
     MANIFEST_FILE,
@@ -27,14 +27,33 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class Review:
+    """What a reviewer says in a good review."""
+
+    reviewer: str
+    verdict: str
+    """`accept` or `reject`."""
+    comment: str
+    reviewed_at: str
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """What a good withdrawal says."""
+
+    withdrawn_by: str
+    withdrawn_at: str
+    reason: str
+
+
 @dataclass
 class Records:
     """What the good records of a bundle say, and what is wrong with the others."""
 
-    reviewers: list[str] = field(default_factory=list)
-    """Those who accept the bundle."""
-    withdrawn: str = ""
-    """The reason of the first withdrawal; empty where there is none."""
+    reviews: list[Review] = field(default_factory=list)
+    withdrawal: Withdrawal | None = None
+    """The first one, None where there is none."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -50,13 +69,12 @@ def read_records(bundle: Path, contents: dict[str, bytes], keyring: Keyring, cen
             kind, _, who = name.removeprefix(f"{SIGNATURE_DIR}/").partition(".")
             record = _record(bundle, contents, name, kind, who, keyring, at)
             if kind == REVIEW:
-                records.problems += _reviewed(record, name)
                 _independent(record, name, keyring, center)
-                if record["verdict"] == "accept":
-                    records.reviewers.append(who)
+                records.reviews.append(Review(*(record[said.name] for said in fields(Review))))
+                records.problems += _reviewed(records.reviews[-1], name)
             else:
                 _may_withdraw(who, name, keyring, center)
-                records.withdrawn = records.withdrawn or record["reason"]
+                records.withdrawal = records.withdrawal or Withdrawal(*(record[said.name] for said in fields(Withdrawal)))
         except Refused as refusal:
             records.problems += refusal.problems
     return records
@@ -89,26 +107,23 @@ def _record(bundle: Path, contents: dict[str, bytes], name: str, kind: str, who:
 
 def _independent(review: Json, name: str, keyring: Keyring, center: str) -> None:
     """Raises Refused where the reviewer is of the center that submits."""
-    who = review["reviewer"]
-    same_key = keyring.center_has(center, review["key"])
-    if center_of(who) == center or same_key:
-        found = f"{who} signs with a key of {center}" if same_key and center_of(who) != center else f"{who} is of {center} itself"
-        message = "A review is by another center, with a key of its own. Remove it."
-        raise refused(
-            "I112", f"{name}.json", "/reviewer", found, f"a principal of another center than {shortened(center)}", message
-        )
+    tie = keyring.tie(review["reviewer"], center, review["key"])
+    if tie:
+        expected = f"a principal of another center than {shortened(center)}"
+        message = "A review is by another center, under a name and with a key of its own. Remove it."
+        raise refused("I112", f"{name}.json", "/reviewer", tie, expected, message)
 
 
 def _may_withdraw(who: str, name: str, keyring: Keyring, center: str) -> None:
     """Raises Refused where `who` is another center: one that submits bundles of its own."""
-    if center_of(who) != center and keyring.grants(who, SUBMISSION_NAMESPACE):
+    if not is_of(who, center) and keyring.grants(who, SUBMISSION_NAMESPACE):
         message = "A bundle is withdrawn by its own center, or by whom the keyring lets withdraw but not submit. Remove it."
         raise refused("I116", f"{name}.json", "/withdrawn_by", who, f"a principal of {shortened(center)}, or such a one", message)
 
 
-def _reviewed(review: Json, name: str) -> tuple[Problem, ...]:
-    if review["verdict"] == "accept":
+def _reviewed(review: Review, name: str) -> tuple[Problem, ...]:
+    if review.verdict == "accept":
         return ()
-    message = "Read the review's comment and findings; answer it, or withdraw the bundle."
-    found = f"{review['reviewer']} rejects it: {shortened(review['comment'])}"
-    return refused("I113", f"{name}.json", "/verdict", found, "a review that accepts", message).problems
+    said = f"The reviewer says: {review.comment}" if review.comment else "The reviewer says nothing more."
+    message = f"{said} Answer it, or withdraw the bundle."
+    return refused("I113", f"{name}.json", "/verdict", f"{review.reviewer} rejects it", "a review that accepts", message).problems

@@ -1,9 +1,11 @@
 """Writes the JSON files of a bundle and its manifest: the same bytes for the same content."""
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from rules.records import EVIDENCE_FILES, MANIFEST_FILE, MANIFEST_FORMAT, OPTIONAL_FILES, SIGNATURE_DIR, Json
@@ -30,14 +32,29 @@ def json_bytes(value: Json) -> bytes:
 
 
 def write_durable(path: Path, content: bytes) -> None:
-    """Write `content` to a file and see it on the disk. A link that is there is replaced, not followed."""
-    draft = path.with_name(f".{path.name}.writing")
-    draft.unlink(missing_ok=True)
+    """Write `content` to a file and see it on the disk. A link that is there is replaced, not followed. Raises OSError."""
+    write_all_durable({path: content})
+
+
+def write_all_durable(contents: Mapping[Path, bytes]) -> None:
+    """Write several files as `write_durable` does; where one of them does not fit on the disk, all stay as they were.
+
+    Raises OSError, which names the file.
+    """
+    drafts = {path: path.with_name(f".{path.name}.writing") for path in contents}
+    path = Path()
     try:
-        with draft.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        for path, draft in drafts.items():
+            draft.unlink(missing_ok=True)
+            with draft.open("xb") as file:
+                file.write(contents[path])
+                file.flush()
+                os.fsync(file.fileno())
+        for path, draft in drafts.items():
+            draft.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        draft.unlink(missing_ok=True)
+        for draft in drafts.values():
+            with contextlib.suppress(OSError):
+                draft.unlink()

@@ -12,11 +12,12 @@ import click
 
 from checker.commands import find_rule
 from checker.engine import BESIDE, INTERNAL, Round, Verdict
+from checker.output import OutputError, refuse_output, write_output
 from rules.rule import FAMILIES, Finding, Severity, rules_by_id
 
 PARTIAL = "partial"
 """The status of a bundle without errors in a check that was not of the whole rule book: never `pass`."""
-_HEADER = (
+BASELINE_HEADER = (
     "# Findings that are known: what bench-check --baseline shows and does not fail. For developing a submission; a reviewer",
     "# asks for none. A line: rule, bundle, file, place and fingerprint, with tabs between. Written by --write-baseline.",
 )
@@ -37,23 +38,24 @@ class Shown:
     """Fingerprints of the findings of the baseline."""
     gone: tuple[str, ...] = ()
     """Lines of the baseline that were not found again in the bundles judged."""
+    unfixed: int = 0
+    """How many bundles `--fix` had to leave as they are, though there was something to fix."""
 
     def is_known(self, verdict: Verdict, finding: Finding) -> bool:
         """Whether the baseline has `finding`. What the checker itself failed in is never known."""
         return finding.rule != INTERNAL and bool(self.known) and fingerprint(verdict, finding) in self.known
 
     def fails(self, verdict: Verdict, finding: Finding) -> bool:
-        """Whether `finding` is an error that counts: not waived, not known, of a bundle that is not withdrawn."""
-        counts = finding.severity == Severity.ERROR and not finding.waived and not verdict.withdrawn
-        return counts and not self.is_known(verdict, finding)
+        """Whether `finding` is an error that counts: lifted by no waiver, withdrawal or baseline."""
+        return verdict.fails_by(finding) and not self.is_known(verdict, finding)
 
     def status(self, verdict: Verdict) -> str:
         """`withdrawn`, `fail`, `pass`, or `partial` where nothing fails but not all was asked."""
-        if verdict.withdrawn:
-            return verdict.status
         if any(self.fails(verdict, f) for f in verdict.findings):
             return "fail"
-        return PARTIAL if self.partial else verdict.status
+        if verdict.withdrawn:
+            return "withdrawn"
+        return PARTIAL if self.partial else "pass"
 
     @property
     def broken(self) -> bool:
@@ -118,6 +120,14 @@ def fingerprint(verdict: Verdict, finding: Finding) -> str:
     return hashlib.sha256("\0".join(map(printable, parts)).encode()).hexdigest()[:16]
 
 
+def refuse_baseline(path: Path) -> None:
+    """Raises click.BadParameter where a baseline may not be written to `path`."""
+    try:
+        refuse_output(path, BASELINE_HEADER[0])
+    except OutputError as error:
+        raise click.BadParameter(str(error), param_hint="--write-baseline") from None
+
+
 def write_baseline(path: Path, what: Shown) -> None:
     """Write a baseline that knows all findings of `what`, sorted, one a line. Raises click.BadParameter where it cannot."""
     lines = {
@@ -128,9 +138,9 @@ def write_baseline(path: Path, what: Shown) -> None:
     }
     rows = ("\t".join((rule, bundle, *rest)) for bundle, rule, *rest in sorted(lines))
     try:
-        path.write_text("".join(f"{line}\n" for line in (*_HEADER, *rows)), encoding="utf-8")
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--write-baseline") from None
+        write_output(path, "".join(f"{line}\n" for line in (*BASELINE_HEADER, *rows)), BASELINE_HEADER[0])
+    except OutputError as error:
+        raise click.BadParameter(str(error), param_hint="--write-baseline") from None
 
 
 def read_baseline(path: Path) -> tuple[tuple[str, ...], ...]:
@@ -148,6 +158,11 @@ def read_baseline(path: Path) -> tuple[tuple[str, ...], ...]:
                 raise click.BadParameter(message, param_hint="--baseline")
             lines.append(cells)
     return tuple(lines)
+
+
+def withdrawal(verdict: Verdict) -> str:
+    """That, why, by whom and when a bundle was withdrawn."""
+    return f"withdrawn by {verdict.withdrawn_by}, {verdict.withdrawn_at}: {verdict.withdrawn}"
 
 
 def place(verdict: Verdict, finding: Finding) -> str:
@@ -185,7 +200,8 @@ def summary(what: Shown) -> str:
         counted += f": {status.count('pass')} pass"
     counted += f", {status.count('fail')} fail"
     counted += f", {n} withdrawn" if (n := status.count("withdrawn")) else ""
-    counted += f", {apart} fail beside them (the log, a waiver or the keyring)" if apart else ""
+    counted += f", {apart} fail beside them (the LOG, a waiver or the keyring)" if apart else ""
+    counted += f", {what.unfixed} not fixed" if what.unfixed else ""
     return f"{counted}; {', '.join(_counts(what))}"
 
 

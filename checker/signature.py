@@ -11,7 +11,7 @@ from checker.files import Refused, refused
 from checker.keyring import Keyring
 from rules.records import SUBMISSION_NAMESPACE
 
-NO_SSH_KEYGEN = "ssh-keygen was not found; install OpenSSH's client (8.1 or later)"
+NO_SSH_KEYGEN = "ssh-keygen was not found; install OpenSSH's client (8.7 or later)"
 _KEY = re.compile(r"with \S+ key (SHA256:\S+)")
 
 
@@ -43,6 +43,8 @@ def sign(content: bytes, key: Path, namespace: str) -> bytes:
 
     ssh-keygen asks for a passphrase on the terminal. Raises SigningError.
     """
+    if key.is_dir():
+        raise SigningError(f"{key}: this is a directory; name the key in it, such as {key}/id_ed25519")
     if not key.is_file():
         raise SigningError(f"{key}: no such key; make one with: ssh-keygen -t ed25519 -f {key}")
     with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
@@ -62,6 +64,8 @@ def sign(content: bytes, key: Path, namespace: str) -> bytes:
 def _advice(key: Path, said: str) -> str:
     said = " ".join(said.split())
     private = key.with_suffix("") if key.suffix == ".pub" else key
+    if "UNPROTECTED PRIVATE KEY" in said:
+        return f"others may read it. Keep it for yourself: chmod 600 {private}"
     if "passphrase" in said:
         return f"{said}. Without a terminal to ask for it, use an agent: ssh-add {private}, then --key {private}.pub"
     if "agent" in said or "No private key found" in said or key.suffix == ".pub":

@@ -13,8 +13,8 @@ from checker import acceptance, waivers
 from checker.acceptance import version_of
 from checker.files import Refused, refused
 from checker.keyring import read_keyring
-from checker.review import read_records
-from checker.verify import authority, signer
+from checker.review import Review, Withdrawal, read_records
+from checker.verify import authority, keyrings_above, signer
 from rules.records import ACCEPTANCE_FILE, KEYRING_DIR, MANIFEST_FILE, SIGNERS_FILE
 from rules.rule import Finding, Problem, Severity, rules_by_id
 
@@ -25,8 +25,8 @@ class Trust:
 
     problems: tuple[Problem, ...] = ()
     signer: str | None = None
-    reviewers: tuple[str, ...] = ()
-    withdrawn: str = ""
+    reviews: tuple[Review, ...] = ()
+    withdrawal: Withdrawal | None = None
     manifest_sha256: str = ""
     keyring: Path | None = None
     place: str = ""
@@ -37,14 +37,16 @@ class Trust:
     """The rules that are not held against it, each with the waiver's file."""
 
     def settle(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings as they count: rules younger than the acceptance only note, and what is waived is marked."""
+        """The findings as they count: rules on evidence that are younger than the acceptance only note, and what is waived is
+        marked. What is wrong with form and integrity now, no acceptance lifts."""
         return map(self._settled, findings)
 
     def _settled(self, finding: Finding) -> Finding:
         rule = rules_by_id().get(finding.rule)
         if rule is None:
             return finding
-        if self.accepted and version_of(rule.added) > version_of(self.accepted) and finding.severity != Severity.NOTE:
+        younger = self.accepted and not rule.on_form and version_of(rule.added) > version_of(self.accepted)
+        if younger and finding.severity != Severity.NOTE:
             why = f"A note only: accepted under rule book {self.accepted}, and {rule.added} is the first to have this rule."
             finding = replace(finding, severity=Severity.NOTE, message=f"{finding.message} {why}")
         return replace(finding, waived=self.waived.get(rule.id, ""))
@@ -60,11 +62,10 @@ def establish(path: Path, contents: dict[str, bytes], keyring: Path | None, root
         own = authority(path, keyring, root)
     except Refused as refusal:
         return Trust(refusal.problems, manifest_sha256=manifest)
-    problems: list[Problem] = []
     log = acceptance.read_log(own.keyring.submissions)
     entry = log.accepted.get(own.place)
-    if entry and entry.manifest_sha256 != manifest:
-        problems += _replaced(entry, manifest)
+    problems = list(_not_of(entry, manifest, contents)) if entry else []
+    if problems:
         entry = None
     at = entry.at if entry else ""
     who = None
@@ -73,14 +74,14 @@ def establish(path: Path, contents: dict[str, bytes], keyring: Path | None, root
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(path, contents, own.keyring, own.center, at)
-    if entry and own.place in log.withdrawn and not records.withdrawn:
+    if entry and own.place in log.withdrawn and not records.withdrawal:
         problems += _returned(log.withdrawn[own.place])
     waived, wrong = waivers.in_force(own.keyring, own.place, own.center, manifest, now(), at)
     return Trust(
         problems=(*problems, *records.problems, *wrong),
         signer=who,
-        reviewers=tuple(records.reviewers),
-        withdrawn=records.withdrawn,
+        reviews=tuple(records.reviews),
+        withdrawal=records.withdrawal,
         manifest_sha256=manifest,
         keyring=own.keyring.directory,
         place=own.place,
@@ -106,6 +107,23 @@ def of_no_bundle(found: Sequence[Trust], keyring: Path | None, roots: Sequence[P
         yield from ((own.directory / SIGNERS_FILE, KEYRING_DIR, problem) for problem in own.problems)
 
 
+def keyrings_below_centers(found: Iterable[Path], bundles: Iterable[Path]) -> Iterator[tuple[Path, str, Problem]]:
+    """What is wrong with keyrings that do not decide, because another lies further out: path, standing and problem of each.
+
+    `found` are the directories called `keyring` that were met; those above `bundles` are looked for.
+    """
+    met = {path.resolve(): path for path in found}
+    above = {keyring for parent in {path.resolve().parent for path in bundles} for keyring in keyrings_above(parent)[1:]}
+    for keyring in sorted(above | met.keys()):
+        outermost = next(iter(keyrings_above(keyring.parent)), keyring)
+        if outermost != keyring:
+            message = (
+                "Its keys, its LOG and its waivers count for nothing. Remove it; whoever runs the round adds keys to the one."
+            )
+            (problem,) = refused("I125", "", "", "a keyring below another", f"one, {outermost}", message).problems
+            yield met.get(keyring, keyring), KEYRING_DIR, problem
+
+
 def now() -> str:
     """The present time in UTC, as records have it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -121,11 +139,15 @@ def _asked(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
             yield at.relative_to(submissions).as_posix()
 
 
-def _replaced(entry: acceptance.Entry, manifest: str) -> tuple[Problem, ...]:
+def _not_of(entry: acceptance.Entry, manifest: str, contents: dict[str, bytes]) -> Iterator[Problem]:
+    """Why the bundle with the SHA-256 `manifest` is not the one that was accepted as `entry` says; nothing where it is."""
+    if entry.manifest_sha256 == manifest:
+        yield from acceptance.contradictions(entry, contents.get("result.json", b""))
+        return
     found = f"a manifest with sha256 {manifest}"
     expected = f"{entry.manifest_sha256}, accepted {entry.at} (line {entry.line} of the {ACCEPTANCE_FILE})"
     message = "Another bundle was accepted in this place. Restore that one; a run that is made anew has a directory of its own."
-    return refused("I119", MANIFEST_FILE, "", found, expected, message).problems
+    yield from refused("I119", MANIFEST_FILE, "", found, expected, message).problems
 
 
 def _returned(entry: acceptance.Entry) -> tuple[Problem, ...]:

@@ -1,6 +1,7 @@
 """`bench-check review`, `withdraw`, `waive`, `accept` and `verify`: who stands behind the bundles."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,13 +10,18 @@ import click
 
 from checker import CheckerError, acceptance, statements
 from checker.engine import BESIDE, Round, Verdict, judge_all
-from checker.shown import printable
+from checker.find import as_given
+from checker.review import Review
+from checker.shown import printable, withdrawal
 from checker.signature import SigningError
+from checker.terminal import COLOURS, colours, watched
 from checker.trust import now
 from rules.records import ACCEPTANCE_FILE
 from rules.rule import rules_by_id
 
 _FAILED, _INTERNAL = 1, 3
+_GOOD, _BAD = click.style("good", fg="green", bold=True), click.style("bad", fg="red", bold=True)
+_MOST_CHARACTERS = 4000
 _T = TypeVar("_T")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BUNDLE = click.argument("bundle", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -27,9 +33,13 @@ _PRINCIPAL = click.option("--principal", required=True, metavar="WHO", help="who
 
 
 def _text(_: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not value.strip() or len(value) > 4000:
-        raise click.BadParameter("write between 1 and 4000 characters", param=parameter)
+    if not value.strip() or len(value) > _MOST_CHARACTERS:
+        raise click.BadParameter(f"write between 1 and {_MOST_CHARACTERS} characters", param=parameter)
     return value
+
+
+def _remarks(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    return _text(context, parameter, value) if value else ""
 
 
 @click.command(context_settings=_HELP)
@@ -39,13 +49,16 @@ def _text(_: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--verdict", type=click.Choice(["accept", "reject"]), default="accept", show_default=True, help="What you say of it."
 )
-@click.option("--comment", default="", help="Your remarks, for the readers.")
-def review(bundle: Path, key: Path, principal: str, verdict: str, comment: str) -> None:
+@click.option("--comment", default="", callback=_remarks, help="Your remarks, for the readers; a rejection needs them.")
+@click.option("--replace", is_flag=True, help="Put this in the place of a review of yours that is there.")
+def review(bundle: Path, key: Path, principal: str, verdict: str, comment: str, replace: bool) -> None:
     """Judge BUNDLE and sign what was found, as a reviewer of another center than its own.
 
     The review is two files in the bundle's signatures/: commit them. What fails can only be rejected.
     """
-    path = _stated(lambda: statements.review(bundle, key, principal, verdict, comment[:4000]))
+    if verdict == "reject" and not comment.strip():
+        raise click.BadParameter("say what is wrong, for the center to answer", param_hint="--comment")
+    path = _stated(lambda: statements.review(bundle, key, principal, verdict, comment, replace))
     click.echo(f"reviewed ({verdict}): {path}")
 
 
@@ -74,29 +87,43 @@ def waive(rule: str, paths: tuple[Path, ...], key: Path, principal: str, reason:
     """Sign that RULE is not held against the bundles PATH..., or against all bundles below one directory.
 
     Who may is whom the keyring gives the namespace waiver@wattmark, and who is of another center than the bundles. Rules on
-    form and integrity (S, I) cannot be waived. What is waived is still shown.
+    form and integrity (S, I) cannot be waived, nor those on false statements (docs/trust.md). What is waived is still shown.
     """
     known = rules_by_id()
-    if rule not in known or known[rule].on_form:
-        why = "rules on form and integrity cannot be waived" if rule in known else "there is no such rule; see bench-check rules"
+    if rule not in known or not known[rule].waivable:
+        why = "it cannot be waived; see docs/trust.md" if rule in known else "there is no such rule; see bench-check rules"
         raise click.BadParameter(f"{rule}: {why}", param_hint="RULE")
     until = expires.strftime("%Y-%m-%d") if expires else ""
     if until and until <= now()[:10]:
         raise click.BadParameter(f"{until} is not in the future", param_hint="--expires")
-    click.echo(f"waived: {_stated(lambda: statements.waive(rule, paths, key, principal, reason, until))}")
+    waiver = _stated(lambda: statements.waive(rule, paths, key, principal, reason, until))
+    click.echo(f"waived: {as_given(waiver, paths)}")
+    findings, bundles = _stated(lambda: statements.lifted(waiver, paths))
+    click.echo(f"it lifts {findings} finding{'s' * (findings != 1)} of {bundles} bundle{'s' * (bundles != 1)} now")
+    if not until and statements.is_directory_of_bundles(paths[0]):
+        told = f"without --expires it is also for every bundle that comes into {printable(str(paths[0]))} later"
+        click.echo(f"bench-check: {told}", err=True)
 
 
 @click.command(context_settings=_HELP)
 @_PATHS
-def accept(paths: tuple[Path, ...]) -> None:
+@click.option("--although-rejected", is_flag=True, help="Also what a reviewer rejects.")
+def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
     """Write into submissions/LOG each bundle at or below PATH... that passes, and each that was withdrawn since.
 
-    All submissions are judged, since some rules look across them. Exits with 1 where something at or below PATH... is refused.
+    All submissions are judged, since some rules look across them. Refused is what fails, and what a reviewer rejects. Exits with
+    1 where something at or below PATH... is refused.
     """
-    written, refused = _stated(lambda: statements.accept(paths))
-    for line in (*written, *refused):
-        click.echo(line)
-    click.echo(f"{len(written)} written to the LOG, {len(refused)} refused")
+    outcomes = _stated(lambda: statements.accept(paths, although_rejected))
+    for outcome, path, why in outcomes:
+        if outcome != statements.THERE:
+            click.echo(f"{outcome}: {printable(path)}{f': {why}' if why else ''}")
+    counted = Counter(outcome for outcome, _, _ in outcomes)
+    refused, left, there = (counted[outcome] for outcome in (statements.REFUSED, statements.LEFT, statements.THERE))
+    said = [f"{len(outcomes) - refused - left - there} written to the LOG, {refused} refused"]
+    said += [f"{left} left out"] if left else []
+    said += [f"{there} {'was' if there == 1 else 'were'} there"] if there else []
+    click.echo(", ".join(said))
     sys.exit(_FAILED if refused else 0)
 
 
@@ -113,9 +140,8 @@ def verify(paths: tuple[Path, ...], keyring: Path | None) -> None:
     That is: files against manifests, and manifests, reviews, withdrawals and waivers against signatures, the keyring and the
     LOG, whose head is printed: compare it with the one that was published. Exits with 1 where anything is wrong.
     """
-    judged = _stated(lambda: judge_all(paths, keyring, evidence=False))
-    for line in _verified(judged):
-        click.echo(line)
+    judged = _stated(lambda: judge_all(paths, keyring, evidence=False, watch=watched))
+    click.echo("\n".join(_verified(judged)), color=colours())
     sys.exit(_FAILED if any(v.status == "fail" for v in judged.verdicts) else 0)
 
 
@@ -123,16 +149,29 @@ def _verified(judged: Round) -> Iterator[str]:
     own = [v for v in judged.verdicts if v.standing != "published"]
     for verdict in own:
         bad = verdict.status == "fail"
-        word = click.style("bad", fg="red", bold=True) if bad else click.style("good", fg="green", bold=True)
-        yield f"{printable(str(verdict.path))}: {word}{printable(''.join(f', {said}' for said in _said(verdict)))}"
+        more = "".join(f", {said}" for said in _said(verdict))
+        yield f"{printable(str(verdict.path))}: {_BAD if bad else _GOOD}{printable(more)}"
         for f in verdict.findings:
-            yield printable(f"  {f.severity} {f.rule} {f.file} {f.pointer}: {f.found}; expected {f.expected}. {f.message}")
-    for submissions in judged.submissions:
-        log = acceptance.read_log(submissions)
+            at = " ".join(filter(None, (f.rule, f.file, f.pointer)))
+            wrong = printable(f"{at}: {f.found}; expected {f.expected}. {f.message}")
+            yield f"  {click.style(f.severity, fg=COLOURS[f.severity])} {wrong}"
+        yield from (printable(f"  {r.reviewer} ({r.verdict}): {r.comment}") for r in _remarked(verdict))
+    told = {verdict.path for verdict in own if verdict.standing == "log"}
+    logs = {submissions / ACCEPTANCE_FILE: acceptance.read_log(submissions) for submissions in judged.submissions}
+    for path, log in logs.items():
         if log.lines:
-            yield f"{printable(str(submissions / ACCEPTANCE_FILE))}: {log.lines} lines, head {log.head}"
+            lines = f"{log.lines} line{'' if log.lines == 1 else 's'}, head {log.head}"
+            yield f"{printable(str(path))}: {'' if path in told else f'{_GOOD}, '}{lines}"
+        elif path not in told:
+            yield f"{printable(str(path))}: none"
     bad_ones = sum(v.status == "fail" for v in own)
-    yield f"{len(own)} verified: {len(own) - bad_ones} good, {bad_ones} bad; the evidence was not judged"
+    good = len(own) - bad_ones + sum(bool(log.lines) and path not in told for path, log in logs.items())
+    yield f"{good + bad_ones} verified: {good} good, {bad_ones} bad; the evidence was not judged"
+
+
+def _remarked(verdict: Verdict) -> list[Review]:
+    """The reviews that accept and have a comment; of one that rejects, the finding has it."""
+    return [review for review in verdict.reviews if review.verdict == "accept" and review.comment]
 
 
 def _said(verdict: Verdict) -> Iterator[str]:
@@ -140,10 +179,11 @@ def _said(verdict: Verdict) -> Iterator[str]:
         return
     yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     yield from (f"reviewed by {who}" for who in verdict.reviewers)
+    yield from (f"rejected by {who}" for who in verdict.rejecters)
     if verdict.accepted:
         yield f"accepted under rule book {verdict.accepted}"
     if verdict.withdrawn:
-        yield f"withdrawn: {verdict.withdrawn}"
+        yield withdrawal(verdict)
 
 
 def _stated(state: Callable[[], _T]) -> _T:
@@ -153,7 +193,9 @@ def _stated(state: Callable[[], _T]) -> _T:
     except CheckerError as error:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(_INTERNAL)
-    except (statements.StatementError, SigningError, OSError) as error:
+    except OSError as error:
+        raise click.ClickException(printable(f"{error.filename or 'a file'}: {error.strerror}")) from None
+    except (statements.StatementError, SigningError) as error:
         raise click.ClickException(_printable_lines(str(error))) from None
 
 

@@ -6,6 +6,7 @@ from the keyring, never from the bundle: below `submissions/example/` sign the p
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -56,21 +57,40 @@ def manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
     return [problem for refusal in found for problem in refusal.problems]
 
 
+def keyrings_above(path: Path) -> list[Path]:
+    """The keyrings beside the resolved `path` and beside what it lies in, outermost first.
+
+    The first one decides: any other lies where a center could have put it.
+    """
+    inside_out = (p / KEYRING_DIR for p in (path, *path.parents))
+    return [keyring for keyring in inside_out if os.path.lexists(keyring / SIGNERS_FILE)][::-1]
+
+
+def published_where_it_may_be(path: Path) -> None:
+    """Raises Refused for a file of published figures below a keyring that does not lie in `published` beside it."""
+    place = path.resolve().parent
+    for keyring in keyrings_above(place)[:1]:
+        if place.parent != keyring.parent:
+            expected = f"a file in {keyring.parent / place.name}"
+            message = "Nobody signs such figures, so they come with the round and not from a center. Move the file, or remove it."
+            raise refused("I125", path.name, "", "published figures below a center", expected, message)
+
+
 def authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
     """Who may sign `bundle`, found below the checked path `root`; `keyring` where one was named. Raises Refused."""
-    bundle, root = bundle.resolve(), root.resolve()
+    bundle, root, named = bundle.resolve(), root.resolve(), keyring
     if keyring is None:
-        keyring = next((p / KEYRING_DIR for p in (bundle, *bundle.parents) if (p / KEYRING_DIR).is_dir()), None)
+        keyring = next(iter(keyrings_above(bundle)), None)
         below = bundle.relative_to(keyring.parent).parts if keyring else ()
         center = below[0] if len(below) > 1 else ""
     else:
         keyring = keyring.resolve()
         below = bundle.relative_to(root).parts
         center = below[0] if len(below) > 1 else bundle.parent.name
-    if keyring is None or not (keyring / SIGNERS_FILE).exists():
+    if keyring is None or not os.path.lexists(keyring / SIGNERS_FILE):
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"
         message = "Without a keyring nobody's signature counts. Check bundles where they lie, or name one with --keyring."
-        raise refused("I110", "", "", f"no keyring{f' in {keyring}' if keyring else ''}", expected, message)
+        raise refused("I110", "", "", f"no keyring{f' in {named}' if named else ''}", expected, message)
     return Authority(read_keyring(keyring), center, "/".join(below))
 
 
@@ -83,7 +103,7 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority, at: str
     expected = f"signed by one of: {', '.join(allowed.principals) or f'(no {allowed.center}@… is in the keyring)'}"
     claimed = [n.removeprefix(_PREFIX).removesuffix(_SUFFIX) for n in contents if n.startswith(_PREFIX)]
     if not claimed:
-        message = "Sign it with bench-submit sign, where the key is. It must lie in CENTER/SYSTEM/ beside the keyring."
+        message = "Sign it with bench-submit sign, where the key is. The bundle must lie in CENTER/SYSTEM/ beside the keyring."
         raise refused("I105", SIGNATURE_DIR, "", "no signature of the submitter", expected, message)
     for principal in claimed:
         name = f"{_PREFIX}{principal}{_SUFFIX}"

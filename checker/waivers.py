@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checker.documents import read_document
 from checker.files import MAX_SIGNATURE_BYTES, Refused, read_plain, refused, shortened
-from checker.keyring import Keyring, center_of
+from checker.keyring import Keyring
 from checker.signature import verify
 from rules.records import WAIVER_DIR, WAIVER_FORMAT, WAIVER_NAMESPACE
 from rules.rule import Problem, rules_by_id
@@ -59,13 +59,13 @@ def read_waivers(submissions: Path) -> tuple[list[Waiver], list[Wrong]]:
     return good, wrong
 
 
-def signed(waiver: Waiver, keyring: Keyring, at: str = "") -> Refused | None:
-    """Why the waiver's signature does not count, None where it does: the key is valid now, or was `at`.
+def signed(waiver: Waiver, keyring: Keyring, at: str = "") -> Refused | str:
+    """The fingerprint of the key that signed the waiver, valid now or `at`; or why the signature does not count.
 
     Raises CheckerError where there is no ssh-keygen.
     """
     outcome = _signed(waiver, keyring, "")
-    late = outcome is not None and at and any(problem.rule == "I109" for problem in outcome.problems)
+    late = isinstance(outcome, Refused) and at and any(problem.rule == "I109" for problem in outcome.problems)
     return _signed(waiver, keyring, at) if late else outcome
 
 
@@ -80,12 +80,16 @@ def in_force(
     problems: list[Problem] = []
     for waiver in read_waivers(keyring.submissions)[0]:
         past = bool(waiver.expires_at) and waiver.expires_at <= (at or now)
-        if past or not waiver.is_for(place, manifest_sha256) or signed(waiver, keyring, at):
+        if past or not waiver.is_for(place, manifest_sha256):
             continue
-        if center_of(waiver.granted_by) == center:
+        by = signed(waiver, keyring, at)
+        if isinstance(by, Refused):
+            continue
+        tie = keyring.tie(waiver.granted_by, center, by)
+        if tie:
             message = "A waiver is granted by somebody who is not of the center whose bundles it is for. It does not count."
-            expected = f"a principal of another center than {shortened(center)}"
-            problems += refused("I123", waiver.file, "/granted_by", waiver.granted_by, expected, message).problems
+            expected = f"a principal of another center than {shortened(center)}, with a key of its own"
+            problems += refused("I123", waiver.file, "/granted_by", tie, expected, message).problems
         else:
             waived.setdefault(waiver.rule, waiver.file)
     return waived, problems
@@ -96,13 +100,14 @@ def judged(keyring: Keyring, now: str) -> tuple[list[Waiver], list[Wrong]]:
     waivers, wrong = read_waivers(keyring.submissions)
     good = []
     for waiver in waivers:
-        refusal = signed(waiver, keyring)
-        wrong += [(waiver.file, problem) for problem in (refusal.problems if refusal else ())]
-        if refusal is None and waiver.expires_at and waiver.expires_at <= now:
+        outcome = signed(waiver, keyring)
+        if isinstance(outcome, Refused):
+            wrong += [(waiver.file, problem) for problem in outcome.problems]
+        elif waiver.expires_at and waiver.expires_at <= now:
             message = "It counts for bundles alone that the LOG says were accepted before. For others it takes a new one."
             found = f"it has expired: {waiver.expires_at}"
             wrong += [(waiver.file, p) for p in refused("I122", "", "/expires_at", found, "a waiver in force", message).problems]
-        elif refusal is None:
+        else:
             good.append(waiver)
     return good, wrong
 
@@ -152,13 +157,16 @@ def _parsed(directory: Path, name: str) -> Waiver:
         raise refused("I121", f"{name}.sig", "", refusal.problems[0].found.found, "a signature", message) from None
     if said["rule"] not in rules_by_id():
         raise refused("I121", name, "/rule", said["rule"], "a rule of the book", "There is no such rule. Mend it, or remove it.")
+    if not rules_by_id()[said["rule"]].waivable:
+        message = "A waiver is for circumstances, not for what is stated and not so. Remove it."
+        raise refused("I121", name, "/rule", said["rule"], "a rule that can be waived", message)
     named, below = frozenset(said.get("manifests", ())), said.get("below", "")
     expires_at = said.get("expires_at", "")
     return Waiver(f"{WAIVER_DIR}/{name}", said["rule"], named, below, said["granted_by"], expires_at, content, signature)
 
 
 @lru_cache(maxsize=4096)
-def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | None:
+def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | str:
     name = Path(waiver.file).name + ".sig"
     who = waiver.granted_by
     try:
@@ -168,4 +176,4 @@ def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | None:
             raise refused("I107", name, "", "a key that is for no role", f"a key for the namespace {WAIVER_NAMESPACE}", message)
     except Refused as refusal:
         return refusal
-    return None
+    return fingerprint

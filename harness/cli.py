@@ -194,7 +194,8 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
     from harness.sign import SigningError
 
     try:
-        click.echo(f"signed: {command.sign(bundle, key, principal)}")
+        for line in command.sign(bundle, key, principal):
+            click.echo(line)
     except (SigningError, OSError) as error:
         raise click.ClickException(str(error)) from None
 

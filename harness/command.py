@@ -17,8 +17,7 @@ from harness.meters import MeterError, NotAllowedError, open_meter
 from harness.meters.amd import VISIBLE
 from harness.plan import Machine, Plan, PlanError, Wish, implementation_of, make_plan, workload_of
 from harness.progress import View
-from harness.sign import SigningError
-from harness.sign import sign as sign_manifest
+from harness.sign import SigningError, compare, make, put
 from harness.sweep_plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
 from rules.records import MANIFEST_FILE
@@ -115,15 +114,20 @@ def with_present_code(plan: Plan) -> Plan:
     return replace(plan, source_sha256=source_hash(), implementation_sha256=sha256)
 
 
-def sign(bundle: Path, key: Path, principal: str) -> Path:
-    """Sign a bundle that is whole, and return the signature's path. Raises SigningError."""
+def sign(bundle: Path, key: Path, principal: str) -> list[str]:
+    """Sign a bundle that is whole, as the keyring above it allows, and say what was done, line by line. Raises SigningError."""
     if not (bundle / MANIFEST_FILE).exists() and (inside := [b for b in below(bundle).bundles if b != bundle]):
         raise SigningError(f"{bundle}: this is not a bundle; it holds {len(inside)}: sign each of them, as {inside[0]}")
     broken = [f for f in judge(bundle, signed=False).findings if f.rule[0] in "SI" and f.severity == Severity.ERROR]
     if broken:
         told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
-        raise SigningError(f"{bundle}: not signed, for its files are not those that the run left:\n{told}")
-    return sign_manifest(bundle, key, principal)
+        advice = f"  bench-check --fix {bundle} makes anew what follows from the tables; the rest is to be restored, or run again"
+        raise SigningError(f"{bundle}: not signed, for its files are not those that the run left:\n{told}\n{advice}")
+    made = make(bundle, key, principal)
+    unasked = compare(bundle, made, principal)
+    signature, gone = put(bundle, made, principal)
+    removed = [f"removed: {signature.with_name(name)}, for a bundle has one submitter" for name in gone]
+    return [f"signed: {signature}", *removed, *([f"not compared with a keyring: {unasked}"] if unasked else [])]
 
 
 def plan_for(wish: Wish) -> Plan:

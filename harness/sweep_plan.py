@@ -29,6 +29,7 @@ PATHS = ("system", "corpus", "weights")
 HASHED = ("system", "corpus")
 """Files of a wish that decide what the bundles say. Weights are many GB; the bundles of a sweep are compared for them."""
 MAX_CAPS = 100
+LAST_SEED = 2**32 - 1
 MAX_CAP_W = 100_000
 START_S = {"full": 60.0, "smoke": 10.0}
 """Assumed before the first run has ended: to build, warm up and calibrate. Compiling a large model takes longer."""
@@ -163,7 +164,12 @@ def parse_gpus(text: str) -> tuple[int, ...]:
 
 
 def shuffled(caps_w: Sequence[float | None], gpus: Sequence[int], repeats: int, seed: int) -> tuple[Entry, ...]:
-    """The runs in the order that they are to be made, by `ORDER`."""
+    """The runs in the order that they are to be made, by `ORDER`. Raises PlanError where there are not seeds for all repeats."""
+    if seed + repeats - 1 > LAST_SEED:
+        raise PlanError(
+            f"--seed {seed} --repeat {repeats}: each repeat takes the next seed, and the last one is {LAST_SEED}; "
+            f"name a seed of at most {LAST_SEED - repeats + 1}"
+        )
     chance = random.Random(seed)
     runs: list[tuple[int, int, float | None]] = []
     for repeat in range(1, repeats + 1):

@@ -1,4 +1,4 @@
-"""`bench-report`: one HTML page of everything below some paths.
+"""`bench-report`: one HTML page of everything below some paths, and the same as files.
 
 What judging and drawing need is imported where they begin, so that `--help` answers at once.
 """
@@ -7,36 +7,54 @@ from pathlib import Path
 
 import click
 
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
+@click.option(
+    "--tables", type=_DIRECTORY, help="Also write every table there as CSV, results as Markdown and LaTeX too, and report.json."
+)
+@click.option("--figures", type=_DIRECTORY, help="Also write every chart there as SVG and PDF.")
 @click.option(
     "--keyring",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
 @click.version_option(package_name="wattmark", prog_name="bench-report")
-def main(paths: tuple[Path, ...], out: Path, keyring: Path | None) -> None:
+def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path | None, keyring: Path | None) -> None:
     """Judge all bundles below each PATH and write them, beside published figures found there, as one HTML page.
 
-    The page needs no network and no JavaScript. Bundles that fail the check are listed with their findings, and
-    none of their figures is shown.
+    The page needs no network, and without JavaScript it is static. Bundles that fail the check are listed with their
+    findings, and none of their figures is shown.
     """
     from datetime import UTC, datetime
 
     from checker import CheckerError
-    from reporting.chart import ChartError
+    from reporting.charts import ChartError, charts
     from reporting.collect import NothingFoundError, collect
-    from reporting.page import render
+    from reporting.page import make, render, write_tables
 
+    now = datetime.now(UTC)
+    target = out
     try:
-        content = collect(paths, keyring)
-        out.write_text(render(content, out, datetime.now(UTC)), encoding="utf-8")
+        collected = collect(paths, keyring)
+        shown = make(collected, out)
+        page = render(shown, out, now)
+        out.write_text(page, encoding="utf-8")
+        if tables is not None:
+            target = tables
+            write_tables(shown, tables, now)
+        if figures is not None:
+            from reporting.charts.render import write_figures
+
+            target = figures
+            write_figures((chart for table in shown.tables for chart in charts(table)), figures)
     except (ChartError, CheckerError, NothingFoundError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{out}: cannot be written: {error.strerror}") from None
-    accepted = sum(row.trail is not None for row in content.rows)
-    published = len(content.rows) - accepted
-    click.echo(f"{out}: {accepted} accepted, {len(content.rejected)} rejected, {published} published figures")
+        raise click.ClickException(f"{target}: cannot be written: {error.strerror}") from None
+    accepted = sum(row.trail is not None for row in collected.rows)
+    published = len(collected.rows) - accepted
+    click.echo(f"{out}: {accepted} accepted, {len(collected.rejected)} rejected, {published} published figures")

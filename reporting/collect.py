@@ -1,14 +1,14 @@
 """Gathers what a report shows: bundles and published figures below some paths, as far as the check accepts them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from checker.engine import BESIDE, judge_all
+from checker.engine import BESIDE, Verdict, judge_all
 from checker.files import MAX_BYTES, read_files, read_plain
 from checker.find import below
 from checker.load import read_evidence, read_published
-from reporting.page import Content
-from reporting.rows import Row, published, submitted
+from reporting.rows import Row, Run, published, reduce, submitted
 from rules.records import PUBLISHED_FORMAT, Json
 from rules.rule import Bundle
 
@@ -17,7 +17,22 @@ class NothingFoundError(Exception):
     """There is nothing to report on; the message names the path."""
 
 
-def collect(paths: Sequence[Path], keyring: Path | None = None) -> Content:
+@dataclass(frozen=True)
+class Collected:
+    """What a report is made of. `rejected` are verdicts of what failed the check, `withdrawn` of bundles that no longer stand."""
+
+    rows: Sequence[Row]
+    papers: Sequence[Json]
+    rejected: Sequence[Verdict]
+    withdrawn: Sequence[Verdict]
+
+    @property
+    def bundles_rejected(self) -> int:
+        """How many of `rejected` are bundles or files of figures: the LOG, a waiver and the keyring are neither."""
+        return sum(verdict.standing not in BESIDE for verdict in self.rejected)
+
+
+def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
     """Judge everything below `paths`. What passes gives rows; what fails or was withdrawn is kept apart and gives none.
 
     Raises NothingFoundError for a path with nothing to judge, and checker.CheckerError where signatures cannot be
@@ -27,23 +42,21 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Content:
         places = below(path)
         if not places.bundles and not places.published:
             raise NothingFoundError(f"{path}: no bundle and no published figures there; name a directory that has some")
-    rows: list[Row] = []
-    papers: list[Json] = []
-    rejected, withdrawn = [], []
-    for verdict in judge_all(paths, keyring).verdicts:
-        path = verdict.path
-        if verdict.status == "fail":
-            rejected.append(verdict)
-        elif verdict.status == "withdrawn":
-            withdrawn.append(verdict)
-        elif verdict.standing in BESIDE:
-            continue
-        elif verdict.standing == "published":
-            content = read_plain(path, path.name, MAX_BYTES["result.json"])
-            paper = read_published(path, content, PUBLISHED_FORMAT)
-            papers.append(paper)
-            rows.extend(published(paper))
-        else:
-            evidence, _ = read_evidence(read_files(path))
-            rows.append(submitted(Bundle(path, (), evidence), verdict))
-    return Content(rows, papers, rejected, withdrawn)
+    verdicts = judge_all(paths, keyring, keep=reduce).verdicts
+    passed = [v for v in verdicts if v.status == "pass"]
+    papers = [_paper(v.path) for v in passed if v.standing == "published"]
+    rows = [submitted(v.kept, v) for v in passed if isinstance(v.kept, Run)]
+    for paper in papers:
+        rows.extend(published(paper))
+    failed, withdrawn = ([v for v in verdicts if v.status == status] for status in ("fail", "withdrawn"))
+    return Collected(rows, papers, failed, withdrawn)
+
+
+def read_bundle(path: Path) -> Bundle:
+    """An accepted bundle, with its raw tables."""
+    evidence, _ = read_evidence(read_files(path))
+    return Bundle(path, (), evidence)
+
+
+def _paper(path: Path) -> Json:
+    return read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)

@@ -1,14 +1,18 @@
-"""Rows of the report: one per accepted bundle and one per published figure, side by side in the same columns."""
+"""What the report knows of each result: one `Row` per accepted bundle and one per published figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from reporting.traces import power_spread
 from rules import metrics
 from rules.boards import SIMULATED_PREFIX, board
 from rules.checks.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.digest import kind
 from rules.imbalance import imbalance
-from rules.protocol import CURRENT
+from rules.profile import NodePower, clocks, node_power
+from rules.protocol import CURRENT, PROTOCOLS
 from rules.records import Json
 from rules.rule import Bundle, Finding
 from rules.workloads import Workload, workloads
@@ -32,23 +36,53 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Trail:
-    """What stands behind a submitted row."""
+class Run:
+    """What a report keeps of an accepted bundle: its documents without the epochs, and what was recomputed."""
 
-    bundle: Bundle
-    signer: str | None
-    findings: tuple[Finding, ...]
+    path: Path
+    kind: tuple[object, ...]
+    """What all runs of one sweep have in common (`rules.digest.kind`)."""
+    result: Json
+    system: Json
+    environment: Json
+    headline: Json
+    observed: Sequence[Json]
     energy_of_record: str
-    difference: float | None
-    """Trapezoid against counter as a signed share of the counter's energy; None where there is no counter."""
     serving: Json | None
     """What a server's users see (`metrics.serving`)."""
     imbalance: Json | None
     """How far the accelerators are apart (`rules.imbalance`)."""
-    reviewers: tuple[str, ...]
+    clocks: Json
+    spread: Json | None
+    """How the power readings of scored epochs are spread (`rules.power.spread`)."""
+    nodes: Sequence[NodePower]
+
+    @property
+    def accelerators(self) -> list[Json]:
+        """Those of system.json that belong to a rank."""
+        ranked = {uuid for rank in self.result["ranks"] for uuid in rank["accelerators"]}
+        return [a for node in self.system["nodes"] for a in node["accelerators"] if a["uuid"] in ranked]
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What stands behind a submitted row."""
+
+    run: Run
+    signer: str | None
+    findings: tuple[Finding, ...]
+    reviewers: tuple[str, ...] = ()
     """Who has reviewed and accepted the bundle."""
-    accepted: str
-    """The version of the rule book under which it was accepted, empty where the LOG does not know it."""
+    rejecters: tuple[str, ...] = ()
+    """Who has reviewed and rejected it."""
+    accepted: str = ""
+    """The version of the rule book under which the LOG says that it was accepted; empty where it does not."""
+
+    @property
+    def difference(self) -> float | None:
+        """Trapezoid against counter as a signed share of the counter's energy; None where there is no counter."""
+        counter, trapezoid = self.run.headline["energy_j_counter"], self.run.headline["energy_j_trapezoid"]
+        return None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"])
 
 
 @dataclass(frozen=True)
@@ -104,8 +138,8 @@ class Row:
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
-def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
-    """The row of an accepted bundle, from figures recomputed out of its raw tables.
+def reduce(bundle: Bundle) -> Run:
+    """What a report keeps of a bundle; small enough that one process holds a thousand.
 
     Raises LookupError where the bundle has no evidence and MetricsError where the tables give no figures; the check
     accepts neither.
@@ -113,38 +147,56 @@ def submitted(bundle: Bundle, verdict: "Verdict") -> Row:
     computed = bundle.computed
     if isinstance(computed, str):
         raise metrics.MetricsError(computed)
-    result, headline = bundle.result, computed["headline"]
-    names = sorted({bundle.accelerators[uuid]["name"] for uuid in bundle.accelerator_ranks})
-    enforced = [o["cap_enforced"] for o in computed["observed"]]
+    return Run(
+        path=bundle.path,
+        kind=kind(bundle),
+        result={key: value for key, value in bundle.result.items() if key not in ("epochs", "headline", "observed")},
+        system=bundle.system,
+        environment=bundle.environment,
+        headline=computed["headline"],
+        observed=computed["observed"],
+        energy_of_record=computed["energy_of_record"],
+        serving=computed.get("serving"),
+        imbalance=imbalance(computed),
+        clocks=clocks(computed["epochs"]),
+        spread=power_spread(bundle),
+        nodes=tuple(node_power(bundle)),
+    )
+
+
+def submitted(run: Run, verdict: "Verdict") -> Row:
+    """The row of an accepted bundle, from figures recomputed out of its raw tables."""
+    result, headline = run.result, run.headline
+    names = sorted({a["name"] for a in run.accelerators})
     mfu = _figure(headline["mfu"])
-    peak = metrics.peak_flops(result, bundle.system)
+    peak = metrics.peak_flops(result, run.system)
     precision = result["implementation"]["precision"]
-    exceeds = mfu is not None and peak is not None and mfu.value > bundle.protocol.max_peak_share
+    exceeds = mfu is not None and peak is not None and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
     rate = _figure(headline["items_per_s_per_accelerator"])
     if rate is None:
         raise metrics.MetricsError("there is no throughput")
     return Row(
         workload=result["workload"],
         standing=result["standing"],
-        system=bundle.system["name"],
+        system=run.system["name"],
         accelerator=", ".join(names),
         model=_model(names[0]),
-        count=len(bundle.accelerator_ranks),
+        count=len(run.accelerators),
         variant=result["implementation"]["variant"],
         precision=precision,
         batch_size=result["settings"]["batch_size"],
         cap_w=result["power"]["cap_w"],
         limits_w=tuple(sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"] if r["enforced_mw"] is not None})),
         observed_w=_figure(headline["mean_power_w_per_accelerator"]),
-        drew_w=max((o["mean_power_w"] for o in computed["observed"] if o["cap_enforced"] is False), default=None),
-        cap_enforced=_held(enforced, verdict.findings),
+        drew_w=max((o["mean_power_w"] for o in run.observed if o["cap_enforced"] is False), default=None),
+        cap_enforced=_held([o["cap_enforced"] for o in run.observed], verdict.findings),
         items_per_s_per_accelerator=rate,
         items_per_s=_figure(headline["items_per_s"]),
         joules_per_item=_figure(headline["joules_per_item"]),
         items_per_joule=_figure(headline["items_per_joule"]),
         mfu=None if _simulated_work(result) else mfu,
         implausible=_exceeds(mfu.value, peak / 1e12, precision) if exceeds and mfu and peak else None,
-        trail=_trail(bundle, verdict, computed),
+        trail=Trail(run, verdict.signer, tuple(verdict.findings), verdict.reviewers, verdict.rejecters, verdict.accepted),
     )
 
 
@@ -193,21 +245,6 @@ def published(paper: Json) -> Iterator[Row]:
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
     return sorted(rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system))
-
-
-def _trail(bundle: Bundle, verdict: "Verdict", computed: Json) -> Trail:
-    counter, trapezoid = computed["headline"]["energy_j_counter"], computed["headline"]["energy_j_trapezoid"]
-    return Trail(
-        bundle=bundle,
-        signer=verdict.signer,
-        findings=tuple(verdict.findings),
-        energy_of_record=computed["energy_of_record"],
-        difference=None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"]),
-        serving=computed.get("serving"),
-        imbalance=imbalance(computed),
-        reviewers=verdict.reviewers,
-        accepted=verdict.accepted,
-    )
 
 
 def _simulated_work(result: Json) -> bool:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reporting.results import MARKS, Cells, Link, figure, marks
 from reporting.rows import Row
 from reporting.sweeps import point_of
+from reporting.tables import Column, Table
 from rules import metrics, sweeps
-from rules.digest import kind
 from rules.sweeps import combine
+from rules.workloads import Workload
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def _on_one(row: Row, rows: Sequence[Row]) -> Sequence[Row]:
     alike: dict[tuple[object, ...], list[Row]] = {}
     for one in rows:
         if one.count == 1 and one.comparable and one.trail and _kind(one) == _kind(row):
-            alike.setdefault(kind(one.trail.bundle), []).append(one)
+            alike.setdefault(one.trail.run.kind, []).append(one)
     return max(alike.values(), key=lambda own: (own[0].system == row.system, _rate(own)), default=())
 
 
@@ -50,6 +52,54 @@ def _rate(rows: Sequence[Row]) -> float:
 
 
 def _kind(row: Row) -> tuple[object, ...]:
-    requests = row.trail.bundle.result["settings"].get("requests") if row.trail else None
+    requests = row.trail.run.result["settings"].get("requests") if row.trail else None
     sent = requests and (requests["prompt_tokens"], requests["output_tokens"], requests["rate_per_s"])
     return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, sent
+
+
+def scaling_table(workload: Workload, found: Sequence[Several], link: Link, id: str, title: str) -> Table:
+    """Runs on several accelerators against those on one, and how far their accelerators are apart."""
+    columns = (
+        Column("line", "run"),
+        Column("count", "accelerators", "", "count"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("items_per_s_per_accelerator", "throughput", f"{workload.item}s/s per accelerator", "number", interval=True),
+        Column("on_one", "on one", f"{workload.item}s/s", "number"),
+        Column("speed_up", "speed-up", "", "number"),
+        Column("efficiency_percent", "scaling efficiency", "%", "number", about="speed-up per accelerator"),
+        Column("energy_per_item_ratio", "energy per item", "of one's", "number"),
+        Column("active_apart_percent", "active time apart", "%", "signed"),
+        Column("power_apart_percent", "power apart", "%", "signed"),
+        Column("sm_apart_percent", "SM clock apart", "%", "signed"),
+        *(column for column in MARKS if column.key != "line"),
+    )
+    return Table(id, title, columns, tuple(_cells(one, link) for one in found), ABOUT)
+
+
+ABOUT = (
+    "Against the runs on one accelerator of the same kind at the same cap, which may be another board: those of the same "
+    "system, or else of the fastest; of repeats their mean. Apart: (largest \u2212 smallest) / mean over the scored epochs; "
+    "accelerators that wait for each other in every step have equal active times."
+)
+
+
+def _cells(one: Several, link: Link) -> Cells:
+    row, against = one.row, one.against
+    apart = (row.trail and row.trail.run.imbalance) or {}
+    shares = {
+        f"{key}_apart_percent": None if apart.get(name) is None else apart[name] * 100
+        for key, name in (("active", "active_s"), ("power", "mean_power_w"), ("sm", "mean_sm_mhz"))
+    }
+    rate = figure("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
+    del rate["items_per_s_per_accelerator_kind"]
+    return {
+        **marks(row, link),
+        "count": row.count,
+        "cap_w": row.cap_w,
+        **rate,
+        "on_one": one.on_one,
+        "speed_up": against.speed_up if against else None,
+        "efficiency_percent": against.efficiency * 100 if against else None,
+        "energy_per_item_ratio": against.energy_per_item_ratio if against else None,
+        **shares,
+    }

@@ -1,16 +1,18 @@
 """Runs that differ in their cap only, side by side: what each cap saves and costs against the default cap."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reporting.results import MARKS, Cells, Link, marks, plural
 from reporting.rows import Row, line_name
+from reporting.tables import Column, Table
 from rules import metrics
 from rules.checks.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
-from rules.digest import kind
 from rules.metrics import MetricsError
 from rules.records import Json
 from rules.sweeps import Comparison, Peak, Point, combine, compare, default_cap_w, measured_peak, quadratic_peak, reference
+from rules.workloads import Workload
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def sweeps(rows: Sequence[Row]) -> list[Sweep]:
     for row in rows:
         if row.trail is not None and row.observed_w and point_of(row):
             clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.trail.findings)
-            alike.setdefault((*kind(row.trail.bundle), clocks_set), []).append(row)
+            alike.setdefault((*row.trail.run.kind, clocks_set), []).append(row)
     groups = [own for own in alike.values() if len({row.cap_w for row in own}) > 1]
     names = _names(groups)
     return sorted(map(_sweep, groups, names), key=lambda sweep: sweep.name)
@@ -75,7 +77,7 @@ def point_of(row: Row) -> Point | None:
 
 def _sweep(rows: Sequence[Row], name: str) -> Sweep:
     points = combine([found for row in rows if (found := point_of(row))])
-    default_w, against, not_compared = _reference(points, [row.trail.bundle.result for row in rows if row.trail])
+    default_w, against, not_compared = _reference(points, [row.trail.run.result for row in rows if row.trail])
     peak, quadratic = _peaks(points)
     caps = []
     for point in points:
@@ -122,3 +124,121 @@ def _names(groups: Sequence[Sequence[Row]]) -> list[str]:
             for n, (name, own) in enumerate(zip(names, groups, strict=True), start=1)
         ]
     return names
+
+
+def sweep_table(workload: Workload, found: Sequence[Sweep], link: Link, id: str, title: str) -> Table:
+    """What each cap of each sweep saves and costs."""
+    item = workload.item
+    gains = (
+        Column("energy_gain_percent", "energy gain", "%", "signed", about="100 (1 - E / E at the default cap), of the same work"),
+        Column("performance_loss_percent", "performance loss", "%", "signed", about="100 (t / t at the default cap - 1)"),
+        Column("gain_minus_loss_points", "gain \u2212 loss", "points", "signed"),
+        Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy delay product of one item"),
+        Column("edp_gain_percent", "EDP gain", "%", "signed"),
+        Column("eds_gain_k15_percent", "EDS gain, k = 1.5", "%", "signed", about="energy delay sum, k the slow-down allowed"),
+        Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
+    )
+    columns = (
+        Column("line", "sweep"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("default", "default", hidden=True, about="whether it is the default cap, which the others are compared with"),
+        Column("in_force_w", "in force", "W"),
+        Column("power_w", "drawn", "W per accelerator", "number"),
+        Column("items_per_s", "throughput", f"{item}s/s in total", "number"),
+        Column("joules_per_item", "energy", f"J/{item}", "number"),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        *gains,
+        Column("best", "best", hidden=True, about="the most efficient cap of those that count"),
+        Column("note", "note"),
+        Column("n", "runs", "", "count", hidden=True),
+        Column("evidence", "evidence", form="evidence"),
+        *(column for column in MARKS if column.key in ("doubt", "implausible", "bundle", "model", "standing")),
+    )
+    return Table(id, title, columns, tuple(_at_cap(at, sweep, link) for sweep in found for at in sweep.caps), ABOUT)
+
+
+ABOUT = (
+    "A sweep is runs that differ in their cap only. Gains and losses are of the same work against the run at the board's default "
+    "cap; above zero a gain is better and a loss is worse. EDP is energy times time; EDS weighs both. Figures at a cap with "
+    "several runs are their mean."
+)
+
+
+def _at_cap(at: AtCap, sweep: Sweep, link: Link) -> Cells:
+    against, row = at.against, at.rows[0]
+    gained: Cells = {}
+    if against is not None:
+        gained = {
+            "energy_gain_percent": against.energy_gain_percent,
+            "performance_loss_percent": against.performance_loss_percent,
+            "gain_minus_loss_points": against.gain_minus_loss_percent,
+            "edp_js": against.edp_js,
+            "edp_gain_percent": against.edp_gain_percent,
+            "eds_gain_k15_percent": against.eds_gain_percent[1.5],
+            "eds_gain_k2_percent": against.eds_gain_percent[2.0],
+        }
+    return {
+        **{key: value for key, value in marks(row, link).items() if key in ("model", "standing", "implausible")},
+        "bundle": " ".join(link(own.trail.run.path) for own in at.rows if own.trail),
+        "evidence": plural(at.point.n, "run"),
+        "line": sweep.name,
+        "cap_w": at.point.cap_w,
+        "default": at.point.cap_w == sweep.default_cap_w,
+        "in_force_w": ", ".join(f"{w:g}" for w in at.limits_w) or None,
+        "power_w": at.observed_w,
+        "items_per_s": at.point.items_per_s,
+        "joules_per_item": at.point.joules_per_item,
+        "items_per_joule": at.point.items_per_joule,
+        **gained,
+        "best": at.best,
+        "note": ", ".join(_notes(at, sweep)) or None,
+        "n": at.point.n,
+        "doubt": at.doubt if row.implausible is None else row.doubt,
+    }
+
+
+def _notes(at: AtCap, sweep: Sweep) -> Iterator[str]:
+    if at.point.cap_w == sweep.default_cap_w:
+        yield "default cap"
+    if at.best and sweep.peak:
+        yield "most efficient" if sweep.peak.edge else "peak"
+
+
+def peak_table(workload: Workload, found: Sequence[Sweep], id: str, title: str) -> Table:
+    """The most efficient cap of each sweep."""
+    item = workload.item
+    columns = (
+        Column("line", "sweep"),
+        Column("default_cap_w", "default cap", "W", "count"),
+        Column("peak_cap_w", "most efficient cap", "W", "count", about="of the measured ones"),
+        Column("peak_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column("quadratic_cap_w", "interpolated peak", "W", "number", 3, about="a parabola through three runs: not measured"),
+        Column("quadratic_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column("note", "note"),
+    )
+    about = (
+        "The peak is the best run, unless no cap beyond it counts: then the peak may lie beyond the sweep. The interpolated one "
+        "is the vertex of a parabola through it and the runs beside it; nothing was measured there."
+    )
+    return Table(id, title, columns, tuple(map(_peak, found)), about)
+
+
+def _peak(sweep: Sweep) -> Cells:
+    peak, between = sweep.peak, sweep.quadratic
+    notes = [f"no gains: {sweep.not_compared}"] if sweep.not_compared else []
+    if peak is None:
+        notes.append("no peak: no cap is known to have held")
+    elif peak.edge == "only":
+        notes.append(f"no peak: no other cap than {peak.cap_w:g} W is known to have held")
+    elif peak.beyond:
+        notes.append(peak.beyond)
+    shown = peak is not None and peak.edge != "only"
+    return {
+        "line": sweep.name,
+        "default_cap_w": sweep.default_cap_w,
+        "peak_cap_w": peak.cap_w if peak and shown else None,
+        "peak_items_per_joule": peak.items_per_joule if peak and shown else None,
+        "quadratic_cap_w": between.cap_w if between else None,
+        "quadratic_items_per_joule": between.items_per_joule if between else None,
+        "note": "; ".join(notes) or None,
+    }

@@ -2,3 +2,5 @@
 
 VERSION = "1.3.0"
 """Version of the rule book (not of the protocol: a rule book judges every protocol version so far)."""
+RELEASED = ("1.0.0", "1.1.0", "1.2.0", "1.3.0")
+"""Every rule book so far, this one last."""

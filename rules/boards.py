@@ -28,6 +28,8 @@ class Board:
     memory_gib: float
     boost_mhz: int
     """The highest clock of its compute units."""
+    instant: bool
+    """Whether it is known that its driver gives the power of an instant beside that of a second."""
 
 
 _HOPPER = {"fp32": 66.9, "tf32": 494.7, "bf16": 989.4, "fp16": 989.4, "fp8": 1978.9}
@@ -35,13 +37,18 @@ _MI300X = {"fp32": 163.4, "tf32": 653.7, "bf16": 1307.4, "fp16": 1307.4, "fp8": 
 _A100 = {"fp32": 19.5, "tf32": 156.0, "bf16": 312.0, "fp16": 312.0}
 
 BOARDS = (
-    Board("H200", "NVIDIA", ("NVIDIA H200",), _HOPPER, 700, 40, 4.8, 141, 1980),
-    Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",), _HOPPER, 700, 40, 3.35, 80, 1980),
-    Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",), _A100, 400, 30, 2.039, 80, 1410),
-    Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"), _MI300X, 750, 90, 5.3, 192, 2100),
+    Board("H200", "NVIDIA", ("NVIDIA H200",), _HOPPER, 700, 40, 4.8, 141, 1980, True),
+    Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",), _HOPPER, 700, 40, 3.35, 80, 1980, True),
+    Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",), _A100, 400, 30, 2.039, 80, 1410, False),
+    Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"), _MI300X, 750, 90, 5.3, 192, 2100, True),
 )
 
 SIMULATED_PREFIX = "Simulated "
+
+
+def real_board(name: str) -> Board | None:
+    """The board as `board` finds it, None for a simulated one."""
+    return None if name.startswith(SIMULATED_PREFIX) else board(name)
 
 
 def board(name: str) -> Board | None:

@@ -1,5 +1,6 @@
 """What the rules across bundles see of each: small enough that one process holds that of a whole round."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from rules import metrics
+from rules import metrics, sweeps
 from rules.records import Json
 from rules.rule import Bundle
-from rules.slowdown import POWER_CAP, any_of
-from rules.tables import floats, whole
+from rules.tables import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,20 +26,28 @@ DIFFERENT = 8
 KEPT = 16
 """How many fingerprints stand for a series: the smallest ones, so that two series that share a part share some of them."""
 
+PER_EPOCH = ("items_per_s_per_accelerator", "mean_power_w_per_accelerator")
+
 
 @dataclass(frozen=True)
 class Digest:
     """One bundle, in short."""
 
     path: Path
+    center: str
+    setting: tuple[object, ...]
+    """What runs of any center have in common that may be compared: boards, protocol, standing, workload, variant, precision."""
     kind: tuple[object, ...]
-    """What all runs of one sweep have in common (see `kind`)."""
+    """What runs of one center have in common that differ in their cap only: center, setting, and how it ran (see `work`).
+    Neither the directory nor the name of the system counts: these are free to choose."""
     cap_w: float | None
     capped_share: float | None
     """Share of the scored samples in which the power cap held the clock down; None where no slowdown was read."""
     figures: Mapping[str, Json]
     """`mean_power_w`, `items_per_s`, `joules_per_item` (all per accelerator) and `mean_sm_mhz` over the scored epochs, as
     `metrics.summary` gives them; one that was not read is left out."""
+    held: bool | None
+    """Whether every accelerator kept to the cap; None where that is not known."""
     run_id: str
     standing: str
     seed: int
@@ -52,12 +60,18 @@ class Digest:
     """The UUIDs of the accelerators that worked."""
     system: tuple[tuple[str, object], ...]
     """What all runs of one system have in common, by the name of the field."""
+    source: tuple[str, str] | None
+    """The commit of the code and the hash over it; None where it was no clean checkout."""
     readings: frozenset[int]
     """Fingerprints of the power readings under load: of each accelerator up to `KEPT`."""
+    delays: frozenset[int]
+    """The same of how long after it was due each reading was made."""
+    patterns: frozenset[int]
+    """The same of where the readings go up and where not."""
     windows: frozenset[int]
-    """The same of the lengths of batches, of each rank."""
+    """Fingerprints of the lengths of batches, of each rank."""
     epochs: tuple[tuple[float, float], ...]
-    """Items/s per accelerator and J per item of each scored epoch."""
+    """Items/s and mean power in W, both per accelerator, of each scored epoch."""
 
     @property
     def name(self) -> str:
@@ -65,18 +79,23 @@ class Digest:
         return Path(*self.path.parts[-3:]).as_posix()
 
 
-def digest(bundle: Bundle) -> Digest | None:
-    """The digest of a bundle; None where its evidence gives no figures."""
+def digest(bundle: Bundle, center: str = "") -> Digest | None:
+    """The digest of a bundle; None where its evidence gives no figures. A center that is not named is that of the path."""
     if bundle.evidence is None or isinstance(bundle.computed, str):
         return None
     result = bundle.result
     scored = [e for e in bundle.computed["epochs"] if e["scored"]]
+    center = center or bundle.path.parent.parent.name.casefold()
+    setting, how = work(bundle)
     return Digest(
         path=bundle.path,
-        kind=kind(bundle),
+        center=center,
+        setting=setting,
+        kind=(center, *setting, *how),
         cap_w=result["power"]["cap_w"],
         capped_share=_capped_share(bundle),
         figures=dict(_figures(scored)),
+        held=sweeps.enforced(bundle.computed),
         run_id=result["run_id"],
         standing=bundle.standing,
         seed=result["settings"]["seed"],
@@ -85,30 +104,38 @@ def digest(bundle: Bundle) -> Digest | None:
         until_s=_unix_s(result["ended_at"]),
         boards=tuple(sorted(bundle.accelerator_ranks)),
         system=tuple(_system(bundle)),
+        source=_source(bundle.environment),
         readings=frozenset().union(*_readings(bundle)),
+        delays=frozenset().union(*_delays(bundle)),
+        patterns=frozenset().union(*_patterns(bundle)),
         windows=frozenset().union(*_windows(bundle)),
-        epochs=tuple((e["figures"]["items_per_s_per_accelerator"], e["figures"]["joules_per_item"] or 0.0) for e in scored),
+        epochs=tuple(tuple(e["figures"][name] for name in PER_EPOCH) for e in scored),
     )
 
 
 def kind(bundle: Bundle) -> tuple[object, ...]:
-    """What runs have in common that differ in their cap only: submission, system, what ran on how many boards, and how.
+    """What runs of one submission that differ in their cap only have in common: directory, system, and `work`. Hashable."""
+    setting, how = work(bundle)
+    return (bundle.path.parent, bundle.system["name"], *setting, *how)
 
-    Hashable. The boards themselves, the seed and the length of an epoch may differ.
-    """
+
+def work(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """What ran on how many boards of which kind, and how; the boards themselves, seed and length of an epoch may differ."""
     result, own = bundle.result, bundle.result["implementation"]
     settings = result["settings"]
     boards = sorted(bundle.accelerators[uuid]["name"] for uuid in bundle.accelerator_ranks if uuid in bundle.accelerators)
     requests = settings.get("requests") or {}
-    return (
-        bundle.path.parent,
-        bundle.system["name"],
+    setting = (
         tuple(boards),
         result["protocol"],
         bundle.standing,
         result["workload"],
         result["size"],
-        *(own[name] for name in ("name", "variant", "precision")),
+        own["variant"],
+        own["precision"],
+    )
+    return setting, (
+        own["name"],
         own.get("sha256"),
         *(settings[name] for name in ("batch_size", "nodes", "input", "weights")),
         settings.get("corpus_sha256"),
@@ -130,11 +157,8 @@ def _figures(scored: list[Json]) -> Iterator[tuple[str, Json]]:
 def _capped_share(bundle: Bundle) -> float | None:
     if bundle.scored_samples["slowdown"].isna().all():
         return None
-    capped = 0
-    for part in bundle.scored_parts:
-        vendor = str(bundle.accelerators.get(part.accelerator, {}).get("vendor"))
-        capped += int(any_of(part.samples, POWER_CAP.get(vendor, 0)).sum())
-    return capped / len(bundle.scored_samples)
+    held = sum(int(one.capped[one.load].sum()) for one in bundle.series)
+    return held / len(bundle.scored_samples)
 
 
 def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
@@ -150,6 +174,13 @@ def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
         yield f"accelerator {name}", tuple(sorted({str(one.get(name)) for one in used}))
 
 
+def _source(environment: Json) -> tuple[str, str] | None:
+    git = environment.get("git") or {}
+    if git.get("dirty") is not False or not git.get("commit"):
+        return None
+    return str(git["commit"]), str(environment["source_sha256"])
+
+
 def _unix_s(date: str) -> float:
     try:
         return datetime.fromisoformat(date).timestamp()
@@ -158,12 +189,24 @@ def _unix_s(date: str) -> float:
 
 
 def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:
-    powers: dict[str, list[NDArray[np.float64]]] = {}
-    for part in bundle.scored_parts:
-        powers.setdefault(part.accelerator, []).append(floats(part.samples, "power_avg_mw" if part.averaged else "power_mw"))
-    for own in powers.values():
-        power = np.concatenate(own)
-        yield fingerprints(np.clip(power[np.isfinite(power)], 0, 2.0**53).astype(np.int64))
+    for one in bundle.series:
+        yield fingerprints(np.clip(np.round(one.given_w * 1e3), 0, 2.0**53).astype(np.int64))
+
+
+def _delays(bundle: Bundle) -> Iterator[frozenset[int]]:
+    for one in bundle.series:
+        yield fingerprints(whole(one.samples, "read_ns") - whole(one.samples, "scheduled_ns"))
+
+
+def _patterns(bundle: Bundle) -> Iterator[frozenset[int]]:
+    for one in bundle.series:
+        yield few(one.patterns[1])
+
+
+def few(patterns: "NDArray[np.uint64]") -> frozenset[int]:
+    """The `KEPT` smallest fingerprints of those patterns of a series, shape (n,), that it has once."""
+    different, counts = np.unique(patterns, return_counts=True)
+    return frozenset(np.sort(_mixed(different[counts == 1]))[:KEPT].tolist())
 
 
 def _windows(bundle: Bundle) -> Iterator[frozenset[int]]:
@@ -180,27 +223,34 @@ def fingerprints(values: "NDArray[np.int64]") -> frozenset[int]:
     if len(values) < LENGTH:
         return frozenset()
     sums = np.convolve(values, np.random.default_rng(0).integers(1, 2**40, LENGTH), mode="valid")  # may wrap, alike for all
-    mixed = (sums.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(1)
-    smallest = np.argsort(mixed, kind="stable")[: 4 * KEPT]
+    mixed = _mixed(sums.astype(np.uint64))
+    few = min(4 * KEPT, len(mixed) - 1)
+    smallest = np.argpartition(mixed, few)[: few + 1]
+    smallest = smallest[np.argsort(mixed[smallest])]
     rows = np.sort(sliding_window_view(values, LENGTH)[smallest], axis=1)
     different = (np.diff(rows, axis=1) != 0).sum(axis=1) + 1 >= DIFFERENT
     return frozenset(mixed[smallest[different]][:KEPT].tolist())
 
 
+def _mixed(values: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
+    return (values * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(1)
+
+
 def sharing(digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]]) -> Iterator[tuple[Digest, Digest, int]]:
-    """The digests that share a fingerprint with another, each with that other one and with how many it shares with any."""
+    """The digests that share a fingerprint with another, each with the one that has most of them, and how many any other has."""
     having: dict[int, list[Digest]] = {}
     for one in digests:
         for fingerprint in of(one):
             having.setdefault(fingerprint, []).append(one)
     for one in digests:
-        shared = [owners for fingerprint in of(one) if len(owners := having[fingerprint]) > 1]
+        shared = [owners[1] if owners[0] is one else owners[0] for f in of(one) if len(owners := having[f]) > 1]
         if shared:
-            yield one, next((other for other in shared[0] if other is not one), one), len(shared)
+            most = Counter(other.path for other in shared).most_common(1)[0][0]
+            yield one, next(other for other in shared if other.path == most), len(shared)
 
 
 def alike(digests: "Sequence[Digest]") -> list[list[Digest]]:
-    """The digests in groups of one kind, each by cap; those without a cap are left out."""
+    """The digests in groups of one kind, which are of one center, each by cap; those without a cap are left out."""
     found: dict[tuple[object, ...], list[Digest]] = {}
     for one in digests:
         if one.cap_w is not None:
@@ -208,12 +258,12 @@ def alike(digests: "Sequence[Digest]") -> list[list[Digest]]:
     return [sorted(runs, key=lambda run: (run.cap_w or 0, run.path)) for runs in found.values()]
 
 
-def by_sweep(digests: "Sequence[Digest]") -> dict[tuple[Path, str], list[tuple[Digest, Json]]]:
-    """The digests of each sweep by place, with what each says of it; a sweep is named by its submission and its id."""
-    found: dict[tuple[Path, str], list[tuple[Digest, Json]]] = {}
+def by_sweep(digests: "Sequence[Digest]") -> dict[tuple[str, str], list[tuple[Digest, Json]]]:
+    """The digests of each sweep by place, with what each says of it; a sweep is named by its center and its id."""
+    found: dict[tuple[str, str], list[tuple[Digest, Json]]] = {}
     for one in digests:
         if one.sweep is not None:
-            found.setdefault((one.path.parent, one.sweep["id"]), []).append((one, one.sweep))
+            found.setdefault((one.center, one.sweep["id"]), []).append((one, one.sweep))
     for runs in found.values():
         runs.sort(key=lambda run: (run[1]["place"], run[0].path))
     return found

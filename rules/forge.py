@@ -27,8 +27,8 @@ from rules.records import (
     Json,
 )
 
-REVIEWER = "reviewer@wattmark"
-CHAIR = "chair@wattmark"
+REVIEWER = "reviewer@elsewhere.example.org"
+CHAIR = "chair@round.example.org"
 _AT = "2026-02-01T00:00:00Z"
 
 
@@ -74,8 +74,8 @@ def withdrawal(bundle: Path, who: str = CHAIR, namespaces: str = WITHDRAWAL_NAME
     return _sign(bundle, path, {**said, **changes}, who, WITHDRAWAL_NAMESPACE, namespaces)
 
 
-def waiver(bundle: Path, who: str = CHAIR, namespaces: str = WAIVER_NAMESPACE, **changes: Any) -> Path:
-    """Put a waiver for the bundle's center beside the keyring, good but for `changes`, and return its path."""
+def waiver(bundle: Path, who: str = CHAIR, also: str = "", namespaces: str = WAIVER_NAMESPACE, **changes: Any) -> Path:
+    """Put a waiver for the bundle's center beside the keyring, good but for `changes`, and return its path; `also` as above."""
     said = {
         "format": WAIVER_FORMAT,
         "rule": "W101",
@@ -85,7 +85,7 @@ def waiver(bundle: Path, who: str = CHAIR, namespaces: str = WAIVER_NAMESPACE, *
         "granted_at": _AT,
     }
     path = submissions(bundle) / WAIVER_DIR / "of-the-case"
-    return _sign(bundle, path, {**said, **changes}, who, WAIVER_NAMESPACE, namespaces)
+    return _sign(bundle, path, {**said, **changes}, who, WAIVER_NAMESPACE, namespaces, also)
 
 
 def log(bundle: Path, *entries: Json) -> Path:

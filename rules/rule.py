@@ -294,8 +294,12 @@ class Rule:
     since: str = "1.0"
     added: str = "1.0.0"
     standings: tuple[str, ...] = STANDINGS
+    sees_withdrawn: bool = False
+    """Whether a rule across bundles compares with withdrawn ones too: what was withdrawn is not handed in again."""
     statistical: bool = False
     """Whether it judges how likely readings are: it may speak beside any rule on readings that were altered."""
+    waivable: bool = True
+    """Whether a waiver can lift it: not where a statement is false, whatever the circumstances, and never one on form."""
     name: str = field(default="", init=False)
     page: str = field(default="", init=False)
     run: Check = field(default_factory=lambda: _nothing, init=False)
@@ -303,6 +307,9 @@ class Rule:
     mutations: list[Mutation] = field(default_factory=list, init=False)
     tamperings: list[Tampering] = field(default_factory=list, init=False)
     pairings: list[Pairing] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.waivable = self.waivable and not self.on_form
 
     def check(self, function: Check) -> Check:
         """Mark the function that looks at a bundle."""

@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from rules.boards import board
 from rules.slowdown import POWER_CAP, any_of
 from rules.tables import Mask, rows
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+MEASURED = ("H200",)
+"""The boards that the statistics were found on (docs/forensics.md)."""
+SIGNS = 64
+"""How many differences in a row make a pattern."""
+LAGS = 32
+REGULAR = 0.85
+"""From this share on of signs that agree with those some samples later, at one of `LAGS` lags, a pattern repeats itself."""
 ENOUGH = 1000
 """Fewer samples under load tell too little of a distribution."""
 
@@ -64,9 +73,21 @@ class Series:
         return self.power_w[self.load]
 
     @cached_property
+    def given_w(self) -> Floats:
+        """The readings under load that succeeded; the averaged ones where there are no others."""
+        given = self.under_load_w[np.isfinite(self.under_load_w)]
+        average = self.average_w[self.load]
+        return given if len(given) else average[np.isfinite(average)]
+
+    @cached_property
     def under_load_mw(self) -> NDArray[np.int64]:
         """The readings under load that succeeded, as they were given."""
         return np.round(self.under_load_w[np.isfinite(self.under_load_w)] * 1e3).astype(np.int64)
+
+    @cached_property
+    def patterns(self) -> "tuple[NDArray[np.intp], NDArray[np.uint64]]":
+        """The `patterns` of `given_w`."""
+        return patterns(self.given_w)
 
     @property
     def samples(self) -> "pd.DataFrame":
@@ -91,11 +112,35 @@ def series(bundle: "Bundle") -> tuple[Series, ...]:
     )
 
 
-def of_nvidia(bundle: "Bundle") -> Iterator[Series]:
-    """The series to which the statistics apply: of NVIDIA's boards, with `ENOUGH` instantaneous readings under load."""
+def of_measured(bundle: "Bundle") -> Iterator[Series]:
+    """The series to which the statistics apply: of boards in `MEASURED`, with `ENOUGH` instantaneous readings under load."""
     for one in bundle.series:
-        if one.vendor == "NVIDIA" and len(one.under_load_mw) >= ENOUGH:
+        known = board(one.name)
+        if known is not None and known.id in MEASURED and len(one.under_load_mw) >= ENOUGH:
             yield one
+
+
+def patterns(values: Floats) -> "tuple[NDArray[np.intp], NDArray[np.uint64]]":
+    """Where readings, shape (n,), go up and where not, in every `SIGNS` differences in a row: the places of the patterns that do
+    not repeat themselves, and the patterns, a bit each sign.
+
+    Batches in phase with the sampling give the same ups and downs over and over, in any run of the work: such patterns are left
+    out.
+    """
+    up = np.diff(values[np.isfinite(values)]) > 0
+    count = len(up) - SIGNS + 1
+    if count < 1:
+        return np.empty(0, np.intp), np.empty(0, np.uint64)
+    regular = np.zeros(count, dtype=bool)
+    agreeing = np.zeros(len(up), dtype=np.int32)
+    for lag in range(1, LAGS + 1):
+        pairs = SIGNS - lag
+        sums = agreeing[: len(up) - lag + 1]
+        np.cumsum(up[lag:] == up[:-lag], out=sums[1:])
+        regular |= sums[pairs:] - sums[:-pairs] >= REGULAR * pairs
+    packed = np.packbits(sliding_window_view(up, SIGNS), axis=1).view(np.uint64)[:, 0]
+    places = np.flatnonzero(~regular)
+    return places, packed[places]
 
 
 def spread(values: Floats) -> float:

@@ -8,6 +8,10 @@ from rules.protocol import PROTOCOLS, Protocol
 from rules.records import Evidence
 from rules.tables import Mask, whole
 
+READINGS = ("power_mw", "power_avg_mw", "energy_mj")
+STIRRED = 0.25
+"""Which share of the pairs of neighbours change places."""
+
 
 def protocol(evidence: Evidence) -> Protocol:
     return PROTOCOLS[evidence.result["protocol"]]
@@ -80,6 +84,34 @@ def slow_down(evidence: Evidence, share: float) -> None:
     evidence.result["settings"]["batches_per_epoch"] = count
 
 
+def scale_readings(evidence: Evidence, share: float, chosen: Mask | None = None) -> None:
+    """Power, averaged power and counter times `share`, where `chosen` or everywhere, as a cheat would who knows all three."""
+    at = np.ones(len(evidence.samples), dtype=bool) if chosen is None else chosen
+    for column in READINGS:
+        evidence.samples.loc[at, column] = (evidence.samples.loc[at, column] * share).round()
+
+
+def shuffle_readings(evidence: Evidence, seed: int) -> None:
+    """Put the power readings of the first accelerator under load in another order."""
+    load = np.flatnonzero(under_load(evidence))
+    order = np.random.default_rng(seed).permutation(len(load))
+    evidence.samples.loc[load, "power_mw"] = evidence.samples.loc[load, "power_mw"].to_numpy()[order]
+
+
+def stir(samples: pd.DataFrame, seed: int) -> None:
+    """Make of a table of samples that of another run like it: some neighbouring power readings under load change places, and
+    each reading was made some nanoseconds later. Values, mean and steps of the sensor stay."""
+    random = np.random.default_rng(seed)
+    samples["read_ns"] += random.integers(0, 1000, len(samples))
+    for _, own in samples.groupby("accelerator", sort=False):
+        power = own["power_mw"].to_numpy(np.float64, copy=True)
+        first = np.flatnonzero(random.random(len(power) // 2) < STIRRED) * 2
+        high = power > np.nanmax(power, initial=0) / 2
+        first = first[high[first] & high[first + 1]]
+        power[first], power[first + 1] = power[first + 1], power[first].copy()
+        samples.loc[own.index, "power_mw"] = power
+
+
 def declare_cap(evidence: Evidence, cap_w: float) -> None:
     """Declare this cap, and let the board say that it is in force; nothing else changes."""
     evidence.result["power"]["cap_w"] = cap_w
@@ -91,7 +123,7 @@ def declare_cap(evidence: Evidence, cap_w: float) -> None:
 def add_twin(evidence: Evidence, node: str | None = None) -> int:
     """Let a copy of the first rank run beside it, on a board of its own, of this node or of one of its own; the copy's number.
 
-    Its readings are shifted by 11 mW, and its batches some microseconds shorter, so that nothing is there twice.
+    Its readings are stirred and shifted by 11 mW, and its batches some microseconds shorter, so that nothing is there twice.
     """
     result, first, uuid = evidence.result, evidence.result["ranks"][0], first_accelerator(evidence)
     twin, rank = f"{uuid}-twin", len(result["ranks"])
@@ -107,7 +139,9 @@ def add_twin(evidence: Evidence, node: str | None = None) -> int:
     samples = evidence.samples[of_first(evidence)].assign(accelerator=twin, node=node or first["node"])
     for column in ("power_mw", "power_avg_mw"):
         samples[column] += 11
+    stir(samples, rank)
     if node is not None:
+        result.get("clocks", []).extend([{**p, "node": node} for p in result.get("clocks", []) if p["node"] == first["node"]])
         for name in ("ticks", "missed"):
             result["sampling"][name] *= 2
     batches = evidence.batches[evidence.batches["rank"] == first["rank"]].assign(rank=rank)

@@ -1,9 +1,11 @@
-"""A page of the report as elements, for the tests that read it."""
+"""A page of the report as elements and as tables, for the tests that read it."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -19,6 +21,12 @@ class Element:
         """The text within, with runs of blanks and line ends as one blank; no-break spaces stay."""
         inside = "".join(c if isinstance(c, str) else c.text for c in self.children)
         return re.sub(r"[ \n]+", " ", inside).strip(" ")
+
+    @property
+    def own(self) -> str:
+        """The text within but that of small print, such as an interval under a figure."""
+        inside = [c if isinstance(c, str) else c.own for c in self.children if isinstance(c, str) or c.tag != "small"]
+        return re.sub(r"[ \n]+", " ", "".join(inside)).strip(" ")
 
     def find(self, tag: str, **attributes: str) -> Iterator["Element"]:
         """All descendants of that tag; `class_` asks for one class among several."""
@@ -65,10 +73,54 @@ Report = Callable[..., tuple[Element, str]]
 """Runs bench-report on some paths and returns the parsed page and its text."""
 
 
-def rows(page: Element, standing: str) -> list[Element]:
-    return list(page.find("tr", class_=standing))
+@dataclass
+class Line:
+    """One row of a table: its element, its cells by key of the column, and the values behind them."""
+
+    element: Element
+    cells: dict[str, Element]
+    values: dict[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def text(self, key: str) -> str:
+        return self.cells[key].own
 
 
-def values(row: Element) -> list[float]:
-    """The exact values behind the figures of a row, in the order of the columns."""
-    return [float(data.attributes["value"]) for data in row.find("data")]
+def embedded(page: Element, id: str) -> Any:
+    """The JSON of the page's script element of that id, with what it holds once put back wherever it belongs."""
+    (script,) = page.find("script", id=id)
+    found = json.loads("".join(c for c in script.children if isinstance(c, str)))
+    if id == "charts":
+        return {chart: unpacked(spec, found["shared"]) for chart, spec in found["specs"].items()}
+    if id == "tables":
+        return [
+            {**t, "rows": [[found["shared"][c[0]] if isinstance(c, list) else c for c in row] for row in t["rows"]]}
+            for t in found["tables"]
+        ]
+    return found
+
+
+def unpacked(value: Any, shared: list[Any]) -> Any:
+    """The inverse of `reporting.charts.compact.pack`."""
+    if isinstance(value, dict):
+        return unpacked(shared[value["$"]], shared) if "$" in value else {k: unpacked(v, shared) for k, v in value.items()}
+    return [unpacked(v, shared) for v in value] if isinstance(value, list) else value
+
+
+def lines(page: Element, id: str) -> list[Line]:
+    """The rows of the table of that id, each with the values that the page holds for charts and downloads."""
+    (table,) = page.find("table", **{"data-table": id})
+    (record,) = [t for t in embedded(page, "tables") if t["id"] == id]
+    keys = [head.attributes["data-key"] for head in table.find("th", scope="col")]
+    (body,) = table.find("tbody")
+    found = []
+    for row, values in zip(body.find("tr"), record["rows"], strict=True):
+        cells = [c for c in row.children if isinstance(c, Element)]
+        found.append(Line(row, dict(zip(keys, cells, strict=True)), dict(zip(record["keys"], values, strict=True))))
+    return found
+
+
+def table_ids(page: Element) -> list[str]:
+    return [table.attributes["data-table"] for table in page.find("table") if "data-table" in table.attributes]

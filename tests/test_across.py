@@ -15,9 +15,10 @@ from good import UUIDS, another_run, rederive
 
 from checker.engine import INTERNAL, judge, judge_all
 from rules import metrics
-from rules.digest import DIFFERENT, KEPT, LENGTH, Digest, digest, fingerprints
+from rules.digest import DIFFERENT, KEPT, LENGTH, Digest, digest, few, fingerprints, kind
 from rules.records import Evidence
 from rules.rule import Bundle, Finding, rules_by_id
+from rules.series import patterns
 from rules.spoil import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
@@ -25,7 +26,7 @@ POWER = ("power_mw", "power_avg_mw", "energy_mj")
 
 def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> Evidence:
     """A good run under another cap, with its power and its clock as multiples of what they are at 700 W."""
-    evidence = another_run(fresh_evidence(), number=round(cap_w))
+    evidence = another_run(fresh_evidence(), number=round(cap_w) // 10)
     for column in POWER:
         evidence.samples[column] = (evidence.samples[column] * power).round()
     evidence.samples["sm_mhz"] = (evidence.samples["sm_mhz"] * clock).round()
@@ -76,7 +77,7 @@ def test_cap_without_effect_is_told_of_the_lower_cap_and_names_the_other(submiss
     assert found["higher-cap"] == []
     (finding,) = found["lower-cap"]
     assert finding.rule == "X101"
-    assert "at 675 W" in finding.found and "at 700 W (higher-cap)" in finding.found
+    assert "at 675 W" in finding.found and "at 700 W (example/h200x2/higher-cap)" in finding.found
     assert judge(submissions.root / "example/h200x2/lower-cap").findings == ()
 
 
@@ -149,12 +150,13 @@ def one_accelerator(evidence: Evidence) -> None:
     evidence.batches = evidence.batches[evidence.batches["rank"] == 0]
 
 
-def other_system(evidence: Evidence) -> None:
-    evidence.system["name"] = "another"
+def other_boards(evidence: Evidence) -> None:
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["name"] = "NVIDIA H100 80GB HBM3"
 
 
 @pytest.mark.parametrize(
-    "alter", [other_batch, other_variant, other_option, other_standing, one_accelerator, other_system], ids=lambda f: f.__name__
+    "alter", [other_batch, other_variant, other_option, other_standing, one_accelerator, other_boards], ids=lambda f: f.__name__
 )
 def test_runs_of_another_kind_are_not_compared(alter: Callable[[Evidence], None]) -> None:
     evidence = fresh_evidence()
@@ -162,11 +164,21 @@ def test_runs_of_another_kind_are_not_compared(alter: Callable[[Evidence], None]
     assert marked(run("a", 400, evidence), run("b", 500)) == []
 
 
-def test_bundles_of_another_submission_are_not_compared() -> None:
+def test_runs_of_another_center_are_not_compared_and_those_of_another_directory_are() -> None:
     own = run("a", 400)
-    assert own.kind == run("b", 400).kind
-    elsewhere = digest(Bundle(Path("center/other/b"), (), fresh_evidence()))
-    assert elsewhere is not None and marked(own, replace(elsewhere, cap_w=500)) == []
+    renamed = fresh_evidence()
+    renamed.system["name"] = "another"
+    for path, center, expected in (
+        ("center/other/b", "", ["a"]),
+        ("Center/b", "center", ["a"]),
+        ("elsewhere/system/b", "", []),
+        ("center/system/b", "elsewhere", []),
+    ):
+        found = digest(Bundle(Path(path), (), renamed), center)
+        assert found is not None and marked(own, replace(found, cap_w=500.0)) == expected, path
+    assert {kind(Bundle(Path(path), (), renamed)) for path in ("c/s/a", "c/s/b")} == {kind(Bundle(Path("c/s/c"), (), renamed))}
+    assert kind(Bundle(Path("c/s/a"), (), renamed)) != kind(Bundle(Path("c/t/a"), (), renamed))
+    assert kind(Bundle(Path("c/s/a"), (), renamed)) != kind(Bundle(Path("c/s/a"), (), fresh_evidence()))
 
 
 def test_share_of_capped_samples_is_by_the_bits_of_the_vendor() -> None:
@@ -217,15 +229,15 @@ def test_copy_of_another_center_is_told_of_both() -> None:
     own = run("a", 700)
     stolen = replace(own, path=Path("thief/system/b"), run_id="b")
     found = list(rules_by_id()["X102"].judge_across([own, stolen]))
-    assert [path for path, _ in found] == [own.path, stolen.path]
-    assert "thief/system/b" in found[0][1].found
+    assert [path for path, _ in found] == 2 * [own.path, stolen.path]  # readings, and how late they were
+    assert all("thief/system/b" in finding.found for path, finding in found if path == own.path)
 
 
 def test_run_id_counts_within_a_center_and_not_beyond() -> None:
     own, same = run("a", 700), other("b", run_id=run("a", 700).run_id)
     assert said("X103", own, same) == ["a", "b"]
     assert said("X103", own, replace(same, path=Path("center/another/b"))) == ["a", "b"]
-    assert said("X103", own, replace(same, path=Path("elsewhere/system/b"))) == []
+    assert said("X103", own, replace(same, path=Path("elsewhere/system/b"), center="elsewhere")) == []
 
 
 def label(place: int, of: int, **changes: Any) -> dict[str, Any]:
@@ -239,7 +251,9 @@ def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:
     assert "2 of the 4" in finding.found and "not there: 1, 3" in finding.found
     whole = [other(f"run-{n}", n, sweep=label(n, 2, repeat=n)) for n in (1, 2)]
     assert all_said(*whole) == set()
-    assert said("X104", replace(whole[0], path=Path("a/b/c")), replace(whole[1], path=Path("d/e/f"))) == ["c", "f"]
+    elsewhere = replace(whole[1], path=Path("d/e/f"))
+    assert said("X104", whole[0], elsewhere) == []
+    assert said("X104", whole[0], replace(elsewhere, center="d")) == ["run-1", "f"]
 
 
 def test_sweep_that_claims_a_million_runs_is_told_briefly() -> None:
@@ -264,7 +278,11 @@ def test_system_that_differs_from_most_is_named_with_its_field() -> None:
     ((path, finding),) = rules_by_id()["X107"].judge_across(runs)
     assert (path.name, finding.found, finding.expected[:10]) == ("a", "driver 535", "580.159.04")
     assert said("X107", replace(runs[0], standing="open"), *runs[1:]) == []
-    assert said("X107", replace(runs[0], path=Path("center/another/a")), *runs[1:]) == []
+    elsewhere = replace(runs[0], path=Path("center/another/a"))
+    assert said("X107", elsewhere, *runs[1:]) == ["a"], "the name of the system is the same"
+    renamed = tuple((name, "another" if name == "name" else value) for name, value in system)
+    assert said("X107", replace(elsewhere, system=renamed), *runs[1:]) == []
+    assert said("X107", replace(elsewhere, center="elsewhere"), *runs[1:]) == []
 
 
 @pytest.mark.parametrize(("begins_s", "expected"), [(0, True), (400, True), (416, False), (420, False), (-500, False)])
@@ -287,10 +305,10 @@ def test_dates_that_are_none_are_left_alone() -> None:
     assert said("X108", own, replace(own, path=Path("center/system/b"))) == []
 
 
-def with_epochs(name: str, rates: list[float], energies: list[float]) -> Digest:
-    figures = {"items_per_s": metrics.summary(rates), "joules_per_item": metrics.summary(energies)}
+def with_epochs(name: str, rates: list[float], powers_w: list[float]) -> Digest:
+    figures = {"items_per_s": metrics.summary(rates), "mean_power_w": metrics.summary(powers_w)}
     plain = run(name, 700)
-    return replace(plain, epochs=tuple(zip(rates, energies, strict=True)), figures={**plain.figures, **figures})
+    return replace(plain, epochs=tuple(zip(rates, powers_w, strict=True)), figures={**plain.figures, **figures})
 
 
 def test_repeats_that_scatter_on_their_own_are_no_offence() -> None:
@@ -298,7 +316,7 @@ def test_repeats_that_scatter_on_their_own_are_no_offence() -> None:
         random = np.random.default_rng(seed)
         drift = 1 + 0.003 * np.exp(-np.arange(10) / 3)  # both warm up alike
         one, two = (
-            with_epochs(name, *((scale * drift * random.normal(1, 0.001, 10)).tolist() for scale in (7000, 0.1))) for name in "ab"
+            with_epochs(name, *((scale * drift * random.normal(1, 0.001, 10)).tolist() for scale in (7000, 690))) for name in "ab"
         )
         assert said("X109", one, two) == [], seed
 
@@ -306,12 +324,137 @@ def test_repeats_that_scatter_on_their_own_are_no_offence() -> None:
 @pytest.mark.parametrize(("jitter", "expected"), [(1e-6, True), (2e-5, True), (1e-3, False)])
 def test_epochs_of_another_run_with_jitter_are_too_equal(jitter: float, expected: bool) -> None:
     random = np.random.default_rng(8)
-    rates, energies = random.normal(7000, 7, 10), random.normal(0.1, 1e-4, 10)
-    own = with_epochs("a", rates.tolist(), energies.tolist())
-    stirred = (values * 1.004 * random.normal(1, jitter, 10) for values in (rates, energies))
+    rates, powers_w = random.normal(7000, 7, 10), random.normal(690, 0.7, 10)
+    own = with_epochs("a", rates.tolist(), powers_w.tolist())
+    stirred = (values * 1.004 * random.normal(1, jitter, 10) for values in (rates, powers_w))
     copied = with_epochs("b", *(values.tolist() for values in stirred))
     assert said("X109", own, copied) == (["a", "b"] if expected else [])
     assert said("X109", own, replace(copied, cap_w=600.0)) == []
+
+
+def test_the_more_repeats_the_nearer_two_may_come() -> None:
+    """Means that differ by 0.005 of their standard error: too equal of two runs, and not of ten, which make 45 pairs."""
+    plain = with_epochs("a", [7000.0 + (-1) ** n for n in range(10)], [690.0 + (-1) ** n for n in range(10)])
+
+    def moved(name: str, by: float) -> Digest:
+        def figure(mean: float) -> dict[str, Any]:
+            return {**plain.figures["items_per_s"], "mean": mean + by}
+
+        figures = {**plain.figures, "items_per_s": figure(7000.0), "mean_power_w": figure(690.0)}
+        return replace(plain, path=Path("center/system") / name, figures=figures, epochs=plain.epochs[:4])
+
+    error = 2**0.5 * plain.figures["items_per_s"]["sd"] / 10**0.5
+    near = [moved("a", 0.0), moved("b", 0.005 * error)]
+    assert said("X109", *near) == ["a", "b"]
+    assert said("X109", *near, *(moved(f"far-{n}", 10.0 * n) for n in range(1, 9))) == []
+
+
+def test_repeat_on_a_system_of_another_name_may_have_the_same_seed() -> None:
+    own, again = run("a", 700), other("b", seed=run("a", 700).seed, path=Path("center/another/b"))
+    assert said("X110", own, again) == ["b"]
+    renamed = tuple((name, "another" if name == "name" else value) for name, value in again.system)
+    assert said("X110", own, replace(again, system=renamed)) == []
+
+
+# X112: copies with a disguise.
+
+
+def up_and_down(power_w: np.ndarray) -> frozenset[int]:
+    return few(patterns(power_w)[1])
+
+
+def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
+    random = np.random.default_rng(5)
+    power_w = random.normal(690, 20, 3000)
+    own = up_and_down(power_w)
+    assert len(own) == KEPT
+    assert len(own & up_and_down(power_w * 0.97 + 3)) == KEPT
+    assert len(own & up_and_down(power_w + random.normal(0, 0.3, 3000))) >= 4
+    assert len(own & up_and_down(power_w[1500:])) >= 4
+    assert not own & up_and_down(random.normal(690, 20, 3000))
+    assert up_and_down(power_w[:64]) == frozenset()
+
+
+def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:
+    random = np.random.default_rng(6)
+    swing = np.resize([700, 500, 640, 720, 480, 610, 560], 3000)
+    quiet, same = (swing + random.normal(0, 2, 3000) for _ in range(2))
+    assert len(patterns(quiet)[1]) == len(patterns(same)[1]) == 0
+    burst = quiet.copy()
+    burst[1000:1500] = random.normal(690, 20, 500)
+    assert 300 < len(patterns(burst)[1]) < 600
+    assert len(patterns(np.full(3000, 700.0))[1]) == 0
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(3, []), (4, ["a", "b"])])
+def test_few_patterns_in_common_are_no_copy(shared: int, expected: list[str]) -> None:
+    one, two = (
+        replace(run("a", 700), patterns=frozenset(range(16))),
+        other("b", patterns=frozenset(range(16 - shared, 32 - shared))),
+    )
+    assert said("X112", one, two) == expected
+    assert said("X112", one, replace(two, standing="demo")) == []
+
+
+def test_copy_is_told_with_the_run_that_has_most_of_it() -> None:
+    copied = replace(run("c", 700), patterns=frozenset(range(16)))
+    little, much = (other(name, patterns=frozenset(part)) for name, part in (("a", range(4)), ("b", range(4, 16))))
+    found = {path.name: finding.found for path, finding in rules_by_id()["X112"].judge_across([little, much, copied])}
+    assert found["c"].startswith("16 of 16") and found["c"].endswith("most of center/system/b")
+    assert found["a"].endswith("most of center/system/c")
+
+
+# X113: the code of a commit.
+
+
+def test_altered_code_is_told_where_most_centers_have_other() -> None:
+    ran = [replace(other(f"run-{n}", n), center=f"center-{n}", source=("c0ffee", "a" * 64)) for n in (1, 2)]
+    altered = [replace(other(f"altered-{n}", n), center="thief", source=("c0ffee", "b" * 64)) for n in (3, 4, 5)]
+    assert said("X113", *ran, *altered) == ["altered-3", "altered-4", "altered-5"]
+    ((_, finding),) = rules_by_id()["X113"].judge_across([*ran, altered[0]])
+    assert finding.found == "bbbbbbbbbbbb…, at commit c0ffee without changes" and "center/system/run-1" in finding.expected
+    assert said("X113", ran[0], altered[0]) == ["run-1", "altered-3"]
+    assert said("X113", ran[0], replace(altered[0], source=("decaf", "b" * 64))) == []
+
+
+@pytest.mark.parametrize("git", [None, {"commit": None, "dirty": None}, {"commit": "c" * 40, "dirty": True}])
+def test_code_of_no_clean_checkout_is_not_compared(git: object) -> None:
+    evidence = fresh_evidence()
+    evidence.environment["git"] = git
+    assert of_evidence(evidence).source is None
+    assert run("a", 700).source == ("0" * 40, "0" * 64)
+
+
+# X114: other centers.
+
+
+def elsewhere(center: str, energy: float, **changes: Any) -> Digest:
+    return replace(run(center, 700, joules_per_item=energy), center=center, path=Path(center) / "system" / center, **changes)
+
+
+def test_energy_far_from_that_of_other_centers_is_a_note_that_names_one() -> None:
+    assert said("X114", elsewhere("a", 1.0), elsewhere("b", 0.87)) == ["b", "a"]
+    assert said("X114", elsewhere("a", 1.0), elsewhere("b", 0.93)) == []
+    three = elsewhere("a", 1.0), elsewhere("b", 1.0), elsewhere("thief", 0.85)
+    ((path, finding),) = rules_by_id()["X114"].judge_across(three)
+    assert path.name == "thief" and "in a/system/a" in finding.found
+    assert said("X114", *three, elsewhere("c", 1.4)) == ["thief", "c"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"held": False}, {"held": None}, {"standing": "open"}, {"cap_w": 600.0}, {"setting": ("another",)}, {"center": "a"}],
+)
+def test_energy_of_what_cannot_be_compared_is_left_alone(changes: dict[str, Any]) -> None:
+    assert said("X114", elsewhere("a", 1.0), replace(elsewhere("b", 0.5), **changes)) == []
+
+
+def test_cap_that_is_said_to_have_held_is_by_the_mean_power() -> None:
+    assert run("a", 700).held is True
+    over = fresh_evidence()
+    declare_cap(over, 600)
+    rederive(over)
+    assert of_evidence(over).held is False
 
 
 def test_cap_that_another_run_shows_to_be_too_high_to_bind() -> None:
@@ -335,6 +478,8 @@ def test_round_of_many_is_judged_in_one_pass() -> None:
             from_s=n * 500.0,
             until_s=n * 500.0 + 400,
             readings=frozenset(range(n * 16, n * 16 + 16)),
+            delays=frozenset(range(n * 16, n * 16 + 16)),
+            patterns=frozenset(range(n * 16, n * 16 + 16)),
             windows=frozenset(range(n * 16, n * 16 + 16)),
             sweep=label(n + 1, 5000, repeat=n + 1),
             figures={**own.figures, "items_per_s": {**own.figures["items_per_s"], "mean": 7000.0 + n % 7}},

@@ -309,11 +309,29 @@ def test_explain_prints_the_page(name: str) -> None:
     assert done.output.startswith("S101 file-missing (error)\n\nA file of the bundle is missing\n")
 
 
-@pytest.mark.parametrize("name, near", [("S1O1", "S101"), ("file-mising", "file-missing"), ("???", "S101")])
+@pytest.mark.parametrize("name, near", [("S1O1", "S101"), ("file-mising", "file-missing"), ("???", "bench-check rules")])
 def test_explain_lists_near_rules(name: str, near: str) -> None:
     done = CliRunner().invoke(explain, [name])
     assert done.exit_code == 2
     assert near in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "expected"),
+    [
+        ("environment.json", "git", 7, "an object with the keys commit, dirty or null"),
+        ("result.json", "headline", {"mfu": 7}, "an object with the keys ci95, mean, n, sd or null"),
+    ],
+)
+def test_one_of_several_shapes_is_asked_for_in_words(
+    submissions: Submissions, name: str, key: str, value: Any, expected: str
+) -> None:
+    path = submissions.add() / name
+    stated = json.loads(path.read_text())
+    stated[key] = {**stated[key], **value} if isinstance(value, dict) else value
+    with pytest.raises(Refused) as refusal:
+        read_document(name, json.dumps(stated).encode(), stated["format"])
+    assert expected in {problem.found.expected for problem in refusal.value.problems}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

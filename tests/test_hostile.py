@@ -384,7 +384,8 @@ def test_hostile_bundle_is_refused_by_its_rule(judged: Judged, name: str) -> Non
 def test_the_round_goes_on(judged: Judged) -> None:
     assert judged.code == 1
     assert judged.errors == ""
-    assert judged.rules["h200x2"] == set()
+    # It is good, but for a twin: the bundle to which the case of a linked bundle points is a copy of it.
+    assert {rule[0] for rule in judged.rules["h200x2"]} == {"X"}
 
 
 def test_bombs_take_no_memory(judged: Judged) -> None:

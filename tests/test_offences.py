@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import fresh_evidence
 from good import rederive
@@ -14,7 +15,7 @@ from rules.checks import names_leaked, node_clocks_disagree, throughput_above_ba
 from rules.metrics import FIGURES
 from rules.records import Evidence
 from rules.rule import Bundle, Found, rules_by_id
-from rules.spoil import add_twin, of_first, under_load
+from rules.spoil import add_twin, of_first, scale_readings, under_load
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[1] / "submissions" / "reference").glob("*/*/result.json"))
@@ -125,7 +126,11 @@ def test_a_clock_at_its_highest_or_held_by_the_cap_is_not_locked() -> None:
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1500.0, 4.0)
     assert not found("C111", evidence)
     evidence.samples.loc[load, "slowdown"] = 0.0
+    assert not found("C111", evidence), "the power is at the cap"
+    scale_readings(evidence, 0.7, of_first(evidence))
     assert found("C111", evidence)
+    evidence.samples.loc[load, "slowdown"] = float("nan")
+    assert not found("C111", evidence), "no reason was read"
 
 
 def test_clocks_of_nodes_may_differ_by_seconds() -> None:
@@ -167,6 +172,14 @@ def test_a_counter_that_was_not_read_for_seconds_does_not_jump() -> None:
     assert found("E108", evidence) == []
 
 
+def test_a_counter_that_is_refreshed_once_a_second_does_not_jump() -> None:
+    evidence = fresh_evidence()
+    own = evidence.samples.index[of_first(evidence)]
+    held = evidence.samples.loc[own, "energy_mj"].to_numpy()
+    evidence.samples.loc[own, "energy_mj"] = held[len(held) - 1 - (len(held) - 1 - np.arange(len(held))) // 10 * 10]
+    assert found("E108", evidence) == []
+
+
 def test_every_board_has_figures_that_can_be() -> None:
     for board in BOARDS:
         assert board.vendor in ("NVIDIA", "AMD")
@@ -189,6 +202,11 @@ def test_the_cuda_runtime_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("NVIDIA", "450.80.02", {"torch": "1.12.1+cu116", "torchvision": "0.13.1"}),
         ("NVIDIA", "535.104.05", {"torch": "2.7.0a0+79aa17489c.nv25.04", "torchvision": "0.22.0a0"}),
         ("AMD", "6.12.12", {"torch": "2.10.0+rocm7.1", "nvidia-cuda-runtime-cu12": "12.8.90"}),
+        (
+            "NVIDIA",
+            "550.54.15",
+            {"torch": "2.6.0+cu124", "nvidia-cuda-runtime-cu12": "12.4.127", "nvidia-cuda-runtime": "13.0.96"},
+        ),
         ("NVIDIA", None, {}),
     ],
 )

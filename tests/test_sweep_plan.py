@@ -91,6 +91,18 @@ def test_every_repeat_has_a_seed_of_its_own() -> None:
     assert {made.label(e)["seed"] for e in made.entries} == {5}
 
 
+def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
+    last = 2**32 - 3
+    entries = shuffled((200.0, 300.0), (2,), 3, last)
+    assert max(made_of(replace(WISH, seed=last), entries).wish_of(e).seed for e in entries) == 2**32 - 1
+    with pytest.raises(PlanError, match=r"--seed 4294967294 --repeat 3: .* a seed of at most 4294967293"):
+        shuffled((200.0, 300.0), (2,), 3, last + 1)
+    for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
+        done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
+        assert done.exit_code == 2 and "a seed of at most 4294967293" in said(done)
+    assert not (tmp_path / "out").exists()
+
+
 def test_order_does_not_line_up_with_the_cap() -> None:
     caps_w = tuple(range(200, 800, 100))
     firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}

@@ -1,6 +1,8 @@
 """`bench-check review`, `withdraw`, `waive`, `accept` and `verify` from the command line."""
 
+import errno
 import json
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +34,10 @@ class Round:
     def review(self, bundle: Path, *more: str, who: str = "alice@elsewhere.org", key: Path | None = None) -> Result:
         return run("review", bundle, "--key", key or self.reviewer, "--principal", who, *more)
 
-    def withdraw(self, bundle: Path, who: str = "chair@wattmark", key: Path | None = None) -> Result:
+    def withdraw(self, bundle: Path, who: str = "chair@round.example.org", key: Path | None = None) -> Result:
         return run("withdraw", bundle, "--key", key or self.chair, "--principal", who, "--reason", "The clocks were locked.")
 
-    def waive(self, rule: str, *paths: Path, more: tuple[str, ...] = (), who: str = "chair@wattmark") -> Result:
+    def waive(self, rule: str, *paths: Path, more: tuple[str, ...] = (), who: str = "chair@round.example.org") -> Result:
         return run("waive", rule, *paths, "--key", self.chair, "--principal", who, "--reason", "It is known.", *more)
 
 
@@ -49,7 +51,7 @@ def run(command: str, *arguments: str | Path) -> Result:
 def a_round(submissions: Submissions, tmp_path: Path) -> Round:
     made = Round(submissions, make_key(tmp_path / "reviewer"), make_key(tmp_path / "chair"))
     submissions.allow(made.reviewer, "alice@elsewhere.org", 'namespaces="review@wattmark"')
-    submissions.allow(made.chair, "chair@wattmark", 'namespaces="withdrawal@wattmark,waiver@wattmark"')
+    submissions.allow(made.chair, "chair@round.example.org", 'namespaces="withdrawal@wattmark,waiver@wattmark"')
     return made
 
 
@@ -79,7 +81,7 @@ def test_failing_bundle_can_only_be_rejected(a_round: Round) -> None:
     bundle = a_round.tree.add(late_sampling(fresh_evidence()))
     done = a_round.review(bundle)
     assert done.exit_code == 1 and "it fails (P104)" in done.output and "--verdict reject" in done.output
-    assert a_round.review(bundle, "--verdict", "reject").exit_code == 0
+    assert a_round.review(bundle, "--verdict", "reject", "--comment", "Half of the samples are late.").exit_code == 0
     said = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
     assert said["status"] == "fail"
     assert {"rule": "P104", "severity": "error", "count": 1, "waived": False} in said["findings"]
@@ -92,7 +94,7 @@ def test_review_that_would_not_count_is_not_left_behind(a_round: Round, tmp_path
     for who, key, why in (
         (PRINCIPAL, a_round.reviewer, "a review is by another center"),
         ("alice@elsewhere.org", make_key(tmp_path / "stranger"), "I107"),
-        ("chair@wattmark", a_round.chair, "I107"),
+        ("chair@round.example.org", a_round.chair, "I107"),
         ("alice", a_round.reviewer, "must be like"),
         ("alice@elsewhere.org", tmp_path / "nokey", "no such key"),
     ):
@@ -105,7 +107,25 @@ def test_own_good_review_stays_where_a_second_one_fails(a_round: Round, tmp_path
     bundle = a_round.tree.add()
     assert a_round.review(bundle).exit_code == 0
     before = files_below(bundle)
-    assert a_round.review(bundle, key=make_key(tmp_path / "stranger")).exit_code == 1
+    done = a_round.review(bundle, "--replace", key=make_key(tmp_path / "stranger"))
+    assert done.exit_code == 1 and "I107" in done.output
+    assert files_below(bundle) == before
+
+
+def test_full_disk_leaves_no_half_of_a_review(a_round: Round, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = a_round.tree.add()
+    assert a_round.review(bundle).exit_code == 0
+    before = files_below(bundle)
+    synced = []
+
+    def full(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = a_round.review(bundle, "--replace", "--comment", "Changed my mind.")
+    assert done.exit_code == 1 and "review.alice@elsewhere.org.sig: No space left on device" in done.output
     assert files_below(bundle) == before
 
 
@@ -166,14 +186,14 @@ def test_accept_writes_what_passes_and_is_done_once(a_round: Round) -> None:
     )
     log = (a_round.tree.root / "LOG").read_bytes()
     assert [v.accepted for v in judge_all([a_round.tree.root]).verdicts] == ["", VERSION]
-    assert run("accept", good).output == "0 written to the LOG, 0 refused\n"
+    assert run("accept", good).output == "0 written to the LOG, 0 refused, 1 was there\n"
     assert (a_round.tree.root / "LOG").read_bytes() == log
     shutil.rmtree(bad)
     a_round.withdraw(good)
     assert "withdrawn: example/h200x2/good-bundle" in run("accept", a_round.tree.root).output
     assert (a_round.tree.root / "LOG").read_bytes().startswith(log)
     assert acceptance.read_log(a_round.tree.root).lines == 2
-    assert run("accept", a_round.tree.root).output == "0 written to the LOG, 0 refused\n"
+    assert run("accept", a_round.tree.root).output == "0 written to the LOG, 0 refused, 1 was there\n"
 
 
 def test_accept_refuses_another_bundle_in_the_same_place(a_round: Round) -> None:
@@ -197,18 +217,21 @@ def test_accept_needs_a_whole_log_and_a_keyring(a_round: Round, tmp_path: Path) 
     done = run("accept", bundle)
     assert done.exit_code == 1 and "The LOG was cut here" in done.output and log.stat().st_size == 100
     (tmp_path / "empty").mkdir()
-    assert "no keyring" in run("accept", tmp_path / "empty").output
+    assert "no bundle at or below it" in run("accept", tmp_path / "empty").output
+    shutil.copytree(bundle, tmp_path / "moved")
+    said = run("accept", tmp_path / "moved").output
+    assert "moved: I110: no keyring" in said
     log.unlink()
     assert "no bundle at or below it" in run("accept", a_round.tree.keyring).output
 
 
 def test_verify_reads_no_evidence_and_prints_the_head(a_round: Round) -> None:
     bundle = a_round.tree.add(late_sampling(fresh_evidence()))
-    a_round.review(bundle, "--verdict", "reject")
+    a_round.review(bundle, "--verdict", "reject", "--comment", "The samples are late.")
     forge.log(bundle, {})
     done = run("verify", a_round.tree.root)
     assert done.exit_code == 0, done.output
-    assert f"LOG: 1 lines, head {acceptance.read_log(a_round.tree.root).head}" in done.output
+    assert f"LOG: good, 1 line, head {acceptance.read_log(a_round.tree.root).head}" in done.output
     assert "P104" not in done.output and "the evidence was not judged" in done.output.splitlines()[-1]
 
 
@@ -254,5 +277,5 @@ def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(a_round: Ro
     done = CliRunner().invoke(report, [str(a_round.tree.root), "-o", str(page)])
     assert done.exit_code == 0 and "1 accepted, 0 rejected" in done.output, done.output
     text = page.read_text()
-    assert "reviewed by alice@elsewhere.org" in text
+    assert "accepted by alice@elsewhere.org" in text
     assert text.count("withdrawn-bundle") == 2 and "The clocks were locked." in text.partition('id="withdrawn"')[2]

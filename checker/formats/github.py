@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from checker.engine import Verdict
 from checker.shown import Shown, place, printable, relative, summary
-from rules.rule import Finding, Severity
+from rules.rule import Finding, Severity, rules_by_id
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -19,11 +19,13 @@ def render(what: Shown) -> str:
 def _of_finding(what: Shown, verdict: Verdict, finding: Finding) -> str:
     counts = finding.severity != Severity.ERROR or what.fails(verdict, finding)
     aside = f"waived by {finding.waived}: " if finding.waived else "known: " if what.is_known(verdict, finding) else ""
-    aside = f"withdrawn: {aside}" if verdict.withdrawn else aside
+    aside = f"withdrawn: {aside}" if verdict.withdrawn and not verdict.fails_by(finding) else aside
     path = place(verdict, finding)
     at = f" at {finding.pointer}" if finding.pointer else ""
     said = f"{aside}found{at}: {finding.found}; expected: {finding.expected}. {finding.message}"
-    return _command(_COMMANDS[finding.severity] if counts else "notice", relative(path) or path, finding.rule, said)
+    rule = rules_by_id().get(finding.rule)
+    title = f"{finding.rule} {rule.name}" if rule else finding.rule
+    return _command(_COMMANDS[finding.severity] if counts else "notice", relative(path) or path, title, said)
 
 
 def _of_all(what: Shown) -> Iterator[str]:

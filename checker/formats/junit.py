@@ -5,13 +5,18 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from checker.engine import INTERNAL, Verdict
-from checker.shown import Shown, printable
+from checker.shown import PARTIAL, Shown, printable
 from rules.rule import FAMILIES, STANDINGS, Finding, Rule, rules_by_id
 
 
 def render(what: Shown) -> str:
-    """A failure is an error that counts, a skipped case a rule that was not asked or is waived or known."""
+    """A failure is an error that counts, a skipped case a rule that was not asked or is waived or known.
+
+    A partial check is an error of its own: a server that counts failures alone would call it clean.
+    """
     root = ET.Element("testsuites", name="bench-check")
+    if what.partial:
+        root.append(_partial(what))
     for verdict in what.verdicts:
         root.append(_suite(what, verdict))
     for kind in ("tests", "failures", "errors", "skipped"):
@@ -19,6 +24,15 @@ def render(what: Shown) -> str:
     ET.indent(root, " ")
     text: bytes = ET.tostring(root, encoding="us-ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text.decode()}'
+
+
+def _partial(what: Shown) -> ET.Element:
+    suite = ET.Element("testsuite", name="bench-check", tests="1", failures="0", errors="1", skipped="0")
+    ET.SubElement(suite, "properties")
+    case = ET.SubElement(suite, "testcase", classname="bench-check", name="the whole rule book was asked")
+    told = printable(f"partial: {', '.join(what.partial)}; no judgement by the rule book")
+    ET.SubElement(case, "error", message=told, type=PARTIAL)
+    return suite
 
 
 def _suite(what: Shown, verdict: Verdict) -> ET.Element:
@@ -75,7 +89,7 @@ def _tell(what: Shown, verdict: Verdict, case: ET.Element, found: list[Finding])
 def _line(what: Shown, verdict: Verdict, finding: Finding) -> str:
     at = " ".join(filter(None, (finding.file, finding.pointer)))
     aside = f"waived by {finding.waived}: " if finding.waived else "known: " if what.is_known(verdict, finding) else ""
-    aside = f"withdrawn ({verdict.withdrawn}): {aside}" if verdict.withdrawn else aside
+    aside = f"withdrawn ({verdict.withdrawn}): {aside}" if verdict.withdrawn and not verdict.fails_by(finding) else aside
     return printable(f"{aside}{finding.severity} {at}: found: {finding.found}; expected: {finding.expected}. {finding.message}")
 
 

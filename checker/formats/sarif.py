@@ -80,7 +80,7 @@ def _of_finding(what: Shown, verdict: Verdict, finding: Finding, index: int) -> 
     if any(option.startswith("--baseline") for option in what.partial):
         result["baselineState"] = "unchanged" if what.is_known(verdict, finding) else "new"
     lifted = [f"waived by {finding.waived}"] if finding.waived else []
-    lifted += [f"the bundle was withdrawn: {verdict.withdrawn}"] if verdict.withdrawn else []
+    lifted += [f"the bundle was withdrawn: {verdict.withdrawn}"] if verdict.withdrawn and not verdict.fails_by(finding) else []
     lifted += ["known by the baseline"] if what.is_known(verdict, finding) else []
     if lifted:
         result["suppressions"] = [{"kind": "external", "justification": printable(why)} for why in lifted]

@@ -6,10 +6,10 @@ from itertools import groupby
 import click
 
 from checker.engine import Verdict
-from checker.shown import Shown, printable, summary
+from checker.shown import Shown, printable, summary, withdrawal
+from checker.terminal import COLOURS
 from rules.rule import Finding, Severity
 
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
 _PLACES = 3
 """How many further places of a repeated finding are named."""
@@ -34,7 +34,7 @@ def _of_bundle(what: Shown, verdict: Verdict, told: set[tuple[str, ...]]) -> Ite
     styled = click.style(status, fg=_STATUS_COLOURS[status], bold=True)
     yield f"{printable(str(verdict.path))}: {styled} ({printable(', '.join(_who(verdict)))})"
     if verdict.withdrawn:
-        yield f"  withdrawn: {printable(verdict.withdrawn)}"
+        yield f"  {printable(withdrawal(verdict))}"
     worst_first = sorted(verdict.findings, key=lambda f: list(Severity).index(f.severity))
     for _, alike in groupby(worst_first, lambda f: (f.rule, f.file, f.message, f.waived, what.is_known(verdict, f))):
         yield from _of_findings(what, verdict, told, *alike)
@@ -48,13 +48,15 @@ def _who(verdict: Verdict) -> Iterator[str]:
         yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     if verdict.reviewers:
         yield f"reviewed by {', '.join(verdict.reviewers)}"
+    if verdict.rejecters:
+        yield f"rejected by {', '.join(verdict.rejecters)}"
     if verdict.accepted:
         yield f"accepted under rule book {verdict.accepted}"
 
 
 def _of_findings(what: Shown, verdict: Verdict, told: set[tuple[str, ...]], finding: Finding, *others: Finding) -> Iterator[str]:
     """One finding whole, and of others of the kind, in the same file, only where and what."""
-    severity = click.style(finding.severity, fg=_COLOURS[finding.severity])
+    severity = click.style(finding.severity, fg=COLOURS[finding.severity])
     known = "known " if what.is_known(verdict, finding) else ""
     at = " ".join(filter(None, (finding.file, finding.pointer)))
     waived = f" (waived by {printable(finding.waived)})" if finding.waived else ""

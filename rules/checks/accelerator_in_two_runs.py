@@ -5,7 +5,7 @@ Looks among all bundles that are checked together, of all centers, for two runs 
 seconds, by `started_at` and `ended_at`, and have an accelerator in common, by its UUID. Demos are left out: simulated boards
 share their names.
 
-It speaks of both.
+It speaks of both, but not of one that is withdrawn.
 
 ## Why it is bad
 One board cannot be in two places, and two runs side by side on one board measure neither: the energy of each is counted in
@@ -27,7 +27,7 @@ from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
 from rules.tables import RESULT
 
-RULE = Rule("X108", Severity.ERROR, added="1.3.0")
+RULE = Rule("X108", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False)
 
 TOLERANCE_S = 5.0
 

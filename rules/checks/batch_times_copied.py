@@ -23,7 +23,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
 from rules.tables import BATCHES, whole
 
-RULE = Rule("P114", Severity.ERROR)
+RULE = Rule("P114", Severity.ERROR, waivable=False)
 
 ENOUGH_BATCHES = 8  # fewer may agree by chance
 

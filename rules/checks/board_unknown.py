@@ -4,7 +4,8 @@
 Looks up the boards of the run among those whose peak and power limits the rule book has.
 
 ## Why it is bad
-It is no offence. But without the peak there is no MFU, and bounds on power and throughput cannot be judged.
+It is no offence. But without the peak there is no MFU, and bounds on power and throughput cannot be judged. M118 lists the
+rules that fall silent, and warns where the name begins as that of a known board.
 
 ## What to do
 Propose the board with its data sheet: one line in `rules/boards.py`.

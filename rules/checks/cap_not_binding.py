@@ -1,9 +1,10 @@
 """A cap below what the same work draws elsewhere, and not reached
 
 ## What it does
-Compares the runs of a submission that differ in their cap only. It speaks of a run whose mean power is below 90 % of its cap
-and which the cap did not hold down (its slowdown reason is in fewer than 1 % of the scored samples), where a run at a higher
-cap draws more than the lower cap allows. Runs whose slowdown reasons were not read are left out.
+Compares the runs of a center, on boards of one name, that differ in their cap only; neither the directory nor the name of the
+system counts. It speaks of a run whose mean power is below 90 % of its cap and which the cap did not hold down (its slowdown
+reason is in fewer than 1 % of the scored samples), where a run at a higher cap draws more than the lower cap allows. Runs
+whose slowdown reasons were not read are left out.
 
 ## Why it is bad
 The same work that draws more than this cap elsewhere should run into it. That it stays far below without the cap says that
@@ -26,7 +27,7 @@ from rules.digest import Digest, alike
 from rules.protocol import CURRENT
 from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
-from rules.spoil import declare_cap
+from rules.spoil import declare_cap, scale_readings
 from rules.tables import SAMPLES
 
 RULE = Rule("X111", Severity.WARNING, added="1.3.0")
@@ -59,26 +60,25 @@ def _found(run: Digest, other: Digest) -> Found:
         SAMPLES,
         "",
         f"{_power_w(run):.0f} W under a cap of {run.cap_w:g} W that did not hold it, "
-        f"and {_power_w(other):.0f} W at {other.cap_w:g} W ({other.path.name})",
+        f"and {_power_w(other):.0f} W at {other.cap_w:g} W ({other.name})",
         "work that runs into a cap below what it draws elsewhere",
         "Something else than the cap held the run back, or the readings are too low. Find out, and run again.",
     )
 
 
 def _unheld(evidence: Evidence, share: float) -> None:
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] = (evidence.samples[column] * share).round()
+    scale_readings(evidence, share)
     held = np.nan_to_num(evidence.samples["slowdown"].to_numpy(np.float64)).astype(np.int64) & ~0x4
     evidence.samples["slowdown"] = held.astype(np.float64)
 
 
-@RULE.pairing()
+@RULE.pairing("C112")
 def half_the_power_and_nothing_held_it(run: Evidence, other: Evidence) -> None:
     declare_cap(run, other.result["power"]["cap_w"] * 0.8)
     _unheld(run, 0.5)
 
 
-@RULE.pairing()
+@RULE.pairing("C112")
 def somewhat_below_a_cap_that_did_not_hold(run: Evidence, other: Evidence) -> None:
     declare_cap(run, other.result["power"]["cap_w"] * 0.9)
     _unheld(run, 0.75)

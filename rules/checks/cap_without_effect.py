@@ -1,9 +1,9 @@
 """A lower cap that changes nothing
 
 ## What it does
-Compares the runs of a submission that differ in their cap only (same system, workload, variant, precision, size, batch,
-number of accelerators, standing, requests). It speaks where two caps give the same mean power, SM clock and throughput though a
-cap is said to limit.
+Compares the runs of a center that differ in their cap only (same kind and number of accelerators, workload, variant,
+precision, size, batch, standing, requests; neither the directory nor the name of the system counts). It speaks where two caps
+give the same mean power, SM clock and throughput though a cap is said to limit.
 
 - The same: the means over the scored epochs differ by less than 1 %, or their 95 % intervals overlap. Epochs of one run agree
   within some tenths of a per cent; repeated runs on one board may be further apart. A clock that was not read is left out.
@@ -26,7 +26,7 @@ parentheses and is never a peak. Otherwise find out why the cap is not kept, and
 Protocol, section "caps"; Mayr et al. 2026, Tables 3 and 4, which put the caps of the MI300X below 400 W in parentheses.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from rules.digest import Digest, alike, half_width
 from rules.protocol import CURRENT
 from rules.records import Evidence, Json
 from rules.rule import Found, Rule, Severity
-from rules.spoil import declare_cap, under_load
+from rules.spoil import declare_cap, scale_readings, under_load
 from rules.tables import SAMPLES
 
 RULE = Rule("X101", Severity.WARNING, added="1.2.0")
@@ -46,12 +46,20 @@ CAPPED_SHARE = 0.01
 @RULE.across
 def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
     for runs in alike(digests):
-        caps_w = [run.cap_w or 0 for run in runs]
+        by_power = sorted(runs, key=_power_w)
+        powers_w = [_power_w(run) for run in by_power]
+        widest_w = max(half_width(run.figures["mean_power_w"]) for run in runs)
         for lower in runs:
-            above = bisect_right(caps_w, (lower.cap_w or 0) * CURRENT.cap_tolerance)
-            other = next((higher for higher in runs[above:] if _contradict(lower, higher)), None)
+            reach_w = max(2 * SAME_SHARE * _power_w(lower), half_width(lower.figures["mean_power_w"]) + widest_w)
+            near = by_power[bisect_left(powers_w, _power_w(lower) - reach_w) : bisect_right(powers_w, _power_w(lower) + reach_w)]
+            above_w = (lower.cap_w or 0) * CURRENT.cap_tolerance
+            other = next((run for run in near if (run.cap_w or 0) > above_w and _contradict(lower, run)), None)
             if other is not None:
                 yield lower.path, _found(lower, other)
+
+
+def _power_w(run: Digest) -> float:
+    return float(run.figures["mean_power_w"]["mean"])
 
 
 def _contradict(lower: Digest, higher: Digest) -> bool:
@@ -59,7 +67,7 @@ def _contradict(lower: Digest, higher: Digest) -> bool:
 
 
 def _said_to_limit(run: Digest) -> bool:
-    near = float(run.figures["mean_power_w"]["mean"]) * CURRENT.cap_tolerance >= (run.cap_w or 0)
+    near = _power_w(run) * CURRENT.cap_tolerance >= (run.cap_w or 0)
     return near or (run.capped_share or 0) > CAPPED_SHARE
 
 
@@ -76,7 +84,7 @@ def _found(lower: Digest, higher: Digest) -> Found:
     return Found(
         SAMPLES,
         "",
-        f"{_shown(lower)} at {lower.cap_w:g} W, and {_shown(higher)} at {higher.cap_w:g} W ({higher.path.name})",
+        f"{_shown(lower)} at {lower.cap_w:g} W, and {_shown(higher)} at {higher.cap_w:g} W ({higher.name})",
         "another power, clock or throughput at another cap",
         f"The cap of {lower.cap_w:g} W is not shown to be in force. The run stands, but is shown as not enforced.",
     )
@@ -102,6 +110,5 @@ def slightly_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
 def cap_said_to_limit_far_above_the_power(lower: Evidence, higher: Evidence) -> None:
     """Both draw less than they did, and the slowdown reason still says that the cap is what holds them."""
     for evidence in (lower, higher):
-        for column in ("power_mw", "power_avg_mw", "energy_mj"):
-            evidence.samples[column] = (evidence.samples[column] * 0.86).round()
+        scale_readings(evidence, 0.86)
     declare_cap(lower, higher.result["power"]["cap_w"] * 0.9)

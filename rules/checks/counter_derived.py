@@ -1,10 +1,10 @@
 """An energy counter that is the sum of the power readings
 
 ## What it does
-Compares, under load and from sample to sample, how far the energy counter of each NVIDIA accelerator advances with what the
-power readings give: the trapezoid between two of them, and the earlier or the later of the two times the interval. It speaks
-where one of these differs from the counter by less than 10 % of how much the readings vary (both as mean absolute
-deviations).
+Compares, under load and from sample to sample, how far the energy counter of each H200 advances with what the power readings
+give: the trapezoid between two of them, and the earlier or the later of the two times the interval. It speaks where one of
+these differs from the counter by less than 10 % of how much the readings vary (both as mean absolute deviations). Other
+boards are left alone: none has been measured.
 
 ## Why it is bad
 A derived counter passes for a second witness: the checks that compare it with the trapezoid (E103, E104) prove nothing.
@@ -26,7 +26,7 @@ import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import Series, of_nvidia, spread
+from rules.series import Series, of_measured, spread
 from rules.spoil import first_accelerator
 from rules.tables import SAMPLES
 
@@ -37,7 +37,7 @@ LEAST_SHARE = 0.1
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_nvidia(bundle):
+    for one in of_measured(bundle):
         share = from_power(one)
         if share < LEAST_SHARE:
             found = f"{one.accelerator}: the counter follows power_mw within {share:.1%} of how much the readings vary"

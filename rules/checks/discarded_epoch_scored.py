@@ -21,7 +21,7 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT
 
-RULE = Rule("P102", Severity.ERROR)
+RULE = Rule("P102", Severity.ERROR, waivable=False)
 
 
 @RULE.check

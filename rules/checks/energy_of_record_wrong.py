@@ -21,7 +21,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
 from rules.tables import RESULT
 
-RULE = Rule("E105", Severity.ERROR)
+RULE = Rule("E105", Severity.ERROR, waivable=False)
 
 
 @RULE.check

@@ -18,11 +18,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from rules.metrics import FIGURES
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT
 
-RULE = Rule("T102", Severity.ERROR)
+RULE = Rule("T102", Severity.ERROR, waivable=False)
 
 
 @RULE.check
@@ -52,7 +53,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 
 def _means(headline: Json) -> Json:
-    return {name: figure if figure is None else figure["mean"] for name, figure in headline.items()}
+    figures = {name: headline[name] for name in FIGURES if name in headline}
+    return {name: figure if figure is None else figure["mean"] for name, figure in figures.items()}
 
 
 def _differences(pointer: str, stated: Any, right: Any, tolerance: float) -> Iterator[tuple[str, Any, Any]]:

@@ -22,7 +22,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch, of_first, under_load
 from rules.tables import POWER_COLUMNS, RESULT
 
-RULE = Rule("T101", Severity.ERROR)
+RULE = Rule("T101", Severity.ERROR, waivable=False)
 
 
 @RULE.check

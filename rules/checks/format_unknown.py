@@ -3,7 +3,7 @@
 ## What it does
 Asks that every JSON file names the format that belongs to its name, such as `wattmark-result/1` for result.json, and
 that the result names a protocol version that this rule book knows. This is asked before anything else about the
-content.
+content. A rule book (`rules_version`) that is none of those released so far is unknown too.
 
 ## Why it is bad
 A version fixes what the fields mean and which numbers the protocol asks for. Judging one version by the rules of
@@ -18,6 +18,7 @@ Bundle format, `docs/design.md` section 6.
 
 from pathlib import Path
 
+from rules import VERSION
 from rules.rule import Rule, Severity
 
 RULE = Rule("S106", Severity.ERROR)
@@ -28,6 +29,12 @@ RULE.check(RULE.problems)
 def name_a_later_format(directory: Path) -> None:
     result = directory / "result.json"
     result.write_text(result.read_text().replace("wattmark-result/1", "wattmark-result/99"))
+
+
+@RULE.tampering(reseal=True)
+def name_a_later_rule_book(directory: Path) -> None:
+    result = directory / "result.json"
+    result.write_text(result.read_text().replace(f'"rules_version": "{VERSION}"', '"rules_version": "99.0.0"'))
 
 
 @RULE.tampering(reseal=True)

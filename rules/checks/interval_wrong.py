@@ -20,7 +20,7 @@ from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT
 
-RULE = Rule("T103", Severity.ERROR)
+RULE = Rule("T103", Severity.ERROR, waivable=False)
 
 
 @RULE.check

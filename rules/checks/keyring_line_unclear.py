@@ -2,11 +2,11 @@
 
 ## What it does
 Asks that each line of the keyring's `allowed_signers` is one that OpenSSH reads, spells out its principals, without `*`, `?`
-or `!`, and says by `namespaces=` what the key is for: `submission@wattmark`, `review@wattmark`, `withdrawal@wattmark`,
+or `!`, and spells out in `namespaces=` what the key is for: `submission@wattmark`, `review@wattmark`, `withdrawal@wattmark`,
 `waiver@wattmark`.
 
 ## Why it is bad
-OpenSSH passes over a line that it cannot read, and a key without namespaces is good for all of them.
+OpenSSH passes over a line that it cannot read, and a key without namespaces, or with a pattern for them, is good for all.
 
 ## What to do
 Mend the line. For the roles of reviewer, withdrawer and waiver only a line counts that names the namespace.
@@ -37,6 +37,17 @@ def add_a_line_of_garbage(directory: Path) -> None:
 @RULE.tampering()
 def let_a_pattern_in(directory: Path) -> None:
     _append(directory, 'exam*@wattmark namespaces="submission@wattmark" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA')
+
+
+@RULE.tampering()
+def let_in_every_namespace(directory: Path) -> None:
+    _append(directory, 'reviewer@wattmark namespaces="*" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA')
+
+
+@RULE.tampering()
+def put_a_space_between_namespaces(directory: Path) -> None:
+    names = "submission@wattmark, review@wattmark"
+    _append(directory, f'reviewer@wattmark namespaces="{names}" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA')
 
 
 @RULE.tampering()

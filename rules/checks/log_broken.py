@@ -2,8 +2,8 @@
 
 ## What it does
 Reads `submissions/LOG` line by line. Asks that each line is whole, of its schema, and holds the SHA-256 of the line before;
-that neither times nor versions of the rule book go back; that a directory is accepted once; and that only what was accepted
-is withdrawn, once.
+that neither times nor versions of the rule book go back; that no time lies more than a day ahead, and each version is one of a
+rule book that there is; that a directory is accepted once; and that only what was accepted is withdrawn, once.
 
 ## Why it is bad
 The LOG says which bundle was accepted when, and by which rule book. A line that was changed, dropped, moved or put in breaks
@@ -67,6 +67,16 @@ def go_back_in_time(directory: Path) -> None:
 @RULE.tampering()
 def go_back_to_an_older_rule_book(directory: Path) -> None:
     forge.log(directory, {"path": "example/h200x2/another"}, {"rules_version": "1.0.0"})
+
+
+@RULE.tampering()
+def accept_by_a_rule_book_that_never_was(directory: Path) -> None:
+    forge.log(directory, {"rules_version": "0.0.1"})
+
+
+@RULE.tampering()
+def accept_in_the_far_future(directory: Path) -> None:
+    forge.log(directory, {"at": "2999-01-01T00:00:00Z"})
 
 
 @RULE.tampering()

@@ -2,9 +2,9 @@
 
 ## What it does
 Reads the pairs of monotonic and wall clock that every node notes before its first and after its last sample (`clocks` of
-result.json; bundles from before rule book 1.3.0 have none). It asks that a node which is named there has both pairs, that its
+result.json; a bundle that names a rule book before 1.3.0 need not have any). It asks that every node has both pairs, that its
 samples lie between them, and, over several nodes, that every epoch of one node was going on at some instant of the same epoch
-of the others, by the wall clocks.
+of the others, by the wall clocks, give or take a second.
 
 ## Why it is bad
 Windows and samples are on the clock of their node. Ranks that train together are in the same epoch at the same time. Where
@@ -19,12 +19,16 @@ Protocol, section "what counts"; bundle format, result.json, `clocks`.
 
 from collections.abc import Iterator
 
+from rules import RELEASED
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import add_twin
 from rules.tables import RESULT, SAMPLES
 
 RULE = Rule("P118", Severity.ERROR, added="1.3.0")
+
+SYNCHRONISED_S = 1.0
+FIRST_WITH_CLOCKS = "1.3.0"
 
 Pairs = dict[str, dict[str, Json]]
 
@@ -34,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     clocks: Pairs = {}
     for pair in bundle.result.get("clocks", []):
         clocks.setdefault(pair["node"], {})[pair["when"]] = pair
-    if not clocks:
+    if not clocks and bundle.result["rules_version"] in RELEASED[: RELEASED.index(FIRST_WITH_CLOCKS)]:
         return
     for node in dict.fromkeys(r["node"] for r in bundle.result["ranks"]):
         if set(clocks.get(node, {})) != {"before", "after"}:
@@ -62,8 +66,8 @@ def _epochs_apart(bundle: Bundle, clocks: Pairs) -> Iterator[Found]:
             of_epoch.setdefault(epoch, []).append((start_ns + lag_ns[node], end_ns + lag_ns[node], node))
     for epoch, spans in of_epoch.items():
         ended, began = min(spans, key=lambda s: s[1]), max(spans, key=lambda s: s[0])
-        if began[0] > ended[1]:
-            late_s = (began[0] - ended[1]) / 1e9
+        late_s = (began[0] - ended[1]) / 1e9
+        if late_s > SYNCHRONISED_S:
             found = f"epoch {epoch} began on {began[2]} {late_s:.1f} s after it had ended on {ended[2]}"
             yield _found(RESULT, "/clocks", found, "epochs that all nodes run at the same time")
 
@@ -105,6 +109,12 @@ def samples_before_the_clocks_were_noted(evidence: Evidence) -> None:
     pair = note_clocks(evidence)[0]
     for name in ("monotonic_ns", "wall_ns"):
         pair[name] += 5 * 10**9
+
+
+@RULE.mutation()
+def clocks_left_out(evidence: Evidence) -> None:
+    evidence.result["rules_version"] = FIRST_WITH_CLOCKS
+    evidence.result.pop("clocks", None)
 
 
 @RULE.mutation()

@@ -1,10 +1,10 @@
 """Power that does not follow the batches
 
 ## What it does
-Sorts the instantaneous readings of each NVIDIA accelerator under load into eighths of the batch that was running, and tests
-by the F statistic of an analysis of variance whether power differs between the eighths. It does so for each half of the run,
-and speaks where F is below 4 in one. It is asked for training only, where the batches of a rank follow each other, and only
-where they take at most 1 s: longer ones may be even throughout.
+Sorts the instantaneous readings of each H200 under load into eighths of the batch that was running, and tests by the F
+statistic of an analysis of variance whether power differs between the eighths. It does so for each half of the run, and
+speaks where F is below 4 in one. It is asked for training only, where the batches of a rank follow each other, and only where
+they take at most 1 s: longer ones may be even throughout. Other boards are left alone: none has been measured.
 
 ## Why it is bad
 Batch windows and readings are not of one run.
@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import Series, halves, of_nvidia
-from rules.spoil import under_load
+from rules.series import Series, halves, of_measured
+from rules.spoil import shuffle_readings
 from rules.tables import BATCHES, SAMPLES, whole
 
 RULE = Rule("T120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
@@ -43,7 +43,7 @@ LONGEST_S = 1.0
 def check(bundle: Bundle) -> Iterator[Found]:
     if bundle.requests is not None or bundle.result["settings"].get("requests"):
         return
-    for one in of_nvidia(bundle):
+    for one in of_measured(bundle):
         found = by_phase(one, bundle)
         if found is not None and found < LEAST_F:
             told = f"{one.accelerator}: power is the same in every eighth of a batch (F = {found:.1f})"
@@ -78,15 +78,9 @@ def _f(power_w: NDArray[np.float64], eighth: NDArray[np.int64]) -> float:
     return between / (filled - 1) / (within / (len(power_w) - filled))
 
 
-def _shuffle(evidence: Evidence, by: int) -> None:
-    load = np.flatnonzero(under_load(evidence))
-    order = np.random.default_rng(by).permutation(len(load))
-    evidence.samples.loc[load, "power_mw"] = evidence.samples.loc[load, "power_mw"].to_numpy()[order]
-
-
 @RULE.mutation(sometimes=("E104",))
 def readings_shuffled(evidence: Evidence) -> None:
-    _shuffle(evidence, 4)
+    shuffle_readings(evidence, 4)
 
 
 @RULE.mutation(sometimes=("E104", "W110"))

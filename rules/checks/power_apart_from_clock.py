@@ -1,10 +1,10 @@
 """Power that has nothing to do with the clock
 
 ## What it does
-Correlates the instantaneous power of each NVIDIA accelerator under load with its SM clock, at lags of up to five samples
-either way, in each half of the run. It speaks where in one half no correlation reaches 0.08 in magnitude. It is asked only
-where the power cap holds the clock down in at least half of the samples, and the clock moves: at least five values, and 5 %
-of the samples off the most frequent one.
+Correlates the instantaneous power of each H200 under load with its SM clock, at lags of up to five samples either way, in
+each half of the run. It speaks where in one half no correlation reaches 0.08 in magnitude. It is asked only where the power
+cap holds the clock down in at least half of the samples, and the clock moves: at least five values, and 5 % of the samples
+off the most frequent one. Other boards are left alone: none has been measured.
 
 ## Why it is bad
 Power readings that do not belong to the clocks beside them were not read with them.
@@ -27,8 +27,8 @@ import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import Series, halves, lagged, of_nvidia
-from rules.spoil import under_load
+from rules.series import Series, halves, lagged, of_measured
+from rules.spoil import shuffle_readings, under_load
 from rules.tables import SAMPLES
 
 RULE = Rule("W123", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
@@ -42,7 +42,7 @@ OFF_SHARE = 0.05
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_nvidia(bundle):
+    for one in of_measured(bundle):
         found = with_clock(one)
         if found is not None and abs(found) < LEAST:
             message = "Under a cap, power and clock move together. Hand in what the meter read, all columns together."
@@ -60,16 +60,9 @@ def with_clock(one: Series) -> float | None:
     return min((value for value in found if value is not None), key=abs, default=None)
 
 
-def _shuffle(evidence: Evidence, seed: int) -> None:
-    load = np.flatnonzero(under_load(evidence))
-    order = np.random.default_rng(seed).permutation(len(load))
-    values = evidence.samples.loc[load, "power_mw"].to_numpy()
-    evidence.samples.loc[load, "power_mw"] = values[order]
-
-
 @RULE.mutation(sometimes=("E104",))
 def readings_shuffled(evidence: Evidence) -> None:
-    _shuffle(evidence, 1)
+    shuffle_readings(evidence, 1)
 
 
 @RULE.mutation(sometimes=("E104",))

@@ -78,7 +78,7 @@ def another_number_of_nodes(evidence: Evidence) -> None:
     evidence.result["settings"]["nodes"] = 4
 
 
-@RULE.mutation()
+@RULE.mutation(sometimes=("P118",))
 def rank_on_another_node(evidence: Evidence) -> None:
     evidence.result["ranks"][0]["node"] = "node9"
 

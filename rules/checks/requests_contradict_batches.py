@@ -24,7 +24,7 @@ from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
 from rules.tables import BATCHES, whole
 
-RULE = Rule("P117", Severity.ERROR, added="1.1.0")
+RULE = Rule("P117", Severity.ERROR, added="1.1.0", waivable=False)
 
 
 @RULE.check

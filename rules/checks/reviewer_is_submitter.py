@@ -2,7 +2,10 @@
 
 ## What it does
 Takes the center from the bundle's path. Asks that the principal of each review is not one of that center (what stands
-before its `@`), and that the key that signed it is not one of the center's keys.
+before its `@`, capital letters or not), has neither the domain of one of the center's principals nor a domain whose first
+label is the center, and that the key that signed it is not one of the center's keys.
+
+Names prove little. That whoever has another name is of another center, the keeper of the keyring answers for.
 
 ## Why it is bad
 A review is worth something because somebody else has looked.
@@ -26,6 +29,16 @@ RULE.check(RULE.problems)
 @RULE.tampering()
 def review_by_the_center(directory: Path) -> None:
     forge.review(directory, f"{forge.center(directory)}@reviews.example.org")
+
+
+@RULE.tampering()
+def review_by_the_center_in_capitals(directory: Path) -> None:
+    forge.review(directory, f"{forge.center(directory).upper()}@reviews.example.org")
+
+
+@RULE.tampering()
+def review_from_a_domain_of_the_center(directory: Path) -> None:
+    forge.review(directory, f"zoe@{forge.center(directory)}.example.org")
 
 
 @RULE.tampering()

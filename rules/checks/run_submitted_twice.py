@@ -5,7 +5,7 @@ Looks among all bundles that are checked together for two of one submission with
 submission, whose batches took the same times to the nanosecond: sequences of 32 batches with at least eight different
 lengths.
 
-It speaks of every such bundle.
+It speaks of every such bundle that is not withdrawn: what was withdrawn cannot be handed in again either.
 
 ## Why it is bad
 What was measured once would count twice, and a mean over repeats would be surer of itself than it may be. Two clocks do not
@@ -26,16 +26,16 @@ from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
 from rules.tables import BATCHES, RESULT
 
-RULE = Rule("X103", Severity.ERROR, added="1.3.0")
+RULE = Rule("X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False)
 
 ADVICE = "A run counts once. Withdraw or remove all but one of them."
 
 
 @RULE.across
 def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    named: dict[tuple[Path, str], list[Digest]] = {}
+    named: dict[tuple[str, str], list[Digest]] = {}
     for digest in digests:
-        named.setdefault((digest.path.parent.parent, digest.run_id), []).append(digest)
+        named.setdefault((digest.center, digest.run_id), []).append(digest)
     for (_, run_id), runs in named.items():
         for run in runs if len(runs) > 1 else ():
             other = next((one for one in runs if one is not run), run)

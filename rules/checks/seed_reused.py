@@ -1,7 +1,8 @@
 """One seed for several repeats
 
 ## What it does
-Looks for runs of a submission that are alike, at one cap, and have one seed. It speaks of all but the last by path.
+Looks for runs of a center that are alike, at one cap, on systems that are described alike, and have one seed. It speaks of all
+but the last by path.
 
 ## Why it is bad
 A repeat is to show what changes from run to run. With one seed, inputs and weights are the same in both, and what depends on
@@ -31,9 +32,9 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
     for runs in alike(digests):
         last: dict[tuple[object, ...], Digest] = {}
         for run in sorted(runs, key=lambda r: r.path, reverse=True):
-            other = last.setdefault((run.cap_w, run.seed), run)
+            other = last.setdefault((run.cap_w, run.seed, run.system), run)
             if other is not run:
-                found = f"{run.seed}, as in {other.path.name}, a repeat of it"
+                found = f"{run.seed}, as in {other.name}, a repeat of it"
                 message = "What depends on the seed does not show. Give each repeat one of its own."
                 yield run.path, Found(RESULT, "/settings/seed", found, "another seed in every repeat", message)
 

@@ -22,7 +22,7 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import RESULT, SYSTEM
 
-RULE = Rule("P112", Severity.ERROR, standings=("closed", "open"))
+RULE = Rule("P112", Severity.ERROR, standings=("closed", "open"), waivable=False)
 
 PRETENDING_METERS = ("simulated", "replayed")
 

@@ -24,15 +24,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.boards import board
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import of_nvidia
+from rules.series import of_measured
+from rules.spoil import scale_readings
 from rules.tables import SAMPLES
 
 RULE = Rule("W121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
 
-STEPS_MW = {"H200": (312.0, 334.0)}
+STEPS_MW = (312.0, 334.0)
 WITHIN_MW = (60, 800)
 WIDTH_MW = 6
 ENOUGH_STEPS = 30
@@ -40,11 +40,8 @@ ENOUGH_STEPS = 30
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_nvidia(bundle):
-        known = board(one.name)
-        if known is None or known.id not in STEPS_MW:
-            continue
-        low, high = STEPS_MW[known.id]
+    for one in of_measured(bundle):
+        low, high = STEPS_MW
         found_mw = step_mw(one.under_load_mw)
         if found_mw is not None and not low <= found_mw <= high:
             found = f"{one.accelerator}: steps of {found_mw:.0f} mW"
@@ -63,16 +60,11 @@ def step_mw(power_mw: NDArray[np.int64]) -> float | None:
     return float(np.median(distances[(distances >= first) & (distances < first + WIDTH_MW)]))
 
 
-def _scale(evidence: Evidence, share: float) -> None:
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] = (evidence.samples[column] * share).round()
-
-
 @RULE.mutation()
 def all_readings_a_tenth_lower(evidence: Evidence) -> None:
-    _scale(evidence, 0.9)
+    scale_readings(evidence, 0.9)
 
 
 @RULE.mutation("W119")
 def all_readings_halved(evidence: Evidence) -> None:
-    _scale(evidence, 0.5)
+    scale_readings(evidence, 0.5)

@@ -57,7 +57,7 @@ def _claims(runs: Sequence[tuple[Digest, Json]], pointer: str, what: str, claim:
     for key, own in claimed.items():
         for run in own if len(own) > 1 else ():
             other = next((one for one in own if one is not run), run)
-            found = f"{what.format(*key)}, which {other.path.name} claims too"
+            found = f"{what.format(*key)}, which {other.name} claims too"
             yield run.path, Found(RESULT, pointer, found, "a place of its own in the sweep", ADVICE)
 
 

@@ -1,10 +1,10 @@
 """Bundles of one system that describe different systems
 
 ## What it does
-Compares, among the bundles of one system's directory, driver, name, category, CPU, and of the accelerators that worked their
-name, memory, firmware (VBIOS) and highest cap. It speaks of the bundles that differ from most of the others, of equally many
-from the last by path, and names each field. The number of cores and the memory of a node are left out, because a batch system
-may hand out a part of a node.
+Compares, among the bundles of one system's directory, and among those of one center and one name of a system, driver, name,
+category, CPU, and of the accelerators that worked their name, memory, firmware (VBIOS) and highest cap. It speaks of the
+bundles that differ from most of the others, of equally many from the last by path, and names each field. The number of cores
+and the memory of a node are left out, because a batch system may hand out a part of a node.
 
 Only bundles of one standing are compared with each other.
 
@@ -34,10 +34,16 @@ RULE = Rule("X107", Severity.WARNING, added="1.3.0")
 
 @RULE.across
 def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    submissions: dict[tuple[Path, str], list[Digest]] = {}
+    systems: dict[tuple[object, ...], list[Digest]] = {}
     for digest in sorted(digests, key=lambda d: d.path, reverse=True):
-        submissions.setdefault((digest.path.parent, digest.standing), []).append(digest)
-    for runs in submissions.values():
+        for system in (digest.path.parent, (digest.center, dict(digest.system)["name"])):
+            systems.setdefault((system, digest.standing), []).append(digest)
+    found = dict.fromkeys(differing for runs in systems.values() for differing in _differing(runs))
+    yield from found
+
+
+def _differing(runs: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+    if len(runs) > 1:
         usual = {
             field: Counter(value for run in runs for name, value in run.system if name == field).most_common(1)[0][0]
             for field, _ in runs[0].system

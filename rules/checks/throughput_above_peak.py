@@ -62,7 +62,7 @@ def _beyond_peak(evidence: Evidence) -> int:
     return math.ceil(1.5 / mfu)
 
 
-@RULE.mutation()
+@RULE.mutation("T114")
 def items_multiplied(evidence: Evidence) -> None:
     factor = _beyond_peak(evidence)
     evidence.result["settings"]["batch_size"] *= factor

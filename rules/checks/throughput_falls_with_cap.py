@@ -1,16 +1,16 @@
 """A higher cap with less throughput
 
 ## What it does
-Compares the runs of a submission that differ in their cap only. It speaks where a run at a higher cap has a lower throughput
-than one at a lower cap, by more than 2 % and by more than both 95 % intervals. Caps closer than the tolerance of a cap, 2 %,
-count as one.
+Compares the runs of a center, on boards of one name, that differ in their cap only; neither the directory nor the name of the
+system counts. It speaks where a run at a higher cap has a lower throughput than one at a lower cap, by more than 2 % and by
+more than both 95 % intervals. Caps closer than the tolerance of a cap, 2 %, count as one.
 
 It speaks of the run at the higher cap and names the other.
 
 ## Why it is bad
 More power does not slow a board down. Either run was disturbed, hot or made with other clocks, or the caps have been
-exchanged; efficiency at one of the two is wrong. It is a warning, because heat and a neighbour on the node can do it to an
-honest run.
+exchanged; efficiency at one of the two is wrong. It is a warning, because heat, a neighbour on the node or another system of the
+center with the same boards can do it to an honest run.
 
 ## What to do
 Make both runs again on a board that is otherwise left alone. Repeats (`--repeat`) show which one is off.
@@ -27,7 +27,7 @@ from rules.digest import Digest, alike, half_width
 from rules.protocol import CURRENT
 from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
-from rules.spoil import declare_cap, slow_down
+from rules.spoil import declare_cap, scale_readings, slow_down
 from rules.tables import RESULT
 
 RULE = Rule("X106", Severity.WARNING, added="1.3.0")
@@ -60,27 +60,22 @@ def _found(lower: Digest, higher: Digest) -> Found:
     return Found(
         RESULT,
         "/headline/items_per_s",
-        f"{_rate(higher):.5g} items/s at {higher.cap_w:g} W, and {_rate(lower):.5g} at {lower.cap_w:g} W ({lower.path.name})",
+        f"{_rate(higher):.5g} items/s at {higher.cap_w:g} W, and {_rate(lower):.5g} at {lower.cap_w:g} W ({lower.name})",
         "at a higher cap no lower throughput, but for noise",
         "One of the two runs was disturbed, or their caps are exchanged. Make both again.",
     )
-
-
-def _draw(evidence: Evidence, share: float) -> None:
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] = (evidence.samples[column] * share).round()
 
 
 @RULE.pairing()
 def caps_exchanged(higher: Evidence, lower: Evidence) -> None:
     """Of a run at 700 W and one at 630 W, each says the cap of the other; the power readings are set right."""
     declare_cap(lower, lower.result["power"]["cap_w"] * 0.9)
-    _draw(lower, 0.9)
+    scale_readings(lower, 0.9)
     slow_down(higher, 0.9)
 
 
 @RULE.pairing()
 def run_at_a_higher_cap_on_a_disturbed_node(higher: Evidence, lower: Evidence) -> None:
     declare_cap(lower, lower.result["power"]["cap_w"] * 0.95)
-    _draw(lower, 0.94)
+    scale_readings(lower, 0.94)
     slow_down(higher, 0.96)

@@ -152,7 +152,7 @@ def batches_in_microseconds(evidence: Evidence) -> None:
         evidence.batches[column] //= 1000
 
 
-@RULE.mutation("P103", "P104", "P106", "P107", "T104", "E103", "E104")
+@RULE.mutation("P103", "P104", "P106", "P107", "T104", "E103", "E104", sometimes=("P118",))
 def samples_and_batches_in_microseconds(evidence: Evidence) -> None:
     for column in ("scheduled_ns", "read_ns"):
         evidence.samples[column] //= 1000

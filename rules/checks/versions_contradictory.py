@@ -2,8 +2,9 @@
 
 ## What it does
 Compares versions in environment.json that depend on each other. The CUDA that torch was built for (`+cu128` in its version)
-or whose runtime is installed (`nvidia-cuda-runtime`) needs a driver of a certain branch or newer: 450.80 for CUDA 11, 525.60
-for CUDA 12, 580 for CUDA 13. The two must be of one major version. And torchvision 0.(n + 15) belongs to torch 2.n.
+or whose runtime is installed (`nvidia-cuda-runtime`, where it is the only one) needs a driver of a certain branch or newer:
+450.80 for CUDA 11, 525.60 for CUDA 12, 580 for CUDA 13. The two must be of one major version. And torchvision 0.(n + 15)
+belongs to torch 2.n.
 
 ## Why it is bad
 With such versions the run does not start, so the environment is not that of the run: it was edited, or read elsewhere. It is
@@ -38,7 +39,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
     packages: Mapping[str, str] = environment["packages"]
     built = _numbers(r"\+cu(\d\d)\d+", packages.get("torch"))
     by_nvidia = any(a["vendor"] == "NVIDIA" for a in bundle.accelerators.values())
-    for name in ("torch", *RUNTIMES):
+    runtimes = [name for name in RUNTIMES if name in packages]
+    for name in ("torch", *(runtimes if len(runtimes) == 1 else ())):  # of several, the environment does not tell which is used
         cuda = built if name == "torch" else _numbers(r"(\d+)\.", packages.get(name))
         if cuda is None:
             continue

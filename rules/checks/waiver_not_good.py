@@ -2,8 +2,8 @@
 
 ## What it does
 Asks that what lies in `submissions/waivers/` are waivers, each a file `NAME.json` with its signature `NAME.json.sig`, that
-the directory is one, and that the rule which is waived is in the book. Its form is asked by S104 to S107, its signature
-by I106 to I109.
+the directory is one, and that the rule which is waived is in the book and can be waived: no waiver lifts a false statement.
+Its form is asked by S104 to S107, its signature by I106 to I109.
 
 ## Why it is bad
 Whoever reads the file believes that something is waived, and it is not.
@@ -41,6 +41,11 @@ def link_to_a_signature(directory: Path) -> None:
 @RULE.tampering()
 def waive_a_rule_that_there_is_not(directory: Path) -> None:
     forge.waiver(directory, rule="W999")
+
+
+@RULE.tampering()
+def waive_a_false_statement(directory: Path) -> None:
+    forge.waiver(directory, rule="T102")
 
 
 @RULE.tampering()

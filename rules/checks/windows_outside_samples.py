@@ -61,7 +61,7 @@ def sampler_came_late(evidence: Evidence) -> None:
     drop_ticks(evidence, scheduled[scheduled < scheduled[born]])
 
 
-@RULE.mutation("T101")
+@RULE.mutation("T101", sometimes=("P118",))
 def clocks_of_two_nodes(evidence: Evidence) -> None:
     of_first_rank = evidence.batches["rank"] == evidence.result["ranks"][0]["rank"]
     evidence.batches.loc[of_first_rank, ["start_ns", "end_ns"]] += 10**15

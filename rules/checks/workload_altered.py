@@ -1,12 +1,14 @@
 """A workload that is not the rule book's
 
 ## What it does
-Compares, in closed bundles, the implementation, the number of parameters, the input shape, the precision, the variant and,
-for serving, the request set with the definition of the workload. A corpus, or the hash of code of one's own, has no place there.
+Compares, in closed bundles, the implementation, the number of parameters, the input shape, the variant and, for serving, the
+request set with the definition of the workload. The precision must be that of the variant, and so must what the reference
+implementation says of its own settings that decide the arithmetic (`fixed` of the definition: autocast, compiled, FP8 layers and
+the like). A setting that is null in the variant may be missing. A corpus, or the hash of code of one's own, has no place there.
 
 ## Why it is bad
-A smaller model or image is faster, and so are shorter answers. In the closed division all run the same workload with the
-same code.
+A smaller model or image is faster, and so are shorter answers and fewer bits. In the closed division all run the same workload
+with the same code, and variants are compared with their like.
 
 ## What to do
 Run the workload as defined, or declare the standing `open`.
@@ -44,16 +46,21 @@ def check(bundle: Bundle) -> Iterator[Found]:
     }.items():
         if sha256 is not None:
             yield _found(workload, pointer, sha256, [None])
+    variant = workload.variants.get(implementation["variant"])
     allowed: dict[str, list[Any]] = {
         "name": [workload.implementation],
         "parameters": [size.parameters],
         "input_shape": [list(size.input_shape)],
-        "precision": list(workload.precisions),
+        "precision": [variant] if variant in workload.precisions else list(workload.precisions),
         "variant": list(workload.variants),
     }
     for name, values in allowed.items():
         if implementation[name] not in values:
             yield _found(workload, f"/implementation/{name}", implementation[name], values)
+    for name, choice in workload.fixed.get(implementation["variant"], {}).items():
+        stated = implementation["settings"].get(name)
+        if stated not in choice:
+            yield _found(workload, f"/implementation/settings/{name}", stated, list(choice))
 
 
 def _found(workload: Workload, pointer: str, found: Any, allowed: list[Any]) -> Found:
@@ -74,6 +81,33 @@ def smaller_images(evidence: Evidence) -> None:
 @RULE.mutation()
 def precision_not_allowed(evidence: Evidence) -> None:
     evidence.result["implementation"]["precision"] = "int4"
+
+
+@RULE.mutation()
+def another_variant_than_was_run(evidence: Evidence) -> None:
+    implementation = evidence.result["implementation"]
+    implementation["variant"] = next(v for v in ("baseline", "tuned") if v != implementation["variant"])
+
+
+@RULE.mutation()
+def precision_of_another_variant(evidence: Evidence) -> None:
+    implementation = evidence.result["implementation"]
+    implementation["precision"] = next(p for p in ("tf32", "bf16") if p != implementation["precision"])
+
+
+@RULE.mutation()
+def fewer_bits_in_the_settings_alone(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"]["autocast"] = "fp16"
+
+
+@RULE.mutation(serving=True)
+def quantised_model_served(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"]["quantization"] = "fp8"
+
+
+@RULE.mutation()
+def settings_left_out(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"] = {}
 
 
 @RULE.mutation()

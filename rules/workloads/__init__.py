@@ -8,6 +8,9 @@ from functools import cache
 
 from rules.contract import RequestSet
 
+Choice = tuple[str | bool | None, ...]
+"""The values that a setting may have."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -54,6 +57,8 @@ class Workload:
     """Variant to the precision of its matrix products."""
     precisions: tuple[str, ...]
     """Precisions allowed in the closed division."""
+    fixed: Mapping[str, Mapping[str, Choice]]
+    """By variant, what the reference implementation says of its own settings that decide the arithmetic of an item."""
     full: Size
     smoke: Size | None = None
     implementation: str | None = None

@@ -1,5 +1,8 @@
 from rules.workloads import Size, Workload
 
+_PARAMETERS = ("bf16-true", "bf16-mixed")
+_FP8 = "torchao, tensorwise, in the blocks"
+
 WORKLOAD = Workload(
     id="llama3-8b-pretrain",
     title="LLaMA 3 8B pre-training",
@@ -9,6 +12,11 @@ WORKLOAD = Workload(
     stack="litgpt",
     variants={"baseline": "bf16", "tuned": "bf16", "fp8": "fp8"},
     precisions=("bf16", "fp16"),
+    fixed={
+        "baseline": {"fp8_linear": (None,), "fabric_precision": _PARAMETERS, "compiled": ("model", "blocks")},
+        "tuned": {"fp8_linear": (None,), "fabric_precision": _PARAMETERS, "compiled": ("blocks and loss",)},
+        "fp8": {"fp8_linear": (_FP8,), "fabric_precision": _PARAMETERS, "compiled": ("blocks and loss",)},
+    },
     full=Size(
         input_shape=(4096,),
         parameters=8_030_261_248,

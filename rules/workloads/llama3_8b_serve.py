@@ -1,5 +1,13 @@
 from rules.workloads import Size, Workload
 
+_EVERY = {
+    "dtype": ("bfloat16",),
+    "quantization": (None,),
+    "kv_cache_dtype": ("auto", "bfloat16"),
+    "disable_radix_cache": (True,),
+    "decoding": ("greedy",),
+}
+
 WORKLOAD = Workload(
     id="llama3-8b-serve",
     title="LLaMA 3 8B serving",
@@ -9,6 +17,7 @@ WORKLOAD = Workload(
     stack="sglang",
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("bf16", "fp16", "fp8"),
+    fixed={"baseline": _EVERY, "tuned": _EVERY},
     full=Size(
         input_shape=(1024,),
         parameters=8_030_261_248,

@@ -9,6 +9,10 @@ WORKLOAD = Workload(
     stack="timm",
     variants={"baseline": "tf32", "tuned": "bf16"},
     precisions=("fp32", "tf32", "bf16", "fp16"),
+    fixed={
+        "baseline": {"autocast": (None,), "compiled": (False,), "memory_format": ("contiguous",)},
+        "tuned": {"autocast": ("bf16",), "compiled": (True,), "memory_format": ("channels_last",)},
+    },
     full=Size(
         input_shape=(3, 224, 224),
         parameters=25_557_032,

@@ -1,5 +1,11 @@
 from rules.workloads import Size, Workload
 
+_EVERY = {
+    "weights_and_gradients": ("bf16",),
+    "master_weights_and_moments": ("fp32",),
+    "encoders": ("none: latents and embeddings are resident",),
+}
+
 WORKLOAD = Workload(
     id="sd2-latents-train",
     title="Stable Diffusion v2 training on precomputed latents",
@@ -9,6 +15,10 @@ WORKLOAD = Workload(
     stack="diffusers",
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("tf32", "bf16", "fp16"),
+    fixed={
+        "baseline": {**_EVERY, "compiled": (False,), "memory_format": ("contiguous",)},
+        "tuned": {**_EVERY, "compiled": (True,), "memory_format": ("channels_last",)},
+    },
     full=Size(
         input_shape=(4, 64, 64),
         parameters=865_910_724,

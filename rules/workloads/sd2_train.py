@@ -1,5 +1,11 @@
 from rules.workloads import Size, Workload
 
+_EVERY = {
+    "weights_and_gradients": ("bf16",),
+    "master_weights_and_moments": ("fp32",),
+    "encoders": ("frozen, in the loop, bf16",),
+}
+
 WORKLOAD = Workload(
     id="sd2-train",
     title="Stable Diffusion v2 training",
@@ -9,6 +15,10 @@ WORKLOAD = Workload(
     stack="diffusers",
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("tf32", "bf16", "fp16"),
+    fixed={
+        "baseline": {**_EVERY, "compiled": (False,), "memory_format": ("contiguous",)},
+        "tuned": {**_EVERY, "compiled": (True,), "memory_format": ("channels_last",)},
+    },
     full=Size(
         input_shape=(3, 512, 512),
         parameters=865_910_724,

@@ -1,0 +1,133 @@
+"""Charts that compare a few things side by side: intervals of energy, scaling, the best at each cap, tuned beside baseline."""
+
+from typing import Any
+
+import altair as alt
+
+from reporting.charts import Chart
+from reporting.charts.looks import INK, linear, looks, numbers, points, spec, zero_based
+from reporting.tables import Table
+
+_MOST = 24
+"""More rows than that are a list and no chart: the best are drawn, and the caption says so."""
+_ROW_PX = 32
+_NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+
+
+def energy(table: Table) -> list[Chart]:
+    """Energy per item of each run with its 95 % interval, lowest first."""
+    key = "joules_per_item"
+    data = [row for row in table.data if row.get(f"{key}_low") is not None]
+    if len(data) < 2:
+        return []
+    drawn = sorted(data, key=lambda row: float(row[key] or 0))[:_MOST]
+    look = looks(drawn)
+    base = _listed(
+        alt.Chart(alt.NamedData(table.id))
+        .transform_filter(f"datum['{key}_low'] != null")
+        .transform_window(place="row_number()", sort=[alt.SortField(key)])
+    )
+    interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=linear(alt.X, table, key, drawn, f"{key}_low"),
+        x2=f"{key}_high:Q",
+        stroke=alt.Stroke("line:N", scale=look.colour, legend=None),
+    )
+    at = points(base.encode(x=linear(alt.X, table, key, drawn)), look, legend=False)
+    rest = f"Of {len(data)} runs the {_MOST} lowest. " if len(data) > _MOST else ""
+    hollow = " Hollow: the cap is not shown to have held." if any(row["doubt"] for row in drawn) else ""
+    about = (
+        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one kind differ by about 3 %, which no "
+        f"interval of one board contains.{hollow}"
+    )
+    alt_text = f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table holds the same values."
+    made = spec(alt.layer(interval, at, _written(base)), 8 + _ROW_PX * len(drawn))
+    return [Chart(f"{table.id}-energy", "Energy per item with 95 % intervals", about, alt_text, table, made)]
+
+
+def scaling(table: Table) -> list[Chart]:
+    """Speed-up over the number of accelerators, beside what perfect scaling would be."""
+    data = [row for row in table.data if row.get("speed_up") is not None]
+    if not data:
+        return []
+    look = looks(data)
+    base = alt.Chart(alt.NamedData(table.id)).transform_filter("datum.speed_up != null")
+    highest = max(max(float(row["speed_up"] or 0), float(row["count"] or 0)) for row in data)
+    x = alt.X("count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending")
+    y = zero_based(alt.Y, "speed_up", table.column("speed_up").label, highest)
+    wide = min(48, 480 // len(data))
+    bar = base.mark_bar(size=wide, strokeWidth=1.5, tooltip={"content": "data"}).encode(
+        x=x,
+        xOffset=alt.XOffset("bar:N", sort="ascending"),
+        y=y,
+        fill=alt.Fill("line:N", scale=look.colour, legend=look.legend),
+        stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
+        fillOpacity=alt.condition("datum.doubt || datum.implausible", alt.value(0), alt.value(0.85)),
+    )
+    perfect = base.mark_tick(thickness=1.5, color=INK, size=wide + 8).encode(
+        x=x, xOffset=alt.XOffset("bar:N", sort="ascending"), y="count:Q"
+    )
+    bars = "datum.line + ' · ' + datum.cap_w + ' W'"
+    drawn = spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
+    about = (
+        "Against the runs on one accelerator of the same kind at the same cap. The line across a bar is perfect scaling. "
+        "Hollow: the cap is not shown to have held, or the figure cannot be."
+    )
+    alt_text = f"Speed-up over the number of accelerators, {len(data)} runs. The table holds the same values."
+    return [Chart(f"{table.id}-bars", "Several accelerators against one", about, alt_text, table, drawn)]
+
+
+def best(table: Table) -> list[Chart]:
+    """The best system at each cap, in throughput and in efficiency."""
+    found = []
+    for by, title in (("throughput", "Highest throughput at each cap"), ("efficiency", "Highest efficiency at each cap")):
+        data = [row for row in table.data if row["by"] == by]
+        if len({row["cap_w"] for row in data}) < 2:
+            continue
+        look = looks(data)
+        x = linear(alt.X, table, "cap_w", data)
+        y = zero_based(alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data))
+        named = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.by == '{by}'").encode(x=x, y=y)
+        alt_text = f"{title}, {len(data)} points. The table holds the same values."
+        drawn = spec(points(named, look, "true"), 180)
+        found.append(Chart(f"{table.id}-{by}", title, table.about, alt_text, table, drawn))
+    return found
+
+
+def tuned(table: Table) -> list[Chart]:
+    """Tuned beside baseline on the same boards at the same cap."""
+    key, other = "items_per_s_per_accelerator", "baseline_rate"
+    data = [row for row in table.data if row[key] is not None and row[other] is not None][:_MOST]
+    if not data:
+        return []
+    base = _listed(
+        alt.Chart(alt.NamedData(table.id))
+        .transform_filter(f"datum['{key}'] != null && datum['{other}'] != null")
+        .transform_window(place="row_number()")
+    )
+    highest = max(numbers(data, key, other))
+    column = table.column(key)
+
+    def x(field: str) -> Any:
+        return zero_based(alt.X, field, column.label, highest)
+
+    gap = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(other), x2=f"{key}:Q")
+    layers = [gap]
+    for field, shape, colour in ((other, "square", "#0072B2"), (key, "circle", "#D55E00")):
+        at = base.mark_point(shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"})
+        layers.append(at.encode(x=x(field)))
+    rest = f"The first {_MOST} rows of the table. " if len(table.rows) > _MOST else ""
+    about = f"{rest}Square: baseline, the stack as it comes. Circle: tuned, as named. {table.about}"
+    alt_text = f"Tuned beside baseline, {len(data)} pairs. The table holds the same values."
+    drawn = spec(alt.layer(*layers, _written(base)), 8 + _ROW_PX * len(data))
+    return [Chart(f"{table.id}-pairs", "Tuned against baseline", about, alt_text, table, drawn)]
+
+
+def _listed(base: Any) -> Any:
+    """One row below the other, by `place`, of which the first are drawn."""
+    few = base.transform_filter(f"datum.place <= {_MOST}").transform_calculate(name=_NAME)
+    return few.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
+
+
+def _written(base: Any) -> Any:
+    """The names of the rows, each above its own: so they have room on a phone too."""
+    return base.mark_text(align="left", baseline="bottom", x=2, dy=-6, fontSize=11).encode(text="name:N")

@@ -1,0 +1,177 @@
+"""Charts of lines: figures against the cap, and efficiency against performance.
+
+Only measured or published points are drawn, joined by straight lines; nothing is fitted or smoothed.
+"""
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from reporting.charts import Chart
+from reporting.charts.looks import HEIGHT, INK, Data, crosses, linear, logarithmic, looks, numbers, points, spec
+from reporting.charts.place import labels
+from reporting.tables import Table
+
+HOLLOW = "Hollow and off the line: the cap is not shown to have held."
+CROSSED = "Crossed: the figure cannot be; the table says why."
+PUBLISHED = "Published figures are triangles on dashed lines."
+_CAP = "cap_w"
+_RATE = "items_per_s_per_accelerator"
+_EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
+_SWEPT = {
+    "energy_gain_percent": (
+        "energy",
+        "Energy decrease",
+        "100 (1 \u2212 E / E at the default cap) of the same work; above zero is better",
+    ),
+    "performance_loss_percent": (
+        "time",
+        "Time increase",
+        "100 (t / t at the default cap \u2212 1) of the same work; above zero is worse",
+    ),
+    "gain_minus_loss_points": ("balance", "Gain minus loss", "energy decrease minus time increase; above zero is better"),
+    "edp_gain_percent": (
+        "edp",
+        "EDP decrease",
+        "energy delay product E t, against that at the default cap; above zero is better",
+    ),
+    "eds_gain_k15_percent": ("eds15", "EDS decrease, k = 1.5", "energy delay sum for a slow-down by 1.5; above zero is better"),
+    "eds_gain_k2_percent": ("eds2", "EDS decrease, k = 2", "energy delay sum for a slow-down by 2; above zero is better"),
+}
+_SMALL = 150
+_NO_ROOM_PX = 320
+"""In a narrower chart caps would lie on one another; tooltips and the table have them."""
+
+
+def of_results(table: Table) -> list[Chart]:
+    """Throughput, efficiency and utilisation."""
+    found = [
+        _against_cap(table, _RATE, "throughput", "Throughput against cap", ""),
+        _efficiency(table),
+        _against_cap(
+            table,
+            "mfu_percent",
+            "mfu",
+            "Share of the dense peak (MFU) against cap",
+            "Of published figures the least share that they imply in bf16. ",
+        ),
+    ]
+    return [chart for chart in found if chart]
+
+
+def of_power(table: Table) -> list[Chart]:
+    """Clocks."""
+    about = "Mean over the scored epochs. "
+    found = [
+        _against_cap(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL),
+        _against_cap(table, "mem_mhz", "mem", "Memory clock against cap", about, _SMALL),
+    ]
+    return [chart for chart in found if chart]
+
+
+def of_sweeps(table: Table) -> list[Chart]:
+    """Efficiency against the cap with its peak, and what each cap saves and costs against the default cap."""
+    peak = "Larger: the most efficient run that counts of each sweep. "
+    found = [_against_cap(table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best")]
+    for key, (name, title, about) in _SWEPT.items():
+        found.append(_against_cap(table, key, name, title, f"{about[0].upper()}{about[1:]}. ", _SMALL))
+    return [chart for chart in found if chart]
+
+
+def _against_cap(
+    table: Table, key: str, name: str, title: str, about: str, height: int = HEIGHT, large: str = "false"
+) -> Chart | None:
+    """A line of `key` over the caps of each line; lines join the means of repeats. None where there are not two caps."""
+    data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
+    if len({row[_CAP] for row in data}) < 2:
+        return None
+    look = looks(data)
+    x, y = linear(alt.X, table, _CAP, data), linear(alt.Y, table, key, data)
+    base = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{_CAP} != null && datum['{key}'] != null").encode(x=x, y=y)
+    line = (
+        base.transform_filter("!datum.doubt")
+        .transform_aggregate([alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", _CAP])
+        .mark_line(strokeWidth=1.4, opacity=0.8)
+        .encode(
+            order=f"{_CAP}:Q",
+            stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
+            strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
+        )
+    )
+    layers = [line, points(base, look, large), crosses(base)]
+    if min(numbers(data, key)) < 0 < max(numbers(data, key)):
+        zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(stroke=INK, opacity=0.5).encode(y=alt.datum(0))
+        layers.insert(0, zero)
+    drawn = spec(alt.layer(*layers), height)
+    alt_text = f"{table.column(key).label} against {table.column(_CAP).label}, {_counted(data)}"
+    return Chart(f"{table.id}-{name}", title, f"{about}{_marks(data)}", alt_text, table, drawn)
+
+
+def _efficiency(table: Table) -> Chart | None:
+    """Items/J against items/s with the cap at each point; a switch adds the assumed power of the node."""
+    data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
+    if not data:
+        return None
+    look = looks(data)
+    assumed = alt.param(name="node", value=False, bind=alt.binding_checkbox(name="add 100 W per node of 4 (assumption) "))
+    rates = numbers(data, _RATE)
+    efficiencies = numbers(data, _EFFICIENCY, _WITH_NODE)
+    x = logarithmic(alt.X, _RATE, table.column(_RATE).label, rates)
+    y = logarithmic(alt.Y, "efficiency", table.column(_EFFICIENCY).label, efficiencies)
+    base = (
+        alt.Chart(alt.NamedData(table.id))
+        .transform_window(row="row_number()")
+        .transform_filter(f"datum['{_EFFICIENCY}'] != null && datum['{_RATE}'] != null")
+        .transform_calculate(
+            efficiency=f"node ? datum['{_WITH_NODE}'] : datum['{_EFFICIENCY}']",
+            best="node ? datum.peak_node : datum.peak",
+            ahead="node ? datum.front_node : datum.front",
+        )
+        .encode(x=x, y=y)
+    )
+    line = (
+        base.transform_filter("!datum.doubt")
+        .mark_line(strokeWidth=1.3, opacity=0.75)
+        .encode(
+            order=f"{_CAP}:Q",
+            stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
+            strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
+        )
+    )
+    ring = base.transform_filter("datum.ahead").mark_point(shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False)
+    layers = [line, ring, points(base, look, "datum.best"), crosses(base), *_labels(base, table)]
+    about = (
+        "Numbers are caps in W. Larger: the most efficient point of its line. Ringed: on the Pareto front, no other point that "
+        "counts has both more throughput and more efficiency; published points, whose power is taken to be the cap, have a front "
+        f"of their own. Both axes are logarithmic. {_marks(data)} The switch adds 25 W per accelerator, 100 W per node of four, "
+        "as Mayr et al. do: an assumption."
+    )
+    alt_text = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
+    drawn = spec(alt.layer(*layers).add_params(assumed), HEIGHT + 60)
+    return Chart(f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn)
+
+
+def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
+    """The caps above the points; the spec knows rows by their number."""
+    placed = labels(table)
+    if placed:
+        found = alt.LookupData(data=alt.InlineData(values=placed), key="row", fields=["label"])
+        with_label = base.transform_lookup("row", from_=found).transform_filter("datum.label != null")
+        yield with_label.mark_text(dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {_NO_ROOM_PX} ? 0 : 1")).encode(
+            text="label:N"
+        )
+
+
+def _marks(data: Data) -> str:
+    """What the marks mean that some of the rows have."""
+    said = (
+        (HOLLOW, any(row["doubt"] for row in data)),
+        (CROSSED, any(row["implausible"] for row in data)),
+        (PUBLISHED, any(row["standing"] == "published" for row in data)),
+    )
+    return " ".join(text for text, wanted in said if wanted)
+
+
+def _counted(data: Data) -> str:
+    lines = len({row["line"] for row in data})
+    return f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table holds the same values."

@@ -1,0 +1,272 @@
+"""The page in a browser: quiet, alone, usable by keyboard, and the same numbers after whatever its reader does."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reporting.planning import DEFAULTS
+from rules import comparison
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+
+RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """The page, open; it fails a test in which the page says anything on the console or asks for anything."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(60_000)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url) if not request.url.startswith(("file:", "blob:")) else None)
+    page.goto((whole_report / "report.html").as_uri())
+    yield page
+    assert said == []
+    page.close()
+
+
+def rows(page: Any, id: str) -> list[dict[str, Any]]:
+    """The rows of a table as the page now has them."""
+    found: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)
+    return found
+
+
+def column(page: Any, id: str, title: str) -> list[str]:
+    """The visible cells of a column."""
+    found: list[str] = page.evaluate(
+        """([id, key]) => {
+          const table = document.querySelector(`table[data-table="${id}"]`);
+          const n = [...table.tHead.rows[0].cells].findIndex((head) => head.dataset.key === key);
+          return [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[n].textContent);
+        }""",
+        [id, title],
+    )
+    return found
+
+
+def sort(page: Any, id: str, key: str) -> Any:
+    return page.locator(f'table[data-table="{id}"] th[data-key="{key}"] button')
+
+
+def test_quiet_and_alone_while_it_is_scrolled_to_its_end(page: Any) -> None:
+    for place in page.locator("figure.chart").all():
+        place.scroll_into_view_if_needed()
+        page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=place.element_handle())
+    assert page.locator('figure.chart:not([data-drawn="yes"])').count() == 0
+
+
+def test_sorting_by_keyboard_orders_the_rows_and_is_in_the_address(page: Any) -> None:
+    id = "resnet50-train-results"
+    given = column(page, id, RATE)
+    sort(page, id, RATE).focus()
+    page.keyboard.press("Enter")
+    falling = sorted((row[RATE] for row in rows(page, id)), reverse=True)
+    shown = [float(cell.split("n")[0].strip("()").replace("\u202f", "").split("\u2013")[0]) for cell in column(page, id, "cap_w")]
+    by_rate = sorted(rows(page, id), key=lambda row: -row[RATE])
+    assert [row[RATE] for row in by_rate] == falling and shown == [row["cap_w"] for row in by_rate]
+    assert page.locator(f'table[data-table="{id}"] th[aria-sort="descending"]').count() == 1
+    assert f"{id}.sort=-{RATE}" in page.url
+    page.keyboard.press("Enter")
+    assert f"{id}.sort={RATE}" in page.url
+    page.keyboard.press("Enter")
+    assert column(page, id, RATE) == given and "sort" not in page.url
+
+
+def test_filters_hide_rows_and_their_state_comes_back_from_the_address(page: Any, browser: Any) -> None:
+    id = "resnet50-train-results"
+    tools = page.locator(f"#{id} .tools")
+    tools.get_by_role("searchbox").fill("mayr h200")
+    sort(page, id, "cap_w").click()
+    assert column(page, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
+    assert tools.locator("output").text_content() == "6 of 22 rows"
+    other = browser.new_page()
+    other.goto(page.url)
+    assert column(other, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
+    assert other.locator(f"#{id} .tools").get_by_role("searchbox").input_value() == "mayr h200"
+    other.close()
+
+
+def test_downloads_hold_the_rows_of_their_table(page: Any, whole_report: Path) -> None:
+    id = "resnet50-train-results"
+    with page.expect_download() as saved:
+        page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
+    assert saved.value.suggested_filename == f"{id}.csv"
+    content = Path(saved.value.path()).read_text(encoding="utf-8")
+    of_cli = (whole_report / "tables" / f"{id}.csv").read_text(encoding="utf-8")
+    assert list(csv.reader(io.StringIO(content))) == list(csv.reader(io.StringIO(of_cli)))
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Everything as JSON").click()
+    everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    of_cli_all = json.loads((whole_report / "tables/report.json").read_text(encoding="utf-8"))
+    assert [t["id"] for t in everything["tables"]] == [t["id"] for t in of_cli_all["tables"]]
+    for own, other in zip(everything["tables"], of_cli_all["tables"], strict=True):
+        assert [c["key"] for c in own["columns"]] == [c["key"] for c in other["columns"]]
+        for row, of_other in zip(own["rows"], other["rows"], strict=True):
+            assert row == [pytest.approx(v, rel=1e-8) if isinstance(v, float) else v for v in of_other]
+    assert everything["format"] == of_cli_all["format"]
+
+
+def test_tooltip_says_the_row_as_the_table_does(page: Any) -> None:
+    figure = page.locator('figure.chart[data-table="resnet50-train-results"]').first
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
+    figure.locator(".live .mark-symbol.role-mark path").first.hover(force=True)
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    told = page.locator("#vg-tooltip-element").text_content()
+    said = [column(page, "resnet50-train-results", key) for key in ("system", "cap_w")]
+    assert any(system in told and cap in told for system, cap in zip(*said, strict=True))
+    assert "throughput" in told and "images/s per accelerator" in told
+
+
+def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
+    panel = page.locator('[data-panel="what-if"]')
+    panel.get_by_label("energy price").fill("0.4")
+    panel.get_by_label("carbon intensity").fill("50")
+    panel.get_by_label("PUE").fill("1.1")
+    panel.get_by_label("load, million").fill("2000")
+    panel.get_by_label("weight of energy").fill("0.8")
+    panel.get_by_label("score").select_option("printed")
+    panel.get_by_label("at most").fill("600")
+    compared: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for row in rows(page, "what-if"):
+        year = comparison.site_kwh(row[JOULES], comparison.items_per_year(2000), 1.1)
+        assert row["eur_per_million"] == pytest.approx(comparison.site_kwh(row[JOULES], 1e6, 1.1) * 0.4)
+        assert row["gco2e_per_million"] == pytest.approx(comparison.site_kwh(row[JOULES], 1e6, 1.1) * 50)
+        assert row["eur_per_year"] == pytest.approx(year * 0.4)
+        assert row["kgco2e_per_year"] == pytest.approx(year * 50 / 1e3)
+        assert row["accelerators_needed"] == comparison.accelerators_needed(2000, row[RATE])
+        assert (row["rank"] is None) == (row["power_w"] > 600)
+        if row["rank"]:
+            compared.setdefault((row["workload"], row["standing"] == "published"), []).append(row)
+    for own in compared.values():
+        fastest, highest = max(r[RATE] for r in own), max(r[JOULES] for r in own)
+        for row in own:
+            assert row["score"] == pytest.approx(
+                comparison.score(row[JOULES], highest, 100 * row[RATE] / fastest, 0.8, "printed")
+            )
+        assert sorted((r["rank"] for r in own), key=int) == list(range(1, len(own) + 1))
+    shown = column(page, "what-if", "eur_per_million")
+    assert len(shown) == sum(map(len, compared.values())) < len(rows(page, "what-if"))
+    other = browser.new_page()
+    other.goto(page.url)
+    assert column(other, "what-if", "eur_per_million") == shown
+    other.close()
+
+
+def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
+    id = "vitl16-train-compare"
+    pinned = "Mayr et al. 2026 · H200 · 700 W"
+    page.get_by_label("baseline of ViT-L/16 training").select_option(label=pinned)
+    base = next(row for row in rows(page, id) if row["result"] == pinned)
+    for row in rows(page, id):
+        assert row["against"] == pinned
+        assert row["rate_percent"] == pytest.approx(comparison.relative_percent(row[RATE], base[RATE]))
+        assert row["rate_told"] == ("baseline" if row["result"] == pinned else "no interval")
+    named = column(page, id, "result")
+    assert all(name.startswith("Mayr") for name in named)
+    page.locator(f"#{id}").get_by_label("also what is not alike").check()
+    assert len(column(page, id, "result")) == len(rows(page, id)) > len(named)
+    assert "base=" in page.url
+
+
+def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
+    id = "resnet50-train-compare"
+    names = [row["result"] for row in rows(page, id) if row["standing"] != "published"]
+    widen = "([id, key]) => { const row = wattmark.objects(id)[1]; row[`${key}_low`] = 0; row[`${key}_high`] = 1e9; }"
+    page.evaluate(widen, [id, RATE])  # one whose interval touches every other: no two of these runs are so close
+    found = set()
+    for name in names:
+        page.get_by_label("baseline of ResNet-50 training").select_option(label=name)
+        every = rows(page, id)
+        base = next(row for row in every if row["result"] == name)
+        for row in every:
+            if row is base:
+                continue
+            ends = [None if r[f"{RATE}_low"] is None else (r[f"{RATE}_low"], r[f"{RATE}_high"]) for r in (row, base)]
+            same = row["boards"] == base["boards"]
+            assert row["rate_told"] == comparison.told_apart(row[RATE], ends[0], base[RATE], ends[1], same)
+            found.add(row["rate_told"])
+    assert found == {"higher", "lower", "not told apart", "no interval"}
+
+
+def test_rack_limit_of_the_reader(page: Any) -> None:
+    assert column(page, "rack", "fit_max")[0] == str(
+        comparison.nodes_that_fit(DEFAULTS.rack_kw * 1e3, rows(page, "rack")[0]["max_w"])
+    )
+    page.get_by_label("rack limit").fill("100")
+    for row in rows(page, "rack"):
+        assert row["fit_rated"] == comparison.nodes_that_fit(1e5, row["rated_w"])
+        assert row["fit_max"] == comparison.nodes_that_fit(1e5, row["max_w"])
+    assert column(page, "rack", "further")[0] == str(19 - 9)
+
+
+def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:
+    id = "resnet50-train-results"
+    page.locator(f"#{id} .tools").get_by_role("searchbox").fill("h200")
+    page.locator(f'table[data-table="{id}"] a[href^="#e"]').first.click()
+    page.wait_for_function("location.hash.includes('at=e')")
+    assert f"{id}.find=h200" in page.url
+    assert page.locator(f"#{page.url.split('at=')[1].split('&')[0]}").is_visible()
+
+
+def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) -> None:
+    page.evaluate("""() => {
+      const record = JSON.parse(document.getElementById("tables").textContent);
+      const own = record.tables.find((table) => table.id === "evidence");
+      const table = document.querySelector('table[data-table="evidence"]');
+      const body = table.tBodies[0];
+      const begin = own.rows.length;
+      for (let n = begin; n < 300; n += 1) {
+        own.rows.push(own.rows[n % begin]);
+        body.append(Object.assign(body.rows[n % begin].cloneNode(true), { id: `e${n + 1}` }));
+      }
+      document.getElementById("tables").textContent = JSON.stringify(record);
+      document.querySelectorAll(".tools:not([data-everything])").forEach((tools) => tools.remove());
+      const program = [...document.scripts].find((script) => script.textContent.includes("window.wattmark ="));
+      program.replaceWith(Object.assign(document.createElement("script"), { textContent: program.textContent }));
+    }""")
+    assert len(column(page, "evidence", "run")) == 200
+    assert page.locator("#evidence .tools output").text_content() == "300 rows, the first 200 shown"
+    page.evaluate("location.hash = 'e290'")
+    page.wait_for_selector("#e290")
+    assert len(column(page, "evidence", "run")) == 300
+
+
+def test_axe_finds_nothing_serious(page: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    found = axe.Axe().run(page).response["violations"]
+    grave = {v["id"]: [n["target"] for n in v["nodes"]][:3] for v in found if v["impact"] in ("serious", "critical")}
+    assert grave == {}
+
+
+def test_without_scripts_everything_is_readable_and_controls_are_hidden(browser: Any, whole_report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((whole_report / "report.html").as_uri())
+    assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
+    assert page.locator('table[data-table="what-if"] tbody tr').count() > 50
+    assert page.locator("figure.chart svg").count() == page.locator("figure.chart").count()
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_page_is_no_wider_than_the_screen(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
