@@ -11,10 +11,7 @@ with everything that trust hangs on. Figures seen are in docs/mutations.md; test
 
 import argparse
 import contextlib
-import gzip
-import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -23,7 +20,6 @@ import tempfile
 import time
 import traceback
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -33,16 +29,18 @@ from random import Random
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 import good  # noqa: E402
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from mutate import file_mutated  # noqa: E402
 
 from checker import acceptance, engine  # noqa: E402
 from checker.documents import read_document  # noqa: E402
 from checker.files import Refused, unpack  # noqa: E402
 from checker.tables import COLUMNS, read_table  # noqa: E402
+from checker.trust import of_no_bundle  # noqa: E402
 from harness import bundle  # noqa: E402
 from rules import forge, records  # noqa: E402
 
@@ -61,13 +59,6 @@ FORMATS = {
     "waiver": records.WAIVER_FORMAT,
     "LOG": records.LOG_ENTRY_FORMAT,
 }
-NUMBERS = (0, 1, -1, 2, 7, 255, 65535, 2**31, 2**32 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30, 0.0, -0.0, 0.5,
-           1e-300, 1e15, 1e300, float("nan"), float("inf"))  # fmt: skip
-TEXTS = ("", " ", "a", "é", "\x00", "\x1b[2J", "\ud800", "../../etc/passwd", "/etc/passwd", "2026-02-30T00:00:00Z", "9" * 400,
-         "A" * 70000, "closed", "open", "demo", "1.0", "9.9", "epoch-3", "before", "NVIDIA", "AMD", "simulated")  # fmt: skip
-CELLS = (b"", b"0", b"-1", b"1", b"nan", b"inf", b"1e3", b"1.5", b'"', b'"1"', b"a,b", b"9007199254740993", b"P0", b"ok",
-         b"9223372036854775807", b"99999999999999999999", b"\xff", b"\x00", b"\r", b" 1", b"\xc2\xa0", b"65535",
-         b"4294967295")  # fmt: skip
 Tree = dict[str, bytes]
 """Files by path below the submissions directory."""
 
@@ -101,157 +92,6 @@ def bases(scratch: Path) -> list[Tree]:
 
 
 # How it is mutated
-
-
-def bytes_mutated(raw: bytes, random: Random) -> bytes:
-    made = bytearray(raw)
-    for _ in range(random.choice((1, 1, 2, 8))):
-        at, length = random.randrange(len(made) + 1), random.choice((1, 2, 16, 400))
-        part = made[at : at + length]
-        action = random.randrange(5)
-        if action == 0 and part:
-            made[at] ^= 1 << random.randrange(8)
-        elif action == 1:
-            made[at : at + length] = b""
-        elif action == 2:
-            made[at:at] = random.randbytes(length)
-        elif action == 3:
-            made[at:at] = part * random.choice((1, 50))
-        elif action == 4:
-            del made[at:]
-    return bytes(made)
-
-
-def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all values inside a JSON value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(deeper for key, part in inner for deeper in nodes(part, (*path, key)))]
-
-
-def hostile(random: Random) -> Any:
-    kind = random.randrange(6)
-    if kind == 0:
-        return random.choice(TEXTS)
-    if kind == 1:
-        return random.choice((None, True, False, [], {}, [[]], [None] * 500, {"a": {}}, [{}] * 3))
-    return random.choice(NUMBERS)
-
-
-def scaled(value: Any, random: Random) -> Any:
-    """A value of the same type: what a schema lets through."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return random.choice((0, 1, value + 1, value - 1, -value, value * 10, value * 1000, value // 2, 2**53, 10**15))
-    if isinstance(value, float):
-        return random.choice((0.0, -value, value * 1e3, value / 3600, value * (1 + 1e-9), 1e300, 5e-324))
-    if isinstance(value, str):
-        return random.choice((value[:-1], value + value, value.upper(), *TEXTS))
-    if isinstance(value, list):
-        return random.choice(([], value[:-1], value + value, value[::-1], value[:1]))
-    return dict(list(value.items())[:-1]) if value else hostile(random)
-
-
-def json_mutated(raw: bytes, random: Random) -> bytes:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return bytes_mutated(raw, random)
-    for _ in range(random.choice((1, 1, 1, 2, 5))):
-        *path, last = random.choice(nodes(value)[1:] or [()]) or (None,)
-        if last is None:
-            return json.dumps(hostile(random)).encode()
-        of = value
-        for key in path:
-            of = of[key]
-        action = random.randrange(8)
-        if action == 0:
-            del of[last]
-        elif action == 1:
-            of[last] = hostile(random)
-        elif action == 2 and isinstance(of, dict):
-            of[random.choice(("x-a", "format", "a", "", "loss", "A" * 300))] = hostile(random)
-        elif action == 3:
-            other = value
-            for key in random.choice(nodes(value)):
-                other = other[key]
-            of[last] = json.loads(json.dumps(other))
-        else:
-            of[last] = scaled(of[last], random)
-    text = json.dumps(value, ensure_ascii=random.random() < 0.5)
-    if random.random() < 0.05:
-        text = text.replace(":", random.choice((': 01, "a":', ":" + "[" * 3000, ': 1e999, "a":')), 1)
-    return text.encode(errors="surrogatepass")
-
-
-def table_mutated(raw: bytes, random: Random) -> bytes:
-    """Cells, rows and columns of a CSV text, of the right form or not."""
-    rows = [line.split(b",") for line in raw.rstrip(b"\n").split(b"\n")]
-    for _ in range(random.choice((1, 1, 2, 4))):
-        width, body = len(rows[0]), range(1, len(rows))
-        column, action, share = random.randrange(width), random.randrange(9), random.choice((0.01, 0.3, 1.0))
-        where = [i for i in body if random.random() < share] or list(body)[:1]
-        if action == 0 and where:
-            rows[where[0]][column:][:1] = [random.choice(CELLS)]
-            rows[where[0]][min(column, len(rows[where[0]]) - 1)] = random.choice(CELLS)
-        elif action == 1:
-            gone = set(where)
-            rows = [row for i, row in enumerate(rows) if i == 0 or i not in gone]
-        elif action == 2:
-            rows += [rows[i] for i in where]
-        elif action == 3:
-            rows[1:] = random.sample(rows[1:], len(rows) - 1)
-        elif action == 4:
-            shift = random.choice((-(10**9), -1, 1, 10**9, 10**12))
-            change(rows, where, column, lambda cell, shift=shift: b"%d" % max(0, int(cell) + shift))
-        elif action == 5:
-            factor = random.choice((0, 2, 10, 1000, 10**6))
-            change(rows, where, column, lambda cell, factor=factor: b"%d" % (int(cell) * factor))
-        elif action == 6:
-            constant = random.choice((*CELLS, *[row[min(column, len(row) - 1)] for row in rows[1:2]]))
-            change(rows, where, column, lambda _, constant=constant: constant)
-        elif action == 7:
-            other = random.randrange(width)
-            for row in rows[1:]:
-                if max(column, other) < len(row):
-                    row[column], row[other] = row[other], row[column]
-        else:
-            rows = rows[: random.choice((1, 2, 3, len(rows) // 2 + 1))]
-    return b"\n".join(map(b",".join, rows)) + random.choice((b"\n", b"\n", b"\n", b"", b"\n\n"))
-
-
-def change(rows: list[list[bytes]], where: list[int], column: int, to: Callable[[bytes], bytes]) -> None:
-    """Change the cells of a column in some rows; `to` may raise ValueError for what is no number."""
-    for i in where:
-        with contextlib.suppress(ValueError):
-            if i < len(rows) and column < len(rows[i]):
-                rows[i] = [*rows[i][:column], to(rows[i][column]), *rows[i][column + 1 :]]
-
-
-def file_mutated(name: str, raw: bytes, random: Random) -> bytes:
-    if random.random() < 0.1:
-        return bytes_mutated(raw, random)
-    if name.endswith(".gz"):
-        try:
-            text = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error):  # it was mutated before
-            return bytes_mutated(raw, random)
-        made = bytes_mutated(text, random) if "log.txt" in name or random.random() < 0.1 else table_mutated(text, random)
-        return gzip.compress(made, 1, mtime=0)
-    if name.endswith(".json"):
-        return json_mutated(raw, random)
-    if Path(name).name == "LOG":
-        lines = raw.splitlines(keepends=True)
-        at = random.randrange(len(lines))
-        lines[at] = json_mutated(lines[at], random) + b"\n"
-        return b"".join(lines * random.choice((1, 1, 2)))
-    if Path(name).name in ("allowed_signers", "revoked_signers"):
-        words = re.split(rb"(\s+|,|\")", raw)
-        words[random.randrange(len(words))] = random.choice(
-            (b"", b'"', b"*", b"!", b"cert-authority", b"a@b", b"\n", b'valid-before="1"')
-        )
-        return b"".join(words)
-    return bytes_mutated(raw, random)
 
 
 def tree_mutated(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], None]]:
@@ -328,7 +168,8 @@ def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: 
         with in_time():
             judged = [engine._judge(directory, None, submissions, trust)]
             verdicts = list(engine._across(judged))
-            verdicts += engine._of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
+            beside = of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
+            verdicts += engine._of_no_bundle(beside, [submissions])
         if outside := watch.outside():
             raise Outside(outside)
     finally:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+MARK = '<meta name="generator" content="wattmark'
+"""By this an earlier page is known, which may be overwritten."""
+
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -32,6 +35,7 @@ def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path 
     from datetime import UTC, datetime
 
     from checker import CheckerError
+    from checker.output import OutputError, refuse_output, write_output
     from reporting.charts import ChartError, charts
     from reporting.collect import NothingFoundError, collect
     from reporting.page import make, render, write_tables
@@ -39,10 +43,10 @@ def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path 
     now = datetime.now(UTC)
     target = out
     try:
+        refuse_output(out, MARK)
         collected = collect(paths, keyring)
         shown = make(collected, out)
-        page = render(shown, out, now)
-        out.write_text(page, encoding="utf-8")
+        write_output(out, render(shown, out, now), MARK)
         if tables is not None:
             target = tables
             write_tables(shown, tables, now)
@@ -51,10 +55,11 @@ def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path 
 
             target = figures
             write_figures((chart for table in shown.tables for chart in charts(table)), figures)
-    except (ChartError, CheckerError, NothingFoundError) as error:
+    except (ChartError, CheckerError, NothingFoundError, OutputError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{target}: cannot be written: {error.strerror}") from None
-    accepted = sum(row.trail is not None for row in collected.rows)
-    published = len(collected.rows) - accepted
-    click.echo(f"{out}: {accepted} accepted, {len(collected.rejected)} rejected, {published} published figures")
+    passed = sum(row.trail is not None for row in collected.rows)
+    published = len(collected.rows) - passed
+    failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
+    click.echo(f"{out}: {passed} passed, {failed} failed, {withdrawn} withdrawn, {published} published figures")

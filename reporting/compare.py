@@ -4,6 +4,7 @@ Only like is compared with like: workload, precision, number of accelerators and
 intervals of the two do not touch (`rules.comparison.told_apart`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -50,12 +51,26 @@ def compare_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
         Column("boards", "boards", hidden=True),
     )
-    found = [_against(row, own[0], link) for own in groups for row in own]
+    found: list[Cells] = []
+    for own, names in zip(groups, map(_names, groups), strict=True):
+        found += [
+            {**_against(row, own[0], link), "result": called, "against": names[0]} for row, called in zip(own, names, strict=True)
+        ]
     return Table(id, f"{workload.title}: against a baseline", columns, tuple(found), ABOUT)
 
 
 def _fastest_first(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -row.items_per_s_per_accelerator.value)
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """A name for each row: its label, and for repeats a number behind it, or none of them could be pinned as the baseline."""
+    met: Counter[str] = Counter()
+    names = []
+    for row in rows:
+        met[label(row)] += 1
+        names.append(label(row) if met[label(row)] == 1 else f"{label(row)} ({met[label(row)]})")
+    return names
 
 
 def label(row: Row) -> str:

@@ -11,7 +11,7 @@ JOULES_PER_KWH = 3.6e6
 SECONDS_PER_DAY = 86_400
 DAYS_PER_YEAR = 365
 
-BOARD_SPREAD_PERCENT = 3.4
+BOARD_SPREAD_PERCENT = 3.8
 """How far two H200 boards of one kind were apart under one cap with one program (docs/performance.md). A smaller difference
 between runs on different boards may be that of the boards."""
 

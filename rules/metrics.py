@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rules.boards import board
+from rules.grouping import Floats, Ints, Sampled, by_accelerator, by_epoch_and_rank, inside, p95, union
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.records import Json
 from rules.serving import serving
@@ -30,9 +30,6 @@ from rules.workloads import Size, workloads
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FIGURES = (
     "items_per_s_per_accelerator",
@@ -93,16 +90,6 @@ def trace(samples: "pd.DataFrame") -> Trace:
     )
 
 
-def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """Starts and ends, each of shape (m,), of the union of n >= 1 intervals; touching intervals are joined."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    opens = np.concatenate(([True], starts[1:] > ends[:-1]))
-    first = np.flatnonzero(opens)
-    last = np.append(first[1:] - 1, len(starts) - 1)
-    return starts[first], ends[last]
-
-
 def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> float:
     """Energy in J of piecewise linear power over the intervals. Raises MetricsError where they leave the samples."""
     _covered(times_s, starts, ends)
@@ -137,12 +124,6 @@ def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
         raise MetricsError("batch windows reach outside the samples of their accelerator")
 
 
-def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
-    """Which times, shape (n,), lie in the union of intervals given by `union`."""
-    at = np.searchsorted(starts, times, side="right") - 1
-    return (at >= 0) & (times <= ends[np.maximum(at, 0)])
-
-
 def summary(values: Sequence[float]) -> Json:
     """Mean, n, standard deviation (n - 1) and the 95 % interval by Student's t of `values`; at least one value."""
     n = len(values)
@@ -154,16 +135,6 @@ def summary(values: Sequence[float]) -> Json:
     return {"mean": mean, "n": n, "sd": sd, "ci95": [mean - half, mean + half]}
 
 
-def p95(values: Floats) -> float:
-    """The 95th percentile of n >= 1 values, between two of them linearly: NumPy's, without what it does for other cases."""
-    at = 0.95 * (len(values) - 1)
-    low = math.floor(at)
-    high = min(low + 1, len(values) - 1)
-    ordered = np.partition(values, (low, high))
-    below, above, share = float(ordered[low]), float(ordered[high]), at - low
-    return above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
-
-
 def agreement(protocol: Protocol, averaged: bool) -> Agreement:
     """How far counter and trapezoid may differ for a board with, or without, instantaneous power readings."""
     return protocol.averaged if averaged else protocol.instantaneous
@@ -172,28 +143,6 @@ def agreement(protocol: Protocol, averaged: bool) -> Agreement:
 def difference(counter_j: float, trapezoid_j: float) -> float:
     """Trapezoid against counter as a signed share of the counter's energy; infinite where the counter stood still."""
     return (trapezoid_j - counter_j) / counter_j if counter_j > 0 else math.inf
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """The samples of one accelerator: the table of all samples, and their places in it, shape (n,)."""
-
-    every: "pd.DataFrame"
-    places: Ints
-
-    @cached_property
-    def table(self) -> "pd.DataFrame":
-        return self.every.iloc[self.places]
-
-    @cached_property
-    def _columns(self) -> dict[str, Floats]:
-        return {}
-
-    def column(self, name: str) -> Floats:
-        """A column as float64, shape (n,), NaN for an empty cell; kept, as each epoch asks for it anew."""
-        if name not in self._columns:
-            self._columns[name] = self.every[name].to_numpy(np.float64)[self.places]
-        return self._columns[name]
 
 
 @dataclass(frozen=True)
@@ -271,25 +220,6 @@ def parts_of(result: Json, sampled: Mapping[str, Sampled], batches: "pd.DataFram
     if not found:
         raise MetricsError("there are no batches")
     return found
-
-
-def by_accelerator(samples: "pd.DataFrame") -> dict[str, Sampled]:
-    """The samples of each accelerator, in the order in which the accelerators come first."""
-    numbers: dict[str, int] = {}
-    of = np.array([numbers.setdefault(name, len(numbers)) for name in samples["accelerator"].tolist()], dtype=np.int64)
-    ends = np.cumsum(np.bincount(of, minlength=len(numbers)))
-    places = np.split(np.argsort(of, kind="stable"), ends[:-1])
-    return {name: Sampled(samples, own) for name, own in zip(numbers, places, strict=False)}
-
-
-def by_epoch_and_rank(batches: "pd.DataFrame") -> dict[tuple[int, int], Ints]:
-    """The places of the batches of each epoch and rank, in the order of these two."""
-    epochs, ranks = (batches[name].to_numpy(np.int64) for name in ("epoch", "rank"))
-    order = np.lexsort((ranks, epochs))
-    epochs, ranks = epochs[order], ranks[order]
-    opens = np.flatnonzero(np.diff(epochs, prepend=epochs[:1] - 1).astype(bool) | np.diff(ranks, prepend=ranks[:1]).astype(bool))
-    groups = np.split(order, opens[1:]) if len(opens) else []
-    return {(int(epochs[i]), int(ranks[i])): at for i, at in zip(opens, groups, strict=True)}
 
 
 def _rows_inside(times: Floats, starts: Floats, ends: Floats) -> "slice | Ints":

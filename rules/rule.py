@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rules.digest import Digest
-    from rules.metrics import Part, Sampled
+    from rules.grouping import Sampled
+    from rules.metrics import Part
     from rules.series import Series
 
 
@@ -159,17 +160,17 @@ class Bundle:
 
     @cached_property
     def _sampled(self) -> "Mapping[str, Sampled]":
-        from rules import metrics
+        from rules import grouping
 
-        return metrics.by_accelerator(self.samples)
+        return grouping.by_accelerator(self.samples)
 
     @cached_property
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
         """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
-        from rules import metrics
+        from rules import grouping
 
         start_ns, end_ns = (self.batches[name].to_numpy() for name in ("start_ns", "end_ns"))
-        of = metrics.by_epoch_and_rank(self.batches)
+        of = grouping.by_epoch_and_rank(self.batches)
         return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in of.items()}
 
     @cached_property
@@ -271,13 +272,14 @@ class Tampering:
 class Pairing:
     """One way to spoil the evidence of two good bundles of one submission, so that together they cannot stand.
 
-    The first of the two is the one at fault, or, with `both`, each of them.
+    The first of the two is the one at fault, or, with `both`, each of them. With `elsewhere` the second is of another center.
     """
 
     name: str
     apply: Pair
     companions: frozenset[str]
     both: bool
+    elsewhere: bool
 
 
 def _nothing(_: object) -> Iterator[Any]:
@@ -346,11 +348,11 @@ class Rule:
 
         return mark
 
-    def pairing(self, *companions: str, both: bool = False) -> Callable[[Pair], Pair]:
+    def pairing(self, *companions: str, both: bool = False, elsewhere: bool = False) -> Callable[[Pair], Pair]:
         """Mark a way to spoil the evidence of two good bundles that this rule must notice."""
 
         def mark(function: Pair) -> Pair:
-            self.pairings.append(Pairing(function.__name__, function, frozenset(companions), both))
+            self.pairings.append(Pairing(function.__name__, function, frozenset(companions), both, elsewhere))
             return function
 
         return mark

@@ -16,7 +16,7 @@ from rules.tables import Mask, rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rules.metrics import Sampled
+    from rules.grouping import Sampled
     from rules.rule import Bundle
 
 Floats = NDArray[np.float64]

@@ -55,13 +55,15 @@ class Submissions:
         with (self.keyring / "allowed_signers").open("a") as signers:
             signers.write(f"{principal} {options} {key.with_suffix('.pub').read_text()}")
 
-    def add(self, evidence: Evidence | None = None, run_id: str | None = None, system: str = "h200x2") -> Path:
+    def add(
+        self, evidence: Evidence | None = None, run_id: str | None = None, system: str = "h200x2", principal: str = PRINCIPAL
+    ) -> Path:
         """Write, seal and sign a bundle (the good one by default) and return its directory."""
         evidence = evidence or fresh_evidence()
         evidence.result["run_id"] = run_id or evidence.result["run_id"]
-        directory = self.root / PRINCIPAL.split("@")[0] / system / evidence.result["run_id"]
+        directory = self.root / principal.split("@")[0] / system / evidence.result["run_id"]
         bundle.write(evidence, directory)
-        sign(directory, self.key, PRINCIPAL)
+        sign(directory, self.key, principal)
         return directory
 
     def reseal(self, directory: Path) -> None:
@@ -97,6 +99,17 @@ def chromium() -> str:
     if found is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
     return found
+
+
+@pytest.fixture(scope="session")
+def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a report on everything in submissions/: report.html, tables/ and figures/."""
+    directory = tmp_path_factory.mktemp("report")
+    submissions = Path(__file__).parents[1] / "submissions"
+    to = ["-o", str(directory / "report.html"), "--tables", str(directory / "tables"), "--figures", str(directory / "figures")]
+    done = CliRunner().invoke(main, [str(submissions), *to])
+    assert done.exit_code == 0, done.output
+    return directory
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conftest import Submissions, fresh_evidence
+from conftest import PRINCIPAL, Submissions, fresh_evidence
 from good import another_run, rederive
 
 from checker.engine import judge, judge_all
@@ -85,7 +85,10 @@ class Case:
         pairing.apply(first, second)
         for evidence in both:
             rederive(evidence)
-        paths = [submissions.add(evidence, f"bundle-number-{n}") for n, evidence in enumerate(both, start=1)]
+        other = "elsewhere@wattmark" if pairing.elsewhere else PRINCIPAL
+        if pairing.elsewhere:
+            submissions.allow(submissions.key, other)
+        paths = [submissions.add(first, "bundle-number-1"), submissions.add(second, "bundle-number-2", principal=other)]
         found = {v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts}
         spoilt = self._before | self._expected
         differ = _apart(found[paths[0]], spoilt), _apart(found[paths[1]], spoilt if pairing.both else self._before)

@@ -375,6 +375,10 @@ def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
     assert up_and_down(power_w[:64]) == frozenset()
 
 
+def test_pattern_that_a_series_has_twice_does_not_stand_for_it() -> None:
+    assert few(np.array([5, 7, 5, 9], dtype=np.uint64)) == few(np.array([9, 7], dtype=np.uint64))
+
+
 def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:
     random = np.random.default_rng(6)
     swing = np.resize([700, 500, 640, 720, 480, 610, 560], 3000)

@@ -9,7 +9,7 @@ from conftest import fresh_evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules import metrics
+from rules import grouping, metrics
 from rules.imbalance import imbalance
 from rules.metrics import MetricsError
 from rules.protocol import CURRENT
@@ -118,12 +118,12 @@ def test_no_counter_is_none_and_windows_outside_are_refused() -> None:
     ],
 )
 def test_union(windows: list[tuple[float, float]], joined: list[tuple[float, float]]) -> None:
-    starts, ends = metrics.union(*(array(*side) for side in zip(*windows, strict=True)))
+    starts, ends = grouping.union(*(array(*side) for side in zip(*windows, strict=True)))
     assert list(zip(starts, ends, strict=True)) == joined
 
 
 def test_inside_has_closed_edges() -> None:
-    found = metrics.inside(array(0, 1, 1.5, 2, 2.5, 3, 4, 5), array(1, 3), array(2, 4))
+    found = grouping.inside(array(0, 1, 1.5, 2, 2.5, 3, 4, 5), array(1, 3), array(2, 4))
     assert found.tolist() == [False, True, True, True, False, True, True, False]
 
 
@@ -133,10 +133,10 @@ windows = st.lists(st.tuples(times, times).map(lambda w: (min(w), max(w))), min_
 
 @given(windows)
 def test_union_covers_the_same_times_without_overlap(drawn: list[tuple[float, float]]) -> None:
-    starts, ends = metrics.union(*(array(*side) for side in zip(*drawn, strict=True)))
+    starts, ends = grouping.union(*(array(*side) for side in zip(*drawn, strict=True)))
     assert np.all(starts[1:] > ends[:-1])
     probes = np.array([t for w in drawn for t in (*w, sum(w) / 2)])
-    assert metrics.inside(probes, starts, ends).all()
+    assert grouping.inside(probes, starts, ends).all()
     edges = {t for w in drawn for t in w}
     assert set(starts) | set(ends) <= edges
 

@@ -376,10 +376,10 @@ def test_tooltip_says_what_the_table_says(tab: Any, whole_report: Path) -> None:
     parsed: Element = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
     (held,) = [t for t in embedded(parsed, "tables") if t["id"] == "resnet50-train-results"]
     (body,) = parsed.find("table", **{"data-table": "resnet50-train-results"})
-    place = [row[held["keys"].index("line")] for row in held["rows"]].index(page.evaluate(_LINE))
-    cells = list(next(body.find("tbody")).find("tr"))[place]
-    assert told["throughput"].split(" images")[0] in cells.text
-    assert told["energy"].split(" J")[0] in cells.text
+    of_line = [row[held["keys"].index("line")] == page.evaluate(_LINE) for row in held["rows"]]
+    cells = [row.text for row, own in zip(next(body.find("tbody")).find("tr"), of_line, strict=True) if own]
+    wanted = (told["throughput"].split(" images")[0], told["energy"].split(" J")[0])
+    assert any(all(figure in row for figure in wanted) for row in cells)
 
 
 _LINE = "document.querySelector('#resnet50-train-results-throughput .live .role-mark.mark-symbol path').__data__.datum.line"

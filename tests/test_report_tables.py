@@ -19,7 +19,7 @@ from rules import comparison, metrics
 from rules.power import with_node_overhead
 from rules.profile import clocks
 from rules.rule import Bundle
-from rules.sweeps import Point, scaling
+from rules.sweeps import Point, combine, scaling
 
 SUBMISSIONS = Path(__file__).parents[1] / "submissions"
 RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
@@ -153,13 +153,15 @@ def test_scores_are_those_of_the_rules(page: Element) -> None:
 
 def test_scaling_is_that_of_the_rules(page: Element) -> None:
     (row,) = lines(page, "resnet50-train-scaling")
-    of = {p.name.split("-x")[1][0]: bundle(p) for p in SUBMISSIONS.glob("reference/*/*resnet50-train-tuned*")}
-    points = {}
-    for count, made in of.items():
+    points: dict[str, list[Point]] = {}
+    for path in SUBMISSIONS.glob("reference/*/*resnet50-train-tuned*"):
+        made = bundle(path)
         assert not isinstance(made.computed, str)
         head = made.computed["headline"]
-        points[count] = Point(made.result["power"]["cap_w"], head["items_per_s"]["mean"], head[JOULES]["mean"], True)
-    against = scaling(points["4"], 4, points["1"])
+        own = Point(made.result["power"]["cap_w"], head["items_per_s"]["mean"], head[JOULES]["mean"], True)
+        points.setdefault(path.name.split("-x")[1][0], []).append(own)
+    (several,), (one,) = combine(points["4"]), combine(points["1"])
+    against = scaling(several, 4, one)
     assert row["speed_up"] == pytest.approx(against.speed_up)
     assert row["efficiency_percent"] == pytest.approx(against.efficiency * 100)
     assert row["energy_per_item_ratio"] == pytest.approx(against.energy_per_item_ratio)

@@ -275,7 +275,7 @@ def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(a_round: Ro
     a_round.withdraw(withdrawn)
     page = tmp_path / "report.html"
     done = CliRunner().invoke(report, [str(a_round.tree.root), "-o", str(page)])
-    assert done.exit_code == 0 and "1 accepted, 0 rejected" in done.output, done.output
+    assert done.exit_code == 0 and "1 passed, 0 failed, 1 withdrawn" in done.output, done.output
     text = page.read_text()
     assert "accepted by alice@elsewhere.org" in text
     assert text.count("withdrawn-bundle") == 2 and "The clocks were locked." in text.partition('id="withdrawn"')[2]

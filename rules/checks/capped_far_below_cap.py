@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import board
-from rules.metrics import p95
+from rules.grouping import p95
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first, scale_readings

@@ -22,7 +22,9 @@ from pathlib import Path
 from statistics import fmean
 
 from rules.digest import Digest
+from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
+from rules.spoil import scale_readings, slow_down
 from rules.tables import RESULT
 
 RULE = Rule("X114", Severity.NOTE, added="1.3.0")
@@ -63,3 +65,13 @@ def _median_without(means: Sequence[tuple[float, str]], place: int) -> tuple[flo
     low, high = ((len(means) - 2) // 2, (len(means) - 1) // 2)
     (low_j, center), (high_j, _) = (means[at + (at >= place)] for at in (low, high))
     return (low_j + high_j) / 2, center
+
+
+@RULE.pairing(both=True, elsewhere=True)
+def energy_an_eighth_lower_than_elsewhere(run: Evidence, other: Evidence) -> None:
+    scale_readings(run, 0.875)
+
+
+@RULE.pairing(both=True, elsewhere=True)
+def slower_than_elsewhere_at_the_same_power(run: Evidence, other: Evidence) -> None:
+    slow_down(run, 0.85)

@@ -13,8 +13,8 @@ Noise does not repeat. A copy that was shifted, scaled, rounded or jittered by a
 which compares to the milliwatt, no longer knows it.
 
 It is a warning, because only H200s have been measured: of 19 accelerators, 6 of which trained ResNet-50 in phase with the
-sampling, no two have one pattern in common, of the 16 or of all (171 pairs). Copies jittered by 1 W share 4 and more of 16 on 18
-of the 19, those jittered by 5 W on one (docs/forensics.md).
+sampling, no two have one pattern in common, of the 16 or of all (171 pairs). Copies with 1 W of jitter share four and more of 16
+on 18 of the 19, those with 5 W on four (docs/forensics.md).
 
 ## What to do
 Withdraw the copy. Which of the two that is, the readings do not tell; where another center has copied yours, tell the reviewer.
