@@ -186,8 +186,13 @@ def test_work_of_bursts_may_be_held_down_by_its_bursts() -> None:
     assert "W119" in speaking(evidence)
     evidence.samples.loc[::7, "power_mw"] = 710_000.0
     assert "W119" not in speaking(evidence)
+
+
+def test_averages_alone_say_nothing_of_bursts() -> None:
+    evidence = good_evidence()
     evidence.samples["power_mw"] = np.nan
-    assert "W119" in speaking(evidence)
+    evidence.samples[["power_avg_mw", "energy_mj"]] *= 0.5
+    assert "W119" not in speaking(evidence)
 
 
 def test_board_of_which_the_book_knows_nothing_is_left_alone() -> None:

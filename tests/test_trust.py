@@ -158,7 +158,7 @@ def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who
     assert found[other].status == "pass"
     content = collect([submissions.root])
     assert [v.path for v in content.withdrawn] == [bundle]
-    assert [row.trail.bundle.path for row in content.rows if row.trail] == [other]
+    assert [row.trail.run.path for row in content.rows if row.trail] == [other]
     assert content.rejected == []
 
 
