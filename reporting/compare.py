@@ -17,7 +17,7 @@ from rules.workloads import Workload
 ABOUT = (
     "Power is that of the accelerators only in every row. "
     "A difference is called one only where the two 95 % intervals do not touch; published figures have none. Boards of one kind "
-    f"differ by about 3 %: between different boards, a difference below {BOARD_SPREAD_PERCENT:g} % is called “within boards”."
+    f"differ by about 4 %: between different boards, a difference below {BOARD_SPREAD_PERCENT:g} % is called “within boards”."
 )
 TOLD = "higher or lower where the 95 % intervals are apart"
 

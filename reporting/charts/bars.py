@@ -36,7 +36,7 @@ def energy(table: Table) -> list[Chart]:
     rest = f"Of {len(data)} runs the {_MOST} lowest. " if len(data) > _MOST else ""
     hollow = " Hollow: the cap is not shown to have held." if any(row["doubt"] for row in drawn) else ""
     about = (
-        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one kind differ by about 3 %, which no "
+        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one kind differ by about 4 %, which no "
         f"interval of one board contains.{hollow}"
     )
     alt_text = f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table holds the same values."
