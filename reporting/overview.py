@@ -120,8 +120,8 @@ def findings_table(rows: Sequence[Row], rejected: Sequence["Verdict"]) -> Table 
         Column("rule", "rule"),
         Column("severity", "severity"),
         Column("title", "about"),
-        Column("accepted", "accepted bundles", "", "count"),
-        Column("rejected", "rejected bundles", "", "count"),
+        Column("accepted", "bundles that passed", "", "count"),
+        Column("rejected", "bundles that failed", "", "count"),
     )
     book = rules_by_id()
     found: list[Cells] = [

@@ -201,6 +201,7 @@ def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> No
     assert not [table for table, named in drawn if named and "-demo-" not in table]
     (folded,) = page.find("details", class_="demo")
     assert "Demo runs" in next(folded.find("summary")).text
+    assert "#resnet50-train-demo" in [link.attributes["href"] for nav in page.find("nav") for link in nav.find("a")]
     assert set(table_ids(folded)) == {id for id in table_ids(page) if "-demo-" in id}
     assert len(lines(page, "resnet50-train-demo-results")) == 2
 
