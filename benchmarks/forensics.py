@@ -28,9 +28,9 @@ from checker.files import read_files  # noqa: E402
 from checker.load import read_evidence  # noqa: E402
 from rules.checks.power_patterns_shared import SHARED  # noqa: E402
 from rules.digest import few  # noqa: E402
-from rules.records import Evidence  # noqa: E402
+from rules.records import Evidence, Read  # noqa: E402
 from rules.rule import Bundle, rules_by_id  # noqa: E402
-from rules.series import Series, patterns  # noqa: E402
+from rules.series import Series, patterns, regular  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
@@ -61,7 +61,7 @@ def _is_measured(evidence: Evidence) -> bool:
 
 
 def _bundle(evidence: Evidence) -> Bundle:
-    return Bundle(Path("center/system/run"), (), evidence)
+    return Bundle(Path("center/system/run"), (), Read.of(evidence))
 
 
 def _speaking(bundle: Bundle) -> set[str]:
@@ -241,12 +241,13 @@ def _print_disguised(evidences: Sequence[Evidence]) -> None:
     for name, disguise in DISGUISES.items():
         shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]
         print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
-    every = np.concatenate([patterns(own)[1] for own in series])
+    every = np.concatenate([patterns(own) for own in series])
+    every = every[~regular(every)]
     print(f"\nOf {len(every)} patterns of {len(series)} accelerators {len(every) - len(np.unique(every))} are there twice.")
 
 
 def _few(power_w: Floats) -> frozenset[int]:
-    return few(patterns(power_w)[1])
+    return few(patterns(power_w))
 
 
 def _print_scatter(evidences: Sequence[Evidence]) -> None:

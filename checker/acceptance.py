@@ -15,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
-from checker.documents import read_document, read_json
+from checker.documents import read_document
 from checker.files import Refused, read_plain, refused, shortened
 from checker.seal import write_durable
 from rules import RELEASED
-from rules.records import ACCEPTANCE_FILE, LOG_ENTRY_FORMAT
+from rules.records import ACCEPTANCE_FILE, LOG_ENTRY_FORMAT, Json
 from rules.rule import Problem
 
 START = "0" * 64
@@ -67,7 +67,7 @@ def read_log(submissions: Path) -> Log:
         return Log()
     except OSError:
         return _read(path, None)
-    return _read(path, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    return _read(path, (stat.st_ino, stat.st_ctime_ns, stat.st_size))
 
 
 @lru_cache(maxsize=64)
@@ -174,14 +174,13 @@ def append(submissions: Path, head: str, entries: Iterable[tuple[str, str, str, 
     return after
 
 
-def contradictions(entry: Entry, result: bytes) -> Iterator[Problem]:
-    """What the text `result` of a bundle's result.json says that cannot be, if the bundle was accepted as `entry` says."""
+def contradictions(entry: Entry, claimed: Json) -> Iterator[Problem]:
+    """What a bundle's result.json (`claimed`) says that cannot be, if the bundle was accepted as `entry` says."""
     try:
-        claimed = read_json("result.json", result)
         ended_at, book = str(claimed["ended_at"]), str(claimed["rules_version"])
         late = datetime.fromisoformat(ended_at) > datetime.fromisoformat(entry.at) + _APART
         younger = version_of(book) > version_of(entry.rules_version)
-    except (Refused, LookupError, TypeError, ValueError, OverflowError):
+    except (LookupError, TypeError, ValueError, OverflowError):
         return  # it is not of its form, and no acceptance lifts that
     by = f"line {entry.line} of the {ACCEPTANCE_FILE}"
     message = "The acceptance does not count for this bundle. Restore the LOG from the repository's history."

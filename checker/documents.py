@@ -1,13 +1,13 @@
 """Reads a JSON file strictly and validates it against the schema of its format."""
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import islice
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import jsonschema_rs
@@ -92,13 +92,15 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
 
 def _integer(text: str) -> int:
     # The length first: turning thousands of digits into a number takes long, or is refused by Python itself.
+    if len(text) < 19:
+        return int(text)
     if len(text) > 20 or int(text) not in _INT64:
         raise _Ambiguous(f"the number {shortened(text)}, which does not fit into 64 bits")
     return int(text)
 
 
 def _float(text: str) -> float:
-    if not math.isfinite(value := float(text)):
+    if not isfinite(value := float(text)):
         raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
     return value
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from checker import CheckerError, verify
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
 from checker.find import as_given, below
-from checker.load import read_evidence, read_published
+from checker.load import read_published, read_tables
 from checker.review import Review
 from checker.trust import Trust, establish, keyrings_below_centers, of_no_bundle
 from rules.digest import Digest, digest
@@ -25,6 +25,9 @@ from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
 INTERNAL = "internal"
 """Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
 
+
+_KEPT_BYTES = 24 * 2**20
+"""Below 32 MiB, the most that glibc heeds; the largest table of a measured bundle takes a tenth of it unpacked."""
 
 BESIDE = ("log", "waiver", "keyring")
 """Standings of what lies beside bundles and is no bundle."""
@@ -172,8 +175,10 @@ def _judge(path: Path, keyring: Path | None, root: Path, signed: bool, evidence:
 def _ask(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bool, keep: Keep | None) -> Judged:
     files = read_files(path)
     problems = [*files.problems, *verify.manifest_problems(files.contents)]
-    evidence, met = read_evidence(files) if wanted else (None, [])
-    trust = establish(path, files.contents, keyring, root) if signed and MANIFEST_FILE in files.contents else Trust()
+    evidence, met = read_tables(files) if wanted else (None, [])
+    trust = Trust()
+    if signed and MANIFEST_FILE in files.contents:
+        trust = establish(path, files.contents, keyring, root, evidence.result if evidence else None)
     bundle = Bundle(path, (*problems, *met, *trust.problems), evidence)
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
         raise LookupError(f"problems of rules that the book does not have: {unowned}")
@@ -261,6 +266,7 @@ def _applies(rule: Rule, bundle: Bundle) -> bool:
 
 
 def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
+    rules_by_id()  # loaded once, here, and there in every process
     lost = []
     with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_worker) as pool:
         running = {path: pool.submit(job) for path, job in jobs.items()}
@@ -284,6 +290,8 @@ def _in_parallel(jobs: Mapping[Path, Job]) -> Iterator[Judged]:
 def _begin_worker() -> None:
     # What is loaded by now lives as long as a worker: the collector need not walk it again for every bundle.
     gc.freeze()
+    # Once a block so large was freed, glibc keeps what is freed, instead of fetching it anew, page by page, for every bundle.
+    bytearray(_KEPT_BYTES)
     # Ctrl-C on a terminal reaches all processes: the first one hears it and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -99,7 +99,10 @@ def read_plain(path: Path, shown: str, max_bytes: int) -> bytes:
         # Between lstat and open the file may have been swapped: a link then fails, and a FIFO does not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            content = file.read(max_bytes + 1) if kind.st_size <= max_bytes else b""
+            # Room is made for what is asked for, so no more is than the file should have; the rest is what it has grown by since.
+            content = file.read(kind.st_size + 1) if kind.st_size <= max_bytes else b""
+            if len(content) > kind.st_size:
+                content += file.read(max_bytes + 1 - len(content))
     except OSError as error:
         raise _unreadable(shown, error) from None
     if max(kind.st_size, len(content)) > max_bytes:
@@ -114,7 +117,8 @@ def unpack(name: str, packed: bytes) -> bytes:
         text, stream = _inflated(packed, limit + 1)
         if len(text) > limit:
             raise too_large(name, f"more than {limit} bytes when unpacked", f"at most {limit} bytes")
-        text.decode()
+        if not text.isascii():
+            text.decode()
     except zlib.error as error:
         raise _damaged(name, str(error).removeprefix("Error ")) from None
     except UnicodeDecodeError as error:

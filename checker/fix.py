@@ -14,11 +14,11 @@ from checker.documents import read_document, read_json
 from checker.engine import judge
 from checker.files import Files, Refused, read_files
 from checker.find import below
-from checker.load import read_evidence
+from checker.load import read_tables
 from checker.seal import json_bytes, manifest_bytes, write_durable
 from checker.shown import printable
 from checker.verify import manifest_problems
-from rules.records import JSON_FILES, MANIFEST_FILE, MANIFEST_FORMAT, SIGNATURE_DIR, Evidence, Json
+from rules.records import JSON_FILES, MANIFEST_FILE, MANIFEST_FORMAT, SIGNATURE_DIR, Json, Read
 from rules.rule import Bundle
 
 _SHOWN = 10
@@ -55,7 +55,7 @@ def fix(bundle: Path) -> list[str]:
     """Fix one bundle, and say what was changed: nothing, where all is as it should be. Raises Unfixable and OSError."""
     files = read_files(bundle)
     _refuse(bundle, files)
-    evidence, problems = read_evidence(files)
+    evidence, problems = read_tables(files)
     if evidence is None:
         raise Unfixable(f"the evidence cannot be read: {_first(problems)}")
     changes = list(_figures(bundle, evidence))
@@ -114,7 +114,7 @@ def _first(problems: Iterable[Any]) -> str:
     return f"{problem.rule} {problem.found.file}: {problem.found.found}"
 
 
-def _figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
+def _figures(bundle: Path, evidence: Read) -> Iterator[str]:
     """Put the figures that follow from the tables into `evidence.result`, where others stand; says which. Raises Unfixable."""
     judged = Bundle(bundle, (), evidence)
     try:

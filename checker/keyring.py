@@ -113,7 +113,7 @@ def read_keyring(directory: Path) -> Keyring:
         except OSError as error:
             raise _unreadable(name, error) from None
         else:
-            found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            found.append((stat.st_ino, stat.st_ctime_ns, stat.st_size))
     return _read(directory, tuple(found))
 
 
@@ -144,9 +144,13 @@ def _parse(text: str) -> Line | None:
         key = base64.b64decode(match["blob"], validate=True)
     except ValueError:
         return None
-    digest = base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
     principals = tuple(filter(None, match["principals"].strip('"').split(",")))
-    return Line(principals, namespaces, f"SHA256:{digest}")
+    return Line(principals, namespaces, fingerprint(key))
+
+
+def fingerprint(key: bytes) -> str:
+    """The fingerprint of a public key (decoded from a line's base64) as ssh-keygen prints it: SHA256:…"""
+    return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
 def _wrong(text: str, line: Line | None) -> Iterator[tuple[str, str, str]]:

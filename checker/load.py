@@ -6,12 +6,18 @@ from typing import Any
 from checker.documents import read_document
 from checker.files import Files, Refused, unpack
 from checker.tables import read_table
-from rules.records import EVIDENCE_FILES, JSON_FILES, LOG_FILE, OPTIONAL_FILES, REQUESTS_FILE, TABLE_FILES, Evidence, Json
+from rules.records import EVIDENCE_FILES, JSON_FILES, LOG_FILE, OPTIONAL_FILES, REQUESTS_FILE, TABLE_FILES, Evidence, Json, Read
 from rules.rule import Problem
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
-    """The evidence in the files of a bundle, None where any of it cannot be read, and the problems met."""
+    """The evidence in the files of a bundle as data frames, None where any of it cannot be read, and the problems met."""
+    found, problems = read_tables(files)
+    return (found.evidence() if found else None), problems
+
+
+def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
+    """The evidence in the files of a bundle as the rules see it, None where any of it cannot be read, and the problems met."""
     read: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, content in files.contents.items():
@@ -28,7 +34,7 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
         return None, problems
     result, system, environment = (read[name] for name in JSON_FILES)
     samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
-    return Evidence(result, system, environment, samples, batches, read[LOG_FILE], read.get(REQUESTS_FILE)), problems
+    return Read(result, system, environment, samples, batches, read[LOG_FILE], read.get(REQUESTS_FILE)), problems
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:

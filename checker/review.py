@@ -94,7 +94,7 @@ def _record(bundle: Path, contents: dict[str, bytes], name: str, kind: str, who:
     if record[signer] != who:
         message = "The file is named after who signs it."
         raise refused("I115", document, f"/{signer}", record[signer], f"{shortened(who)}, as in the name of the file", message)
-    fingerprint = verify(bundle / signature, contents[document], signature, who, namespace, keyring, at)
+    fingerprint = verify(bundle / signature, contents[signature], contents[document], signature, who, namespace, keyring, at)
     if not keyring.grants(who, namespace, fingerprint):
         message = f'The line of the key in the keyring must name it: namespaces="{namespace}".'
         raise refused("I107", signature, "", "a key that is for no role", f"a key for the namespace {namespace}", message)

@@ -1,41 +1,61 @@
-"""Makes and verifies SSH signatures; OpenSSH's ssh-keygen does the work, in one process for a good signature."""
+"""Makes and verifies SSH signatures. OpenSSH's ssh-keygen says whose key counts, for what and until when, and has the last word.
+
+What it says of a key holds for all that the key signs. So it is asked once about a key, a principal and a namespace, and for a
+while after that this process does the arithmetic alone (`checker/sshsig.py`). Whatever is not as plain as that, it is asked.
+"""
 
 import os
 import re
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
-from checker import CheckerError
+from checker import CheckerError, sshsig
 from checker.files import Refused, refused
-from checker.keyring import Keyring
+from checker.keyring import Keyring, fingerprint
 from rules.records import SUBMISSION_NAMESPACE
 
 NO_SSH_KEYGEN = "ssh-keygen was not found; install OpenSSH's client (8.7 or later)"
 _KEY = re.compile(r"with \S+ key (SHA256:\S+)")
+_LASTS_S = 60.0
+"""How long what ssh-keygen said of a key is believed: a key that expires in the middle of a round is good for so long still."""
+_good_until_s: dict[tuple[object, ...], float] = {}
+"""Until when, by the monotonic clock: by keyring, principal, namespace, time of validity (empty for now) and fingerprint."""
 
 
 class SigningError(Exception):
     """Something could not be signed; the message says why and what to do."""
 
 
-def verify(path: Path, content: bytes, name: str, principal: str, namespace: str, keyring: Keyring, at: str = "") -> str:
-    """The fingerprint of the key by which `principal` signed `content`; the signature is the file `path`, `name` in messages.
+def verify(
+    path: Path, made: bytes, content: bytes, name: str, principal: str, namespace: str, keyring: Keyring, at: str = ""
+) -> str:
+    """The fingerprint of the key by which `principal` signed `content`. The signature is `made`, read from the file `path`, and
+    called `name` in messages.
 
     The key must be valid now, or at the time `at` (such as 2026-11-21T17:00:00Z) where one is given: that at which somebody
     wrote down that the signature was good. A key that is revoked is never good. Raises Refused, and CheckerError where there
     is no ssh-keygen.
     """
+    role = (keyring.directory, keyring.state, principal, namespace)
+    if known := _known(made, content, namespace, role, ("", at)):
+        return known
     allowed = ("-f", str(keyring.signers.absolute()), "-I", principal)
     revoked = ("-r", str(keyring.revoked.absolute())) if keyring.revoked else ()
     good, said = _ssh_keygen("verify", namespace, *allowed, *revoked, signature=path, content=content)
+    when = ""
     if not good and at and _out_of_time(said):
+        when = at
         then = f"-Overify-time={re.sub('[^0-9]', '', at)}"
         good, said = _ssh_keygen("verify", namespace, *allowed, *revoked, then, signature=path, content=content)
     if not good:
         raise _why(said, path, content, name, principal, namespace, allowed, bool(revoked))
     key = _KEY.search(said)
-    return key[1] if key else ""
+    if key is None:
+        return ""
+    _good_until_s[*role, when, key[1]] = time.monotonic() + _LASTS_S
+    return key[1]
 
 
 def sign(content: bytes, key: Path, namespace: str) -> bytes:
@@ -59,6 +79,19 @@ def sign(content: bytes, key: Path, namespace: str) -> bytes:
         if done.returncode != 0:
             raise SigningError(f"{key}: ssh-keygen could not sign with it: {_advice(key, done.stderr.decode(errors='replace'))}")
         return signed.with_name("content.sig").read_bytes()
+
+
+def _known(made: bytes, content: bytes, namespace: str, role: tuple[object, ...], times: tuple[str, ...]) -> str:
+    """The fingerprint of the key that signed, where ssh-keygen lately found it good in this role at one of these times.
+
+    Empty where that is not known, or the signature is not good: ssh-keygen is to be asked.
+    """
+    parts = sshsig.key_and_signature(made, namespace)
+    if parts is None:
+        return ""
+    print_of_key = fingerprint(parts[0])
+    believed = any(_good_until_s.get((*role, at, print_of_key), 0.0) > time.monotonic() for at in times)
+    return print_of_key if believed and sshsig.is_good(*parts, content, namespace) else ""
 
 
 def _advice(key: Path, said: str) -> str:

@@ -7,18 +7,29 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
 from checker.files import Refused, refused, shortened, too_large
 from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, REQUESTS_FILE, REQUIRED_COLUMNS, SAMPLE_COLUMNS, TEXT_COLUMNS
 from rules.rule import Problem
+from rules.tables import Table, Text
 
 COLUMNS = {"samples.csv.gz": SAMPLE_COLUMNS, "batches.csv.gz": BATCH_COLUMNS, REQUESTS_FILE: REQUEST_COLUMNS}
 MAX_ROWS = 4_000_000
 _MAX_NUMBER = 2**53
 """Largest number whose neighbours a double still tells apart."""
 _SHOWN = 5
+_ODD = {
+    b" ": (b" ,", b", ", b" \n", b"\n "),
+    b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
+    b'"': (b'"',),
+    b"x": (b"0x",),
+    b"X": (b"0X",),
+}
+"""Marks of numbers that pyarrow reads and nobody else does, by the character in them, which is looked for first."""
 _NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
 
 
@@ -26,19 +37,22 @@ class _NotClean(Exception):
     """The table has an offence somewhere."""
 
 
-def read_table(name: str, text: bytes) -> pd.DataFrame:
-    """The table in the CSV `text` of the file `name`, with the types that `rules.records.Evidence` states.
+def read_table(name: str, text: bytes) -> Table:
+    """The table in the CSV `text` of the file `name`, numbers that are always there as int64, others as float64.
 
     Raises Refused, with the number of the row where one can be told.
     """
     columns = COLUMNS[name]
-    rows = text.count(b"\n") - (1 if text.endswith(b"\n") else 0)
+    lines = int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
+    rows = lines - (1 if text.endswith(b"\n") else 0)
     if rows > MAX_ROWS:
         raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
     header = text[: text.find(b"\n")].decode() if rows > 0 else text.decode().rstrip("\n")
     if header != ",".join(columns):
         raise _malformed(name, "", f"the header {shortened(header)}", f"the header {','.join(columns)}")
     try:
+        if any(mark in text for sign, marks in _ODD.items() if sign in text for mark in marks) and _is_odd(name, text, columns):
+            raise _NotClean("numbers that are not decimal digits alone")
         return _fast(text, columns, rows)
     except (ValueError, OverflowError, _NotClean) as error:
         offences = list(islice(_offences(name, text, columns), _SHOWN))
@@ -47,61 +61,68 @@ def read_table(name: str, text: bytes) -> pd.DataFrame:
         raise Refused(*offences) from None
 
 
-def _fast(text: bytes, columns: tuple[str, ...], rows: int) -> pd.DataFrame:
+def _fast(text: bytes, columns: tuple[str, ...], rows: int) -> Table:
     if b"\r" in text or b"\0" in text:
         raise _NotClean("rows that are not one line each")
-    optional = {c for c in columns if c not in REQUIRED_COLUMNS and c not in TEXT_COLUMNS}
-    first = text.split(b"\n", 2)[1].split(b",") if rows else []
-    try:
-        # Mostly a column has a value in each row or in none, and whole numbers are read faster than doubles.
-        table = _parsed(text, columns, {c for c, cell in zip(columns, first, strict=False) if not cell} & optional)
-    except (ValueError, OverflowError):
-        table = _parsed(text, columns, optional)
-    # pandas takes surplus cells for an index, and a line break inside quotes for part of a cell.
-    if not isinstance(table.index, pd.RangeIndex) or len(table) != rows:
-        raise _NotClean("rows that are not one line each, with one cell for each column")
-    made = {c: table[c] if c in TEXT_COLUMNS else _whole(table[c].to_numpy(), c) for c in columns}
-    for column in TEXT_COLUMNS & REQUIRED_COLUMNS & made.keys():
-        if bool((table[column].to_numpy() == "").any()):
-            raise _NotClean(f"empty cells in {column}")
-    # Numbers of one type together are selected several times as fast as column by column.
-    return pd.DataFrame(made, copy=True)
-
-
-def _parsed(text: bytes, columns: tuple[str, ...], with_gaps: set[str]) -> pd.DataFrame:
-    """The table as pandas reads it, the numbers as int64, those of the columns `with_gaps` as float64."""
-    types = {c: "str" if c in TEXT_COLUMNS else "float64" if c in with_gaps else "int64" for c in columns}
+    kinds = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
     # Only an empty cell is missing; `nan` or `NA` spelled out is text where a number belongs.
-    return pd.read_csv(
-        io.BytesIO(text),
-        dtype=types,
-        keep_default_na=False,
-        na_filter=bool(with_gaps),
-        na_values={c: [""] for c in with_gaps},
-        skip_blank_lines=False,
-        low_memory=False,
+    table = arrow_csv.read_csv(
+        pa.BufferReader(text),
+        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
+        convert_options=arrow_csv.ConvertOptions(column_types=kinds, null_values=[""], strings_can_be_null=False),
     )
+    if len(table) != rows:
+        raise _NotClean("rows that are not one line each, with one cell for each column")
+    return Table.of({c: _words(table[c], c) if c in TEXT_COLUMNS else _numbers(table[c], c) for c in columns})
 
 
-def _whole(values: NDArray[Any], column: str) -> NDArray[Any]:
+def _is_odd(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
+    return next(_offences(name, text, columns), None) is not None
+
+
+def _words(read: Any, column: str) -> Text:
+    """A column of text. Raises _NotClean."""
+    if _is_constant(read):
+        codes, names = np.zeros(len(read), dtype=np.int32), (read[0].as_py(),)
+    else:
+        found = read.combine_chunks().dictionary_encode()
+        codes, names = found.indices.to_numpy(), tuple(found.dictionary.to_pylist())
+    if column in REQUIRED_COLUMNS and "" in names:
+        raise _NotClean(f"empty cells in {column}")
+    return Text(codes, names)
+
+
+def _is_constant(read: Any) -> bool:
+    """Whether the same text stands in every row: mostly so, and seen faster than the texts are told apart."""
+    if read.num_chunks != 1 or not len(read):
+        return False
+    _, offsets, letters = read.chunk(0).buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(read) + 1]
+    length = int(ends[1])
+    if ends[0] or (np.diff(ends) != length).any():
+        return False
+    if not length:
+        return True
+    rows = np.frombuffer(letters, np.uint8)[: ends[-1]].reshape(len(read), length)
+    return bool((rows == rows[0]).all())
+
+
+def _numbers(read: Any, column: str) -> NDArray[Any]:
     """The numbers of a column with the type that the evidence has for it. Raises _NotClean."""
     required = column in REQUIRED_COLUMNS
-    if not len(values):
-        return values.astype(np.int64 if required else np.float64)
-    if values.dtype == np.float64:
-        with np.errstate(invalid="ignore"):
-            wrong = np.isinf(values) | (values != np.floor(values)) & ~np.isnan(values) | (np.abs(values) > _MAX_NUMBER)
-        if bool(wrong.any()):
-            raise _NotClean(f"numbers in {column} that are not whole or out of range")
-        return values
-    least, most = int(values.min()), int(values.max())
+    if required and read.null_count:
+        raise _NotClean(f"empty cells in {column}")
+    values: NDArray[Any] = read.to_numpy()  # of whole numbers with gaps it makes doubles
+    limits = pc.min_max(read)
+    least, most = limits["min"].as_py() or 0, limits["max"].as_py() or 0
     if required:
         if least < 0:
             raise _NotClean(f"negative numbers in {column}")
         return values
     if max(-least, most) > _MAX_NUMBER:
         raise _NotClean(f"numbers in {column} that are out of range")
-    return values.astype(np.float64)
+    return values.astype(np.float64, copy=False)
 
 
 def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from checker import acceptance, waivers
 from checker.acceptance import version_of
+from checker.documents import read_json
 from checker.files import Refused, refused
 from checker.keyring import read_keyring
 from checker.review import Review, Withdrawal, read_records
 from checker.verify import authority, keyrings_above, signer
-from rules.records import ACCEPTANCE_FILE, KEYRING_DIR, MANIFEST_FILE, SIGNERS_FILE
+from rules.records import ACCEPTANCE_FILE, KEYRING_DIR, MANIFEST_FILE, SIGNERS_FILE, Json
 from rules.rule import Finding, Problem, Severity, rules_by_id
 
 
@@ -52,10 +53,10 @@ class Trust:
         return replace(finding, waived=self.waived.get(rule.id, ""))
 
 
-def establish(path: Path, contents: dict[str, bytes], keyring: Path | None, root: Path) -> Trust:
+def establish(path: Path, contents: dict[str, bytes], keyring: Path | None, root: Path, result: Json | None = None) -> Trust:
     """What can be established about the bundle at `path`, whose files are `contents`, found below the checked path `root`.
 
-    Raises CheckerError where there is no ssh-keygen.
+    `result` is the object in result.json, where it has been read. Raises CheckerError where there is no ssh-keygen.
     """
     manifest = sha256(contents[MANIFEST_FILE]).hexdigest()
     try:
@@ -64,7 +65,7 @@ def establish(path: Path, contents: dict[str, bytes], keyring: Path | None, root
         return Trust(refusal.problems, manifest_sha256=manifest)
     log = acceptance.read_log(own.keyring.submissions)
     entry = log.accepted.get(own.place)
-    problems = list(_not_of(entry, manifest, contents)) if entry else []
+    problems = list(_not_of(entry, manifest, _claimed(contents) if result is None else result)) if entry else []
     if problems:
         entry = None
     at = entry.at if entry else ""
@@ -139,10 +140,21 @@ def _asked(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
             yield at.relative_to(submissions).as_posix()
 
 
-def _not_of(entry: acceptance.Entry, manifest: str, contents: dict[str, bytes]) -> Iterator[Problem]:
-    """Why the bundle with the SHA-256 `manifest` is not the one that was accepted as `entry` says; nothing where it is."""
+def _claimed(contents: dict[str, bytes]) -> Json:
+    """What result.json says, empty where it is no JSON: that is refused elsewhere, and no acceptance lifts it."""
+    try:
+        claimed: Json = read_json("result.json", contents.get("result.json", b""))
+    except Refused:
+        return {}
+    return claimed
+
+
+def _not_of(entry: acceptance.Entry, manifest: str, claimed: Json) -> Iterator[Problem]:
+    """Why the bundle with the SHA-256 `manifest`, whose result.json is `claimed`, is not the one that was accepted as `entry`
+    says; nothing where it is.
+    """
     if entry.manifest_sha256 == manifest:
-        yield from acceptance.contradictions(entry, contents.get("result.json", b""))
+        yield from acceptance.contradictions(entry, claimed)
         return
     found = f"a manifest with sha256 {manifest}"
     expected = f"{entry.manifest_sha256}, accepted {entry.at} (line {entry.line} of the {ACCEPTANCE_FILE})"

@@ -114,7 +114,7 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority, at: str
                 "what stands before the @ of the principal, and a line for its key into the keyring's allowed_signers."
             )
             raise refused("I107", name, "", found, expected, message)
-        verify(bundle / name, contents[MANIFEST_FILE], name, principal, SUBMISSION_NAMESPACE, allowed.keyring, at)
+        verify(bundle / name, contents[name], contents[MANIFEST_FILE], name, principal, SUBMISSION_NAMESPACE, allowed.keyring, at)
     return claimed[0]
 
 

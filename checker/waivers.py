@@ -133,7 +133,7 @@ def _state(path: Path) -> tuple[int, int, int] | None:
         found = path.lstat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_ino, found.st_ctime_ns, found.st_size
 
 
 @lru_cache(maxsize=4096)
@@ -170,7 +170,8 @@ def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | str:
     name = Path(waiver.file).name + ".sig"
     who = waiver.granted_by
     try:
-        fingerprint = verify(keyring.submissions / f"{waiver.file}.sig", waiver.content, name, who, WAIVER_NAMESPACE, keyring, at)
+        path = keyring.submissions / f"{waiver.file}.sig"
+        fingerprint = verify(path, waiver.signature, waiver.content, name, who, WAIVER_NAMESPACE, keyring, at)
         if not keyring.grants(who, WAIVER_NAMESPACE, fingerprint):
             message = f'The line of the key in the keyring must name it: namespaces="{WAIVER_NAMESPACE}".'
             raise refused("I107", name, "", "a key that is for no role", f"a key for the namespace {WAIVER_NAMESPACE}", message)

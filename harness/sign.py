@@ -54,7 +54,7 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
         signature.write_bytes(made)
         manifest = (bundle / MANIFEST_FILE).read_bytes()
         try:
-            verify(signature, manifest, f"--principal {principal}", principal, SUBMISSION_NAMESPACE, allowed.keyring)
+            verify(signature, made, manifest, f"--principal {principal}", principal, SUBMISSION_NAMESPACE, allowed.keyring)
         except Refused as refusal:
             raise SigningError(_refusal(bundle, refusal)) from None
         except CheckerError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from checker.engine import BESIDE, Verdict, judge_all
 from checker.files import MAX_BYTES, read_files, read_plain
 from checker.find import below
-from checker.load import read_evidence, read_published
+from checker.load import read_published, read_tables
 from reporting.rows import Row, Run, published, reduce, submitted
 from rules.records import PUBLISHED_FORMAT, Json
 from rules.rule import Bundle
@@ -54,8 +54,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
 
 def read_bundle(path: Path) -> Bundle:
     """An accepted bundle, with its raw tables."""
-    evidence, _ = read_evidence(read_files(path))
-    return Bundle(path, (), evidence)
+    return Bundle(path, (), read_tables(read_files(path))[0])
 
 
 def _paper(path: Path) -> Json:

@@ -77,7 +77,7 @@ def _row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> Row
 def power_spread(bundle: Bundle) -> dict[str, float] | None:
     """How the power readings of all accelerators spread over the scored epochs (`rules.power.spread`); None without any."""
     scored = bundle.scored_samples
-    column = "power_avg_mw" if scored["power_mw"].isna().all() else "power_mw"
-    power_mw = scored[column].to_numpy(np.float64)
+    column = "power_avg_mw" if np.isnan(scored.floats("power_mw")).all() else "power_mw"
+    power_mw = scored.floats(column)
     power_mw = power_mw[np.isfinite(power_mw)]
     return spread(power_mw / 1e3) if len(power_mw) else None

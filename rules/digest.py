@@ -14,13 +14,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from rules import metrics, sweeps
 from rules.records import Json
 from rules.rule import Bundle
-from rules.tables import whole
+from rules.series import IN_A_ROW, regular, rolling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LENGTH = 32
-"""How many values in a row make a fingerprint."""
 DIFFERENT = 8
 """Of so many different values at least: a few that alternate would repeat by chance."""
 KEPT = 16
@@ -155,7 +153,7 @@ def _figures(scored: list[Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _capped_share(bundle: Bundle) -> float | None:
-    if bundle.scored_samples["slowdown"].isna().all():
+    if np.isnan(bundle.scored_samples.floats("slowdown")).all():
         return None
     held = sum(int(one.capped[one.load].sum()) for one in bundle.series)
     return held / len(bundle.scored_samples)
@@ -195,39 +193,52 @@ def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:
 
 def _delays(bundle: Bundle) -> Iterator[frozenset[int]]:
     for one in bundle.series:
-        yield fingerprints(whole(one.samples, "read_ns") - whole(one.samples, "scheduled_ns"))
+        yield fingerprints(one.samples.ints("read_ns") - one.samples.ints("scheduled_ns"))
 
 
 def _patterns(bundle: Bundle) -> Iterator[frozenset[int]]:
     for one in bundle.series:
-        yield few(one.patterns[1])
+        yield few(one.patterns)
 
 
 def few(patterns: "NDArray[np.uint64]") -> frozenset[int]:
-    """The `KEPT` smallest fingerprints of those patterns of a series, shape (n,), that it has once."""
-    different, counts = np.unique(patterns, return_counts=True)
-    return frozenset(np.sort(_mixed(different[counts == 1]))[:KEPT].tolist())
+    """The `KEPT` smallest fingerprints of those patterns of a series, shape (n,), that it has once and that do not repeat
+    themselves."""
+    order = np.argsort(_mixed(patterns))
+    ordered = patterns[order]
+    alone = np.ones(len(ordered), dtype=bool)
+    same = ordered[1:] == ordered[:-1]
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    once = ordered[alone]
+    found: list[int] = []
+    for begin in range(0, len(once), 4 * KEPT):  # mostly the first of these suffice
+        some = once[begin : begin + 4 * KEPT]
+        found += _mixed(some[~regular(some)]).tolist()
+        if len(found) >= KEPT:
+            break
+    return frozenset(found[:KEPT])
 
 
 def _windows(bundle: Bundle) -> Iterator[frozenset[int]]:
-    for _, own in bundle.batches.groupby("rank", sort=False):
-        yield fingerprints(whole(own, "end_ns") - whole(own, "start_ns"))
+    ranks, lengths_ns = bundle.batches.ints("rank"), bundle.batches.ints("end_ns") - bundle.batches.ints("start_ns")
+    for rank in np.unique(ranks):
+        yield fingerprints(lengths_ns[ranks == rank])
 
 
 def fingerprints(values: "NDArray[np.int64]") -> frozenset[int]:
     """The `KEPT` smallest fingerprints of a series, shape (n,): the same wherever in a series the values stand.
 
-    Of `LENGTH` values in a row, and only where `DIFFERENT` of them differ. Two series that share a tenth of 3 000 readings share
+    Of `IN_A_ROW` values in a row, where `DIFFERENT` of them differ. Two series that share a tenth of 3 000 readings share
     a fingerprint with a probability of 0.7, and those that share half of them always (300 trials each on measured series).
     """
-    if len(values) < LENGTH:
+    if len(values) < IN_A_ROW:
         return frozenset()
-    sums = np.convolve(values, np.random.default_rng(0).integers(1, 2**40, LENGTH), mode="valid")  # may wrap, alike for all
-    mixed = _mixed(sums.astype(np.uint64))
+    mixed = _mixed(rolling(values))
     few = min(4 * KEPT, len(mixed) - 1)
     smallest = np.argpartition(mixed, few)[: few + 1]
     smallest = smallest[np.argsort(mixed[smallest])]
-    rows = np.sort(sliding_window_view(values, LENGTH)[smallest], axis=1)
+    rows = np.sort(sliding_window_view(values, IN_A_ROW)[smallest], axis=1)
     different = (np.diff(rows, axis=1) != 0).sum(axis=1) + 1 >= DIFFERENT
     return frozenset(mixed[smallest[different]][:KEPT].tolist())
 

@@ -1,54 +1,26 @@
 """The tables of a run, taken apart: the samples of each accelerator, the batches of each epoch and rank; unions of intervals."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rules.tables import Floats, Ints, Table
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """The samples of one accelerator: the table of all samples, and their places in it, shape (n,)."""
-
-    every: "pd.DataFrame"
-    places: Ints
-
-    @cached_property
-    def table(self) -> "pd.DataFrame":
-        return self.every.iloc[self.places]
-
-    @cached_property
-    def _columns(self) -> dict[str, Floats]:
-        return {}
-
-    def column(self, name: str) -> Floats:
-        """A column as float64, shape (n,), NaN for an empty cell; kept, as each epoch asks for it anew."""
-        if name not in self._columns:
-            self._columns[name] = self.every[name].to_numpy(np.float64)[self.places]
-        return self._columns[name]
-
-
-def by_accelerator(samples: "pd.DataFrame") -> dict[str, Sampled]:
+def by_accelerator(samples: Table) -> dict[str, Table]:
     """The samples of each accelerator, in the order in which the accelerators come first."""
-    numbers: dict[str, int] = {}
-    of = np.array([numbers.setdefault(name, len(numbers)) for name in samples["accelerator"].tolist()], dtype=np.int64)
-    ends = np.cumsum(np.bincount(of, minlength=len(numbers)))
-    places = np.split(np.argsort(of, kind="stable"), ends[:-1])
-    return {name: Sampled(samples, own) for name, own in zip(numbers, places, strict=False)}
+    of = samples.text("accelerator")
+    ends = np.cumsum(np.bincount(of.codes, minlength=len(of.names)))
+    # Codes of 16 bits are sorted without comparing them.
+    codes = of.codes.astype(np.int16) if len(of.names) < 2**15 else of.codes
+    places = np.split(np.argsort(codes, kind="stable"), ends[:-1])
+    return {name: samples.at(own) for name, own in zip(of.names, places, strict=False) if len(own)}
 
 
-def by_epoch_and_rank(batches: "pd.DataFrame") -> dict[tuple[int, int], Ints]:
+def by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
     """The places of the batches of each epoch and rank, in the order of these two."""
-    epochs, ranks = (batches[name].to_numpy(np.int64) for name in ("epoch", "rank"))
+    epochs, ranks = (batches.ints(name) for name in ("epoch", "rank"))
     order = np.lexsort((ranks, epochs))
     epochs, ranks = epochs[order], ranks[order]
     opens = np.flatnonzero(np.diff(epochs, prepend=epochs[:1] - 1).astype(bool) | np.diff(ranks, prepend=ranks[:1]).astype(bool))

@@ -17,15 +17,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rules.boards import board
-from rules.grouping import Floats, Ints, Sampled, by_accelerator, by_epoch_and_rank, inside, p95, union
+from rules.grouping import by_accelerator, by_epoch_and_rank, inside, p95, union
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.records import Json
 from rules.serving import serving
+from rules.tables import Floats, Ints, Table
 from rules.workloads import Size, workloads
 
 if TYPE_CHECKING:
@@ -67,15 +69,15 @@ class Trace:
     """Whether the power is the board's own running average because it has no instantaneous reading."""
 
 
-def trace(samples: "pd.DataFrame") -> Trace:
+def trace(samples: Table) -> Trace:
     """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there are too few readings."""
-    times_ns = samples["read_ns"].to_numpy(np.int64)
+    times_ns = samples.ints("read_ns")
     if len(times_ns) < 2 or bool(np.any(np.diff(times_ns) <= 0)):
         raise MetricsError("the samples of an accelerator are fewer than two, or their read_ns does not rise")
     seconds = (times_ns - times_ns[0]) / 1e9
-    averaged = bool(samples["power_mw"].isna().all())
-    power = samples["power_avg_mw" if averaged else "power_mw"].to_numpy(np.float64)
-    counter = samples["energy_mj"].to_numpy(np.float64)
+    averaged = bool(np.isnan(samples.floats("power_mw")).all())
+    power = samples.floats("power_avg_mw" if averaged else "power_mw")
+    counter = samples.floats("energy_mj")
     has_power, has_counter = np.isfinite(power), np.isfinite(counter)
     if int(has_power.sum()) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
@@ -90,12 +92,12 @@ def trace(samples: "pd.DataFrame") -> Trace:
     )
 
 
-def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> float:
-    """Energy in J of piecewise linear power over the intervals. Raises MetricsError where they leave the samples."""
+def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> Floats:
+    """Energy in J of piecewise linear power over each of m >= 1 intervals, shape (m,).
+
+    Raises MetricsError where they leave the samples.
+    """
     _covered(times_s, starts, ends)
-    first = min(int(np.searchsorted(times_s, starts[0], side="right")) - 1, len(times_s) - 2)
-    last = int(np.searchsorted(times_s, ends[-1], side="right")) + 1
-    times_s, power_w = times_s[first:last], power_w[first:last]
     step = times_s[1:] - times_s[:-1]
     cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
     slope = (power_w[1:] - power_w[:-1]) / step
@@ -105,22 +107,22 @@ def trapezoid_energy(times_s: Floats, power_w: Floats, starts: Floats, ends: Flo
         since = t - times_s[i]
         return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
 
-    return float(np.sum(until(ends) - until(starts)))
+    return until(ends) - until(starts)
 
 
-def counter_energy(times_s: Floats, counter_j: Floats, starts: Floats, ends: Floats) -> float | None:
-    """Energy in J by the counter over the intervals, None where there is no counter.
+def counter_energies(times_s: Floats, counter_j: Floats, starts: Floats, ends: Floats) -> Floats | None:
+    """Energy in J by the counter over each of m >= 1 intervals, shape (m,), None where there is no counter.
 
     Raises MetricsError where the intervals leave its readings.
     """
     if len(times_s) < 2:
         return None
     _covered(times_s, starts, ends)
-    return float(np.sum(np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)))
+    return np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)
 
 
 def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
-    if starts[0] < times_s[0] or ends[-1] > times_s[-1]:
+    if starts.min() < times_s[0] or ends.max() > times_s[-1]:
         raise MetricsError("batch windows reach outside the samples of their accelerator")
 
 
@@ -158,14 +160,15 @@ class Part:
     counter_j: float | None
     trapezoid_j: float
     averaged: bool
-    sampled: Sampled
+    sampled: Table
+    """All samples of the accelerator."""
     rows: "slice | Ints"
-    """Which samples of the accelerator lie inside the active windows of its rank."""
+    """Which of them lie inside the active windows of its rank."""
 
     @cached_property
-    def samples(self) -> "pd.DataFrame":
+    def samples(self) -> Table:
         """The samples inside the active windows."""
-        return self.sampled.table.iloc[self.rows]
+        return self.sampled.at(self.rows)
 
     @property
     def places(self) -> Ints:
@@ -174,59 +177,88 @@ class Part:
 
     def column(self, name: str) -> Floats:
         """A column of `samples` as float64, shape (n,), NaN for an empty cell."""
-        return self.sampled.column(name)[self.rows]
+        return self.sampled.floats(name)[self.rows]
 
 
-def parts(result: Json, samples: "pd.DataFrame", batches: "pd.DataFrame") -> list[Part]:
+def parts(result: Json, samples: "Table | pd.DataFrame", batches: "Table | pd.DataFrame") -> list[Part]:
     """One part per epoch, rank and accelerator of the rank, in that order.
 
     Raises MetricsError where the evidence does not allow it.
     """
-    return parts_of(result, by_accelerator(samples), batches)
+    return parts_of(result, by_accelerator(Table.of(samples)), Table.of(batches))
 
 
-def parts_of(result: Json, sampled: Mapping[str, Sampled], batches: "pd.DataFrame") -> list[Part]:
+def parts_of(result: Json, sampled: Mapping[str, Table], batches: Table) -> list[Part]:
     """The same as `parts`, given the samples of each accelerator (see `by_accelerator`)."""
-    traces = {name: (trace(own.table), own) for name, own in sampled.items()}
     accelerators_of = {r["rank"]: r["accelerators"] for r in result["ranks"]}
-    start_ns, end_ns = batches["start_ns"].to_numpy(np.int64), batches["end_ns"].to_numpy(np.int64)
-    items = batches["items"].to_numpy(np.int64)
-    found = []
+    of_rank: dict[int, dict[int, Ints]] = {}
     for (epoch, rank), at in by_epoch_and_rank(batches).items():
         if rank not in accelerators_of:
             raise MetricsError(f"rank {rank} has batches, but result.json does not list it")
-        for accelerator in accelerators_of[rank]:
-            if accelerator not in traces:
-                raise MetricsError(f"rank {rank} has batches, but its accelerator {accelerator} has no samples")
-            one, own = traces[accelerator]
-            starts, ends = union((start_ns[at] - one.zero_ns) / 1e9, (end_ns[at] - one.zero_ns) / 1e9)
-            active = float(np.sum(ends - starts))
-            if not active > 0:
-                raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
-            found.append(
-                Part(
-                    epoch=epoch,
-                    rank=rank,
-                    accelerator=accelerator,
-                    items=int(items[at].sum()),
-                    active_s=active,
-                    counter_j=counter_energy(one.counter_times_s, one.counter_j, starts, ends),
-                    trapezoid_j=trapezoid_energy(one.power_times_s, one.power_w, starts, ends),
-                    averaged=one.averaged,
-                    sampled=own,
-                    rows=_rows_inside(one.read_s, starts, ends),
-                )
-            )
-    if not found:
+        of_rank.setdefault(rank, {})[epoch] = at
+    if not of_rank:
         raise MetricsError("there are no batches")
-    return found
+    found: list[Part] = []
+    for rank, epochs in of_rank.items():
+        for accelerator in accelerators_of[rank]:
+            if accelerator not in sampled:
+                raise MetricsError(f"rank {rank} has batches, but its accelerator {accelerator} has no samples")
+            found += _parts_of_one(rank, accelerator, epochs, sampled[accelerator], batches)
+    return sorted(found, key=lambda part: (part.epoch, part.rank))
 
 
-def _rows_inside(times: Floats, starts: Floats, ends: Floats) -> "slice | Ints":
-    """The places of the rising times that lie in a union of intervals; a slice, which copies nothing, where none is left out."""
-    first, last = int(np.searchsorted(times, starts[0], side="left")), int(np.searchsorted(times, ends[-1], side="right"))
-    within = inside(times[first:last], starts, ends)
-    return slice(first, last) if within.all() else first + np.flatnonzero(within)
+def _parts_of_one(rank: int, accelerator: str, epochs: Mapping[int, Ints], sampled: Table, batches: Table) -> Iterator[Part]:
+    """The parts of one accelerator, given the places of its rank's batches in each epoch."""
+    one = trace(sampled)
+    starts, ends, opens = _windows(list(epochs.values()), batches, one.zero_ns)
+    active = np.add.reduceat(ends - starts, opens)
+    for epoch, active_s in zip(epochs, active, strict=True):
+        if not active_s > 0:
+            raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
+    counter = counter_energies(one.counter_times_s, one.counter_j, starts, ends)
+    counters_j = [None] * len(opens) if counter is None else np.add.reduceat(counter, opens).tolist()
+    trapezoids_j = np.add.reduceat(trapezoid_energies(one.power_times_s, one.power_w, starts, ends), opens).tolist()
+    of_each = zip(epochs, active.tolist(), counters_j, trapezoids_j, _rows_inside(one.read_s, starts, ends, opens), strict=True)
+    for epoch, active_s, counter_j, trapezoid_j, rows in of_each:
+        yield Part(
+            epoch=epoch,
+            rank=rank,
+            accelerator=accelerator,
+            items=int(batches.ints("items")[epochs[epoch]].sum()),
+            active_s=active_s,
+            counter_j=counter_j,
+            trapezoid_j=trapezoid_j,
+            averaged=one.averaged,
+            sampled=sampled,
+            rows=rows,
+        )
+
+
+def _windows(epochs: Sequence[Ints], batches: Table, zero_ns: int) -> tuple[Floats, Floats, Ints]:
+    """Starts and ends in s since `zero_ns`, each of shape (m,), of when batches were active, one epoch after the other, given the
+    places of the batches of each; and where among them each epoch begins."""
+    every = np.concatenate(epochs)
+    starts, ends = ((batches.ints(name)[every] - zero_ns) / 1e9 for name in ("start_ns", "end_ns"))
+    opens = np.cumsum([0, *map(len, epochs)], dtype=np.int64)
+    apart = starts[1:] > ends[:-1]
+    apart[opens[1:-1] - 1] = True
+    if apart.all() and bool((ends >= starts).all()):
+        return starts, ends, opens[:-1]  # nothing to join, as in training
+    joined = [union(starts[a:b], ends[a:b]) for a, b in pairwise(opens)]
+    opens = np.cumsum([0, *(len(own) for own, _ in joined)], dtype=np.int64)[:-1]
+    return np.concatenate([own for own, _ in joined]), np.concatenate([own for _, own in joined]), opens
+
+
+def _rows_inside(times: Floats, starts: Floats, ends: Floats, opens: Ints) -> "Iterator[slice | Ints]":
+    """For each epoch the places of the rising times that lie in its windows (see `_windows`); a slice, which copies nothing,
+    where none is left out."""
+    closes = np.append(opens[1:], len(starts))
+    firsts, lasts = np.searchsorted(times, starts[opens], side="left"), np.searchsorted(times, ends[closes - 1], side="right")
+    in_order = bool((starts[1:] > ends[:-1]).all())
+    within = inside(times, starts, ends) if in_order else np.empty(0, dtype=bool)
+    for first, last, a, b in zip(firsts.tolist(), lasts.tolist(), opens.tolist(), closes.tolist(), strict=True):
+        own = within[first:last] if in_order else inside(times[first:last], starts[a:b], ends[a:b])
+        yield slice(first, last) if own.all() else first + np.flatnonzero(own)
 
 
 def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
@@ -238,7 +270,7 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
     return abs(apart) <= agreement(protocol, any(p.averaged for p in scored)).run
 
 
-def figures(result: Json, system: Json, every: Sequence[Part], requests: "pd.DataFrame | None" = None) -> Json:
+def figures(result: Json, system: Json, every: Sequence[Part], requests: "Table | pd.DataFrame | None" = None) -> Json:
     """Everything computed from the parts of a run (see `parts`), in the form in which result.json states it.
 
     `requests` are those of a run that served; then there is also the key `serving` (see `rules.serving`).
@@ -270,7 +302,8 @@ def figures(result: Json, system: Json, every: Sequence[Part], requests: "pd.Dat
     }
     if requests is not None:
         active_s = {(p.epoch, p.rank): p.active_s for p in scored}
-        own = requests[requests["epoch"].isin({epoch for epoch, _ in active_s})]
+        requests = Table.of(requests)
+        own = requests.at(np.isin(requests.ints("epoch"), list({epoch for epoch, _ in active_s})))
         if not len(own):
             raise MetricsError("no request ended in a scored epoch")
         found["serving"] = serving(own, active_s)
@@ -355,11 +388,12 @@ def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_
 def _of_accelerator(part: Part, by_counter: bool) -> Json:
     def read(column: str) -> Floats:
         values = part.column(column)
-        return values[~np.isnan(values)]
+        empty = np.isnan(values)
+        return values[~empty] if empty.any() else values
 
     def mean(column: str) -> float | None:
         values = read(column)
-        return float(values.mean()) if len(values) else None
+        return float(np.add.reduce(values)) / len(values) if len(values) else None
 
     power = read("power_avg_mw" if part.averaged else "power_mw") / 1e3
 

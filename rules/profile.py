@@ -45,7 +45,7 @@ def node_power(bundle: Bundle) -> list[NodePower]:
     active = bundle.scored_samples
     for node in bundle.system["nodes"]:
         own = [a for a in node["accelerators"] if a["uuid"] in bundle.accelerator_ranks]
-        read_ns = active[active["accelerator"].isin([a["uuid"] for a in own[:1]])]["read_ns"].to_numpy(np.int64)
+        read_ns = active.at(active.text("accelerator").equals(own[0]["uuid"])).ints("read_ns") if own else np.zeros(0, np.int64)
         if not len(read_ns):
             continue
         total = np.zeros(len(read_ns))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rules.tables import Table
+
 Json = dict[str, Any]
 """A JSON object as `json.loads` returns it; its shape is that of a schema in `rules/schemas/`."""
 
@@ -126,7 +128,7 @@ REQUIRED_COLUMNS = frozenset({"scheduled_ns", "read_ns", "node", "accelerator", 
 
 @dataclass
 class Evidence:
-    """What a run leaves, in memory: written by the harness, read back by the checker, altered by mutations.
+    """What a run leaves, as data frames: written by the harness, altered by mutations.
 
     `samples` has the columns `SAMPLE_COLUMNS`: int64 times, text columns as str (empty string where there is no value),
     every other one float64 with NaN for an empty cell. `batches` has `BATCH_COLUMNS`, `requests` has `REQUEST_COLUMNS`, all
@@ -140,3 +142,31 @@ class Evidence:
     batches: "pd.DataFrame"
     log: str
     requests: "pd.DataFrame | None" = None
+
+
+@dataclass
+class Read:
+    """What a run left, as the checker reads it back and the rules see it."""
+
+    result: Json
+    system: Json
+    environment: Json
+    samples: "Table"
+    batches: "Table"
+    log: str
+    requests: "Table | None" = None
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "Read":
+        """What the checker would read of the evidence."""
+        from rules.tables import Table
+
+        requests = None if evidence.requests is None else Table.of(evidence.requests)
+        tables = Table.of(evidence.samples), Table.of(evidence.batches)
+        return cls(evidence.result, evidence.system, evidence.environment, *tables, evidence.log, requests)
+
+    def evidence(self) -> Evidence:
+        """The same as data frames of its own."""
+        requests = None if self.requests is None else self.requests.frame()
+        frames = self.samples.frame(), self.batches.frame()
+        return Evidence(self.result, self.system, self.environment, *frames, self.log, requests)

@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import rules.checks
 from rules.protocol import PROTOCOLS, Protocol
-from rules.records import Evidence, Json
+from rules.records import Evidence, Json, Read
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rules.digest import Digest
-    from rules.grouping import Sampled
     from rules.metrics import Part
     from rules.series import Series
+    from rules.tables import Ints, Table
 
 
 FAMILIES = {
@@ -99,7 +97,7 @@ class Bundle:
 
     path: Path
     problems: tuple[Problem, ...]
-    evidence: Evidence | None
+    evidence: Read | None
 
     @property
     def result(self) -> Json:
@@ -114,15 +112,15 @@ class Bundle:
         return self._evidence.environment
 
     @property
-    def samples(self) -> "pd.DataFrame":
+    def samples(self) -> "Table":
         return self._evidence.samples
 
     @property
-    def batches(self) -> "pd.DataFrame":
+    def batches(self) -> "Table":
         return self._evidence.batches
 
     @property
-    def requests(self) -> "pd.DataFrame | None":
+    def requests(self) -> "Table | None":
         """None where nothing was served, and where it was but the table is missing (P115 says it)."""
         return self._evidence.requests
 
@@ -131,7 +129,7 @@ class Bundle:
         return self._evidence.log
 
     @property
-    def _evidence(self) -> Evidence:
+    def _evidence(self) -> Read:
         if self.evidence is None:
             raise LookupError(f"{self.path}: the evidence could not be read")
         return self.evidence
@@ -154,24 +152,24 @@ class Bundle:
         return {a["uuid"]: a for node in self.system["nodes"] for a in node["accelerators"]}
 
     @cached_property
-    def samples_of(self) -> "Mapping[str, pd.DataFrame]":
+    def samples_of(self) -> "Mapping[str, Table]":
         """The samples of each sampled accelerator, in the order of the file."""
-        return {name: own.table for name, own in self._sampled.items()}
-
-    @cached_property
-    def _sampled(self) -> "Mapping[str, Sampled]":
         from rules import grouping
 
         return grouping.by_accelerator(self.samples)
 
     @cached_property
-    def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
-        """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
+    def batches_of(self) -> "Mapping[tuple[int, int], Ints]":
+        """The places of the batches of each epoch and rank, in that order."""
         from rules import grouping
 
-        start_ns, end_ns = (self.batches[name].to_numpy() for name in ("start_ns", "end_ns"))
-        of = grouping.by_epoch_and_rank(self.batches)
-        return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in of.items()}
+        return grouping.by_epoch_and_rank(self.batches)
+
+    @cached_property
+    def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
+        """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
+        start_ns, end_ns = (self.batches.ints(name) for name in ("start_ns", "end_ns"))
+        return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in self.batches_of.items()}
 
     @cached_property
     def accelerator_ranks(self) -> Mapping[str, int]:
@@ -184,7 +182,7 @@ class Bundle:
         from rules import metrics
 
         try:
-            return tuple(metrics.parts_of(self.result, self._sampled, self.batches))
+            return tuple(metrics.parts_of(self.result, self.samples_of, self.batches))
         except metrics.MetricsError as error:
             return str(error)
 
@@ -214,22 +212,22 @@ class Bundle:
         return series(self)
 
     @cached_property
-    def scored_samples(self) -> "pd.DataFrame":
+    def scored_samples(self) -> "Table":
         """The samples inside active windows of scored epochs; empty where there are none."""
         return self._at([p.places for p in self.scored_parts])
 
     @cached_property
-    def scored_samples_of(self) -> "Mapping[str, pd.DataFrame]":
+    def scored_samples_of(self) -> "Mapping[str, Table]":
         """The same by accelerator, where there are any."""
         places: dict[str, list[Any]] = {}
         for part in self.scored_parts:
             places.setdefault(part.accelerator, []).append(part.places)
         return {name: self._at(own) for name, own in places.items() if any(map(len, own))}
 
-    def _at(self, places: list[Any]) -> "pd.DataFrame":
+    def _at(self, places: list[Any]) -> "Table":
         import numpy as np
 
-        return self.samples.iloc[np.concatenate(places) if places else []]
+        return self.samples.at(np.concatenate(places) if places else slice(0))
 
 
 Check = Callable[[Bundle], Iterator[Found]]

@@ -11,15 +11,10 @@ from numpy.typing import NDArray
 
 from rules.boards import board
 from rules.slowdown import POWER_CAP, any_of
-from rules.tables import Mask, rows
+from rules.tables import Floats, Mask, Table, rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from rules.grouping import Sampled
     from rules.rule import Bundle
-
-Floats = NDArray[np.float64]
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
@@ -28,6 +23,9 @@ SIGNS = 64
 LAGS = 32
 REGULAR = 0.85
 """From this share on of signs that agree with those some samples later, at one of `LAGS` lags, a pattern repeats itself."""
+IN_A_ROW = 32
+_ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+"""Odd numbers whose bits are as good as random: multiplying by them loses nothing."""
 ENOUGH = 1000
 """Fewer samples under load tell too little of a distribution."""
 
@@ -39,29 +37,29 @@ class Series:
     accelerator: str
     vendor: str
     name: str
-    sampled: "Sampled"
+    samples: Table
     load: Mask
     """Which lie in active windows of scored epochs."""
 
     @cached_property
     def read_s(self) -> Floats:
-        return self.sampled.column("read_ns") / 1e9
+        return self.samples.floats("read_ns") / 1e9
 
     @cached_property
     def power_w(self) -> Floats:
-        return self.sampled.column("power_mw") / 1e3
+        return self.samples.floats("power_mw") / 1e3
 
     @cached_property
     def average_w(self) -> Floats:
-        return self.sampled.column("power_avg_mw") / 1e3
+        return self.samples.floats("power_avg_mw") / 1e3
 
     @cached_property
     def counter_j(self) -> Floats:
-        return self.sampled.column("energy_mj") / 1e3
+        return self.samples.floats("energy_mj") / 1e3
 
     @cached_property
     def sm_mhz(self) -> Floats:
-        return self.sampled.column("sm_mhz")
+        return self.samples.floats("sm_mhz")
 
     @cached_property
     def capped(self) -> Mask:
@@ -85,13 +83,9 @@ class Series:
         return np.round(self.under_load_w[np.isfinite(self.under_load_w)] * 1e3).astype(np.int64)
 
     @cached_property
-    def patterns(self) -> "tuple[NDArray[np.intp], NDArray[np.uint64]]":
+    def patterns(self) -> "NDArray[np.uint64]":
         """The `patterns` of `given_w`."""
         return patterns(self.given_w)
-
-    @property
-    def samples(self) -> "pd.DataFrame":
-        return self.sampled.table
 
     @property
     def place(self) -> str:
@@ -100,9 +94,9 @@ class Series:
 
 def series(bundle: "Bundle") -> tuple[Series, ...]:
     """The series of every accelerator that has samples under load."""
-    loads: dict[str, tuple[Sampled, Mask]] = {}
+    loads: dict[str, tuple[Table, Mask]] = {}
     for part in bundle.scored_parts:
-        _, load = loads.setdefault(part.accelerator, (part.sampled, np.zeros(len(part.sampled.places), dtype=bool)))
+        _, load = loads.setdefault(part.accelerator, (part.sampled, np.zeros(len(part.sampled), dtype=bool)))
         load[part.rows] = True
     told = bundle.accelerators
     return tuple(
@@ -120,27 +114,42 @@ def of_measured(bundle: "Bundle") -> Iterator[Series]:
             yield one
 
 
-def patterns(values: Floats) -> "tuple[NDArray[np.intp], NDArray[np.uint64]]":
-    """Where readings, shape (n,), go up and where not, in every `SIGNS` differences in a row: the places of the patterns that do
-    not repeat themselves, and the patterns, a bit each sign.
-
-    Batches in phase with the sampling give the same ups and downs over and over, in any run of the work: such patterns are left
-    out.
-    """
+def patterns(values: Floats) -> "NDArray[np.uint64]":
+    """Where readings, shape (n,), go up and where not, in every `SIGNS` differences in a row, a bit each: shape (n - SIGNS,)."""
     up = np.diff(values[np.isfinite(values)]) > 0
-    count = len(up) - SIGNS + 1
-    if count < 1:
-        return np.empty(0, np.intp), np.empty(0, np.uint64)
-    regular = np.zeros(count, dtype=bool)
-    agreeing = np.zeros(len(up), dtype=np.int32)
+    if len(up) < SIGNS:
+        return np.empty(0, np.uint64)
+    return np.packbits(sliding_window_view(up, SIGNS), axis=1).view(np.uint64)[:, 0]
+
+
+def regular(some: "NDArray[np.uint64]") -> Mask:
+    """Which of some patterns, shape (n,), repeat themselves at one of `LAGS` lags.
+
+    Batches in phase with the sampling give the same ups and downs over and over, in any run of the work: such patterns tell
+    nothing.
+    """
+    up = np.unpackbits(np.ascontiguousarray(some).view(np.uint8).reshape(len(some), SIGNS // 8), axis=1)
+    found = np.zeros(len(some), dtype=bool)
     for lag in range(1, LAGS + 1):
-        pairs = SIGNS - lag
-        sums = agreeing[: len(up) - lag + 1]
-        np.cumsum(up[lag:] == up[:-lag], out=sums[1:])
-        regular |= sums[pairs:] - sums[:-pairs] >= REGULAR * pairs
-    packed = np.packbits(sliding_window_view(up, SIGNS), axis=1).view(np.uint64)[:, 0]
-    places = np.flatnonzero(~regular)
-    return places, packed[places]
+        found |= (up[:, lag:] == up[:, :-lag]).sum(axis=1) >= REGULAR * (SIGNS - lag)
+    return found
+
+
+def rolling(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
+    """A number for every `IN_A_ROW` of the values, shape (n,), equal where these are equal: shape (n - IN_A_ROW + 1,)."""
+    found = values.astype(np.uint64) * np.uint64(_ODD[0])
+    found ^= found >> np.uint64(29)
+    length = 1
+    for odd in _ODD[1:]:  # each time of twice as many values
+        found = found[:-length] * np.uint64(odd) + found[length:]
+        length *= 2
+    return found
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The different ones of values, shape (n,), in order: np.unique in a fraction of its time."""
+    ordered = np.sort(values)
+    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
 
 
 def spread(values: Floats) -> float:

@@ -2,29 +2,26 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rules.records import Json
-
-if TYPE_CHECKING:
-    import pandas as pd
+from rules.tables import Table
 
 
-def serving(requests: "pd.DataFrame", active_s: Mapping[tuple[int, int], float]) -> Json:
+def serving(requests: Table, active_s: Mapping[tuple[int, int], float]) -> Json:
     """The figures of at least one request, all of which ended in the epochs that `active_s` has, by epoch and rank.
 
     Times are in s. Time to first token is from sending to the first token; time per output token is the rest of the answer
     over the other tokens; latency is from sending to the end.
     """
-    sent_ns, first_ns, end_ns = (requests[name].to_numpy(np.int64) for name in ("sent_ns", "first_ns", "end_ns"))
-    others = np.maximum(requests["output_tokens"].to_numpy(np.int64) - 1, 1)
+    sent_ns, first_ns, end_ns = (requests.ints(name) for name in ("sent_ns", "first_ns", "end_ns"))
+    others = np.maximum(requests.ints("output_tokens") - 1, 1)
     ranks = len({rank for _, rank in active_s})
     return {
         "requests": len(requests),
-        "input_tokens_per_s": int(requests["prompt_tokens"].sum()) / math.fsum(active_s.values()) * ranks,
+        "input_tokens_per_s": int(requests.ints("prompt_tokens").sum()) / math.fsum(active_s.values()) * ranks,
         "ttft_s": _percentiles((first_ns - sent_ns) / 1e9),
         "tpot_s": _percentiles((end_ns - first_ns) / 1e9 / others),
         "latency_s": _percentiles((end_ns - sent_ns) / 1e9),

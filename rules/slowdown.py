@@ -4,16 +4,11 @@ NVIDIA's and the simulated boards' are NVML's reasons as they are (NVML API refe
 sets a bit for each residency counter of throttling that grew since the reading before. Other vendors' are not known.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rules.protocol import Protocol
-from rules.tables import floats
-
-if TYPE_CHECKING:
-    import pandas as pd
+from rules.tables import Table
 
 POWER_CAP = {"NVIDIA": 0x4, "simulated": 0x4, "AMD": 0x2}
 """The power cap holds the clock down: NVML's software power cap, AMD's package power tracking."""
@@ -33,12 +28,12 @@ def invalid(protocol: Protocol, vendor: str) -> int:
     return masks.get(vendor, 0)
 
 
-def bits(samples: "pd.DataFrame") -> NDArray[np.uint64]:
+def bits(samples: Table) -> NDArray[np.uint64]:
     """The slowdown masks of samples, shape (n,), 0 where none was read."""
-    return np.clip(np.nan_to_num(floats(samples, "slowdown")), 0, 2**63).astype(np.uint64)
+    return np.clip(np.nan_to_num(samples.floats("slowdown")), 0, 2**63).astype(np.uint64)
 
 
-def any_of(samples: "pd.DataFrame", mask: int) -> NDArray[np.bool_]:
+def any_of(samples: Table, mask: int) -> NDArray[np.bool_]:
     """Which samples, shape (n,), have any of the bits of `mask`."""
     found: NDArray[np.bool_] = (bits(samples) & np.uint64(mask)) != 0
     return found

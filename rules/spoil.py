@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from rules.protocol import PROTOCOLS, Protocol
 from rules.records import Evidence
-from rules.tables import Mask, whole
+from rules.tables import Mask
 
 READINGS = ("power_mw", "power_avg_mw", "energy_mj")
 STIRRED = 0.25
@@ -29,7 +29,7 @@ def last_epoch(evidence: Evidence) -> int:
 def under_load(evidence: Evidence, *epochs: int) -> Mask:
     """Which samples of the first accelerator lie in the given epochs of its rank (all scored ones where none is given)."""
     chosen = epochs or range(protocol(evidence).discarded_epochs, last_epoch(evidence) + 1)
-    read_ns = whole(evidence.samples, "read_ns")
+    read_ns = evidence.samples["read_ns"].to_numpy()
     found = np.zeros(len(read_ns), dtype=bool)
     windows = evidence.batches[evidence.batches["rank"] == evidence.result["ranks"][0]["rank"]]
     for epoch in chosen:
@@ -53,9 +53,9 @@ def every(count: int, mask: Mask) -> Mask:
 
 def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64]) -> None:
     """Leave out the samples of these ticks, and count as a sampler would: missed are the ticks between those that are left."""
-    gone = np.isin(whole(evidence.samples, "scheduled_ns"), scheduled_ns)
+    gone = np.isin(evidence.samples["scheduled_ns"].to_numpy(), scheduled_ns)
     evidence.samples = evidence.samples[~gone].reset_index(drop=True)
-    left_ns = np.unique(whole(evidence.samples, "scheduled_ns"))
+    left_ns = np.unique(evidence.samples["scheduled_ns"].to_numpy())
     due = round(int(left_ns[-1] - left_ns[0]) / (protocol(evidence).sample_interval_ms * 1_000_000)) + 1
     evidence.result["sampling"].update(ticks=len(left_ns), missed=due - len(left_ns))
 
@@ -64,9 +64,9 @@ def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
     """Let the batches of the given epochs (all where none is given) end early, after `share` of their time."""
     batches = evidence.batches
     chosen = batches["epoch"].isin(epochs).to_numpy() if epochs else np.ones(len(batches), dtype=bool)
-    length = whole(batches, "end_ns") - whole(batches, "start_ns")
+    length = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()
     shorter = np.where(chosen, (length * share).astype(np.int64), length)
-    batches["end_ns"] = whole(batches, "start_ns") + shorter
+    batches["end_ns"] = batches["start_ns"].to_numpy() + shorter
 
 
 def slow_down(evidence: Evidence, share: float) -> None:

@@ -1,7 +1,8 @@
-"""What rules need of the two tables: columns as arrays, the names of rows, and the rows that break a condition."""
+"""The tables of a bundle as rules and metrics see them: columns as NumPy arrays, rows by their place in the file."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,45 +19,139 @@ POWER_COLUMNS = ("power_mw", "power_avg_mw")
 SENTINELS_MW = (65_535.0, 65_535_000.0, 4_294_967_295.0, 4_294_967_295_000.0)
 
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rows = Mask | NDArray[np.intp] | Ints | slice
+"""Some rows of a table: a mask of shape (n,), places in it, or a slice."""
 
 
-def floats(table: "pd.DataFrame", column: str) -> NDArray[np.float64]:
-    """A column as float64, shape (n,), NaN for an empty cell."""
-    return table[column].to_numpy(np.float64)
+@dataclass(frozen=True)
+class Text:
+    """A column of text: `names[codes[i]]` stands in row i. Each name is there once, in the order of its first row."""
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def equals(self, text: str) -> Mask:
+        """Which rows have this text, shape (n,)."""
+        code = self.names.index(text) if text in self.names else -1
+        found: Mask = self.codes == code
+        return found
+
+    def at(self, where: Rows) -> "Text":
+        """The column in some rows."""
+        return Text(self.codes[where], self.names)
+
+    def distinct(self) -> list[str]:
+        """The texts that occur, in the order of their first rows."""
+        codes, first = np.unique(self.codes, return_index=True)
+        return [self.names[code] for code in codes[np.argsort(first)].tolist()]
+
+    def to_list(self) -> list[str]:
+        """The texts, row by row."""
+        return [self.names[code] for code in self.codes.tolist()]
 
 
-def whole(table: "pd.DataFrame", column: str) -> NDArray[np.int64]:
-    """A column without empty cells as int64, shape (n,)."""
-    return table[column].to_numpy(np.int64)
+@dataclass(frozen=True)
+class Table:
+    """Some or all rows of a table, n of them. Columns are taken from the whole table when they are first asked for."""
+
+    columns: Mapping[str, Any]
+    """Of the whole table, by name: int64 or float64 of shape (all,), NaN for an empty cell, or a `Text`."""
+    places: NDArray[np.intp] | Ints
+    """The rows' places in the file, shape (n,), from 0."""
+    whole_table: bool = False
+    _taken: dict[tuple[str, type], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, columns: "Mapping[str, Any] | pd.DataFrame | Table") -> "Table":
+        """A whole table out of columns, each an array of numbers or a `Text`, or out of a pandas data frame."""
+        if isinstance(columns, Table):
+            return columns
+        if not isinstance(columns, Mapping):
+            columns = {str(name): _column(columns[name]) for name in columns.columns}
+        return cls(columns, np.arange(len(next(iter(columns.values()), ()))), True)
+
+    def frame(self) -> "pd.DataFrame":
+        """The rows as a data frame of its own, with the types that `rules.records.Evidence` states."""
+        import pandas as pd
+
+        def values(column: Any) -> Any:
+            return pd.Series(column.to_list(), dtype="str") if isinstance(column, Text) else column
+
+        return pd.DataFrame({name: values(column) for name, column in self.columns.items()}, copy=True).iloc[self.places]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def floats(self, column: str) -> Floats:
+        """A column as float64, shape (n,), NaN for an empty cell."""
+        found: Floats = self._take(column, np.float64)
+        return found
+
+    def ints(self, column: str) -> Ints:
+        """A column without empty cells as int64, shape (n,)."""
+        found: Ints = self._take(column, np.int64)
+        return found
+
+    def text(self, column: str) -> Text:
+        """A column of text, of n rows."""
+        found: Text = self._take(column, str)
+        return found
+
+    def at(self, rows: Rows) -> "Table":
+        """Some of the rows."""
+        return Table(self.columns, self.places[rows])
+
+    def _take(self, column: str, kind: type) -> Any:
+        key = (column, kind)
+        if key not in self._taken:
+            every = self.columns[column]
+            if kind is str:
+                self._taken[key] = every if self.whole_table else every.at(self.places)
+            else:
+                self._taken[key] = (every if self.whole_table else every[self.places]).astype(kind, copy=False)
+        return self._taken[key]
 
 
-def of_each(samples: "pd.DataFrame", values: Mapping[str, float]) -> NDArray[np.float64]:
+def _column(values: "pd.Series[Any]") -> Any:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy()
+    codes, names = pd.factorize(values.to_numpy(dtype=object, na_value=""))
+    return Text(codes.astype(np.int32), tuple(map(str, names)))
+
+
+def of_each(samples: Table, values: Mapping[str, float]) -> Floats:
     """For each sample the value of its accelerator, shape (n,), NaN where there is none."""
-    of = samples["accelerator"].to_numpy()
-    found = np.full(len(of), np.nan)
-    for accelerator, value in values.items():
-        found[of == accelerator] = value
-    return found
+    of = samples.text("accelerator")
+    return np.array([values.get(name, np.nan) for name in of.names], dtype=np.float64)[of.codes]
 
 
-def rows(table: "pd.DataFrame", where: Mask) -> str:
+def rows(table: Table, where: Mask) -> str:
     """The name of the rows of a (part of a) table where `where`, shape (n,), holds; rows of a file count from 1."""
-    index = table.index.to_numpy()[where]
-    first, last = int(index.min()) + 1, int(index.max()) + 1
+    places = table.places[where]
+    first, last = int(places.min()) + 1, int(places.max()) + 1
     return f"row {first}" if first == last else f"rows {first}-{last}"
 
 
-def offenders(samples: "pd.DataFrame", wrong: Mask) -> Iterator[tuple[str, str, int]]:
+def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
     """For each accelerator with samples where `wrong`, shape (n,), holds: its name, those rows, and how many they are."""
     if not wrong.any():
         return
-    of = samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of[wrong]):
-        own = wrong & (of == accelerator)
-        yield str(accelerator), rows(samples, own), int(own.sum())
+    of = samples.text("accelerator")
+    for accelerator in of.at(wrong).distinct():
+        own = wrong & of.equals(accelerator)
+        yield accelerator, rows(samples, own), int(own.sum())
 
 
-def implausible(power_mw: NDArray[np.float64]) -> Mask:
+def implausible(power_mw: Floats) -> Mask:
     """Which powers, shape (n,), are no readings at all: a driver's mark for "not available", or negative."""
-    found: Mask = np.isin(power_mw, SENTINELS_MW) | (power_mw < 0)
+    found: Mask = power_mw < 0
+    for sentinel in SENTINELS_MW:
+        found |= power_mw == sentinel
     return found

@@ -8,8 +8,10 @@ import pytest
 from conftest import Submissions, fresh_evidence
 from test_trust import add_option, late_sampling, rules_of
 
-from checker import acceptance, engine
+from checker import acceptance, engine, trust
+from checker.documents import read_json
 from checker.engine import judge, judge_all
+from checker.files import read_files
 from rules import VERSION, forge
 from rules.rule import Severity, rules_by_id
 
@@ -60,6 +62,18 @@ def test_acceptance_that_contradicts_the_bundle_does_not_count(
     verdict = judge(bundle)
     wanted = {"I109"} if entry.get("rules_version") == VERSION else set() if accepted else {"I109", "I126"}
     assert (verdict.accepted, rules_of(verdict)) == (accepted, wanted)
+
+
+def test_acceptance_is_asked_of_a_result_that_is_read_once(submissions: Submissions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the evidence read, of what was read then; with integrity and signatures alone, of the file."""
+    bundle = submissions.add()
+    forge.log(bundle, {"at": "2025-12-30T23:00:00Z"})
+    read = []
+    monkeypatch.setattr(trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw))
+    assert (rules_of(judge(bundle)), read) == ({"I126"}, [])
+    contents = read_files(bundle).contents
+    assert [p.rule for p in trust.establish(bundle, contents, None, bundle).problems] == ["I126"]
+    assert read == ["result.json"]
 
 
 @pytest.mark.parametrize("claim", ["", 7, "9" * 5000, "1.x.0", "2026-01-01", None, "9999-12-31T23:59:59Z"])

@@ -15,10 +15,10 @@ from good import UUIDS, another_run, rederive
 
 from checker.engine import INTERNAL, judge, judge_all
 from rules import metrics
-from rules.digest import DIFFERENT, KEPT, LENGTH, Digest, digest, few, fingerprints, kind
-from rules.records import Evidence
+from rules.digest import DIFFERENT, KEPT, Digest, digest, few, fingerprints, kind
+from rules.records import Evidence, Read
 from rules.rule import Bundle, Finding, rules_by_id
-from rules.series import patterns
+from rules.series import IN_A_ROW, patterns, regular
 from rules.spoil import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
@@ -47,7 +47,7 @@ def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: fl
 
 
 def of_evidence(evidence: Evidence) -> Digest:
-    found = digest(Bundle(Path("center/system/run"), (), evidence))
+    found = digest(Bundle(Path("center/system/run"), (), Read.of(evidence)))
     assert found is not None
     return found
 
@@ -174,11 +174,13 @@ def test_runs_of_another_center_are_not_compared_and_those_of_another_directory_
         ("elsewhere/system/b", "", []),
         ("center/system/b", "elsewhere", []),
     ):
-        found = digest(Bundle(Path(path), (), renamed), center)
+        found = digest(Bundle(Path(path), (), Read.of(renamed)), center)
         assert found is not None and marked(own, replace(found, cap_w=500.0)) == expected, path
-    assert {kind(Bundle(Path(path), (), renamed)) for path in ("c/s/a", "c/s/b")} == {kind(Bundle(Path("c/s/c"), (), renamed))}
-    assert kind(Bundle(Path("c/s/a"), (), renamed)) != kind(Bundle(Path("c/t/a"), (), renamed))
-    assert kind(Bundle(Path("c/s/a"), (), renamed)) != kind(Bundle(Path("c/s/a"), (), fresh_evidence()))
+    assert {kind(Bundle(Path(path), (), Read.of(renamed))) for path in ("c/s/a", "c/s/b")} == {
+        kind(Bundle(Path("c/s/c"), (), Read.of(renamed)))
+    }
+    assert kind(Bundle(Path("c/s/a"), (), Read.of(renamed))) != kind(Bundle(Path("c/t/a"), (), Read.of(renamed)))
+    assert kind(Bundle(Path("c/s/a"), (), Read.of(renamed))) != kind(Bundle(Path("c/s/a"), (), Read.of(fresh_evidence())))
 
 
 def test_share_of_capped_samples_is_by_the_bits_of_the_vendor() -> None:
@@ -221,7 +223,7 @@ def test_part_of_a_series_shares_fingerprints_wherever_it_stands() -> None:
     assert fingerprints(series) & fingerprints(shifted)
     assert not fingerprints(series) & fingerprints(series + 1)
     assert len(fingerprints(series)) == KEPT
-    assert fingerprints(series[: LENGTH - 1]) == frozenset()
+    assert fingerprints(series[: IN_A_ROW - 1]) == frozenset()
     assert fingerprints(np.tile(series[: DIFFERENT - 1], 500)) == frozenset()
 
 
@@ -360,7 +362,7 @@ def test_repeat_on_a_system_of_another_name_may_have_the_same_seed() -> None:
 
 
 def up_and_down(power_w: np.ndarray) -> frozenset[int]:
-    return few(patterns(power_w)[1])
+    return few(patterns(power_w))
 
 
 def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
@@ -376,18 +378,24 @@ def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
 
 
 def test_pattern_that_a_series_has_twice_does_not_stand_for_it() -> None:
-    assert few(np.array([5, 7, 5, 9], dtype=np.uint64)) == few(np.array([9, 7], dtype=np.uint64))
+    one, other, third = patterns(np.random.default_rng(7).normal(690, 20, 67)).tolist()
+    assert len(few(np.array([third, other], dtype=np.uint64))) == 2
+    assert few(np.array([one, other, one, third], dtype=np.uint64)) == few(np.array([third, other], dtype=np.uint64))
 
 
 def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:
     random = np.random.default_rng(6)
     swing = np.resize([700, 500, 640, 720, 480, 610, 560], 3000)
     quiet, same = (swing + random.normal(0, 2, 3000) for _ in range(2))
-    assert len(patterns(quiet)[1]) == len(patterns(same)[1]) == 0
+    assert irregular(quiet) == irregular(same) == 0
     burst = quiet.copy()
     burst[1000:1500] = random.normal(690, 20, 500)
-    assert 300 < len(patterns(burst)[1]) < 600
-    assert len(patterns(np.full(3000, 700.0))[1]) == 0
+    assert 300 < irregular(burst) < 600
+    assert irregular(np.full(3000, 700.0)) == 0
+
+
+def irregular(power_w: np.ndarray) -> int:
+    return int((~regular(patterns(power_w))).sum())
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(3, []), (4, ["a", "b"])])

@@ -1,5 +1,6 @@
 """The command, its exit codes and outputs, and who may sign what."""
 
+import csv
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
@@ -24,7 +26,7 @@ from checker.documents import read_document, read_json, schema_of
 from checker.engine import judge
 from checker.files import Refused
 from harness.sign import sign
-from rules.records import BATCH_COLUMNS, EVIDENCE_FILES, MANIFEST_FILE, OPTIONAL_FILES, SYSTEM_FORMAT, Evidence
+from rules.records import BATCH_COLUMNS, EVIDENCE_FILES, MANIFEST_FILE, OPTIONAL_FILES, SAMPLE_COLUMNS, SYSTEM_FORMAT, Evidence
 from rules.rule import Bundle, rules_by_id
 
 ROOT = Path(__file__).parent.parent
@@ -396,8 +398,45 @@ def test_any_text_as_table(body: str) -> None:
     except Refused as refusal:
         assert refusal.problems
     else:
-        assert {str(kind) for kind in table.dtypes} == {"int64"}
-        assert len(table) == len(body.removesuffix("\n").split("\n")) - (not body)
+        rows = list(csv.reader(body.removesuffix("\n").split("\n"))) if body else []
+        read = np.array([table.ints(column) for column in BATCH_COLUMNS])
+        assert read.T.tolist() == [[int(cell) for cell in row] for row in rows]
+
+
+# How a number may be written, and how other readers might take it for one.
+CELLS = [
+    "5",
+    "007",
+    "-3",
+    "x",
+    "9223372036854775807",
+    "9223372036854775808",
+    "99999999999999999999",
+    "9007199254740993",
+    '"5"',
+    "",
+]
+CELLS += [" 5", "5 ", "\t5", "0x1f", "0X1F", "+5", "1_0", "1.0", "1e3", "nan", "NA", "null", "\u0665", '" 5"', '"0x1"', "5 000"]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("column", ["scheduled_ns", "power_mw", "slowdown"])
+@pytest.mark.parametrize("others", ["", "0x at xenia, and elsewhere"])
+def test_number_is_digits_and_nothing_else(cell: str, column: str, others: str) -> None:
+    good = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": f'"{others or "n"}"', "status": "ok"}
+    text = "\n".join(
+        ",".join(row.values()) for row in (dict(zip(SAMPLE_COLUMNS, SAMPLE_COLUMNS, strict=True)), good, good | {column: cell})
+    ).encode()
+    plain, required = cell.strip('"'), column == "scheduled_ns"
+    digits = plain if required else plain.removeprefix("-")
+    limit = 2**63 - 1 if required else 2**53
+    if (digits.isascii() and digits.isdigit() and int(digits) <= limit) or (not plain and not required):
+        value = tables.read_table("samples.csv.gz", text).floats(column)[1]
+        assert value == float(plain) if plain else np.isnan(value)
+    else:
+        with pytest.raises(Refused) as caught:
+            tables.read_table("samples.csv.gz", text)
+        assert caught.value.problems[0].found.pointer == "row 2"
 
 
 # docs/verify.md.

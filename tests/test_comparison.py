@@ -1,5 +1,7 @@
 """Arithmetic of comparisons and what-ifs, and the power of a node."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import fresh_evidence
@@ -7,6 +9,7 @@ from conftest import fresh_evidence
 from reporting.planning import what_if_table
 from rules.comparison import accelerators_needed, nodes_that_fit, relative_percent, score, site_kwh, told_apart
 from rules.profile import PUBLISHED_NODES, clocks, node_power
+from rules.records import Read
 from rules.rule import Bundle
 
 
@@ -46,19 +49,17 @@ def test_score_as_printed_moves_with_energy_by_one_point_at_most() -> None:
 
 
 def good() -> Bundle:
-    from pathlib import Path
-
-    return Bundle(Path("good"), (), fresh_evidence())
+    return Bundle(Path("good"), (), Read.of(fresh_evidence()))
 
 
 def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
-    bundle = good()
-    uuids = list(bundle.accelerator_ranks)
+    evidence = fresh_evidence()
+    samples, uuids = evidence.samples, [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]]
     for uuid, power_mw in zip(uuids, (300_000, 400_000), strict=True):
-        bundle.samples.loc[bundle.samples["accelerator"] == uuid, "power_mw"] = power_mw
-    at = bundle.samples.index[bundle.samples["accelerator"] == uuids[0]]
-    bundle.samples.loc[at[len(at) // 2], "power_mw"] = 1_300_000
-    (node,) = node_power(bundle)
+        samples.loc[samples["accelerator"] == uuid, "power_mw"] = power_mw
+    at = samples.index[samples["accelerator"] == uuids[0]]
+    samples.loc[at[len(at) // 2], "power_mw"] = 1_300_000
+    (node,) = node_power(Bundle(Path("good"), (), Read.of(evidence)))
     assert (node.accelerators, node.rated_w) == (2, 1400)
     assert node.median_w == pytest.approx(700)
     assert 750 < node.max_w < 850, "one reading of ten in a second is 1000 W above"

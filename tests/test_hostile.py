@@ -408,3 +408,23 @@ def test_table_offence_names_its_row(hostile: Submissions) -> None:
 
     (finding,) = judge(hostile.root / "example" / "table_nan" / "run-of-the-case").findings
     assert (finding.pointer, finding.found) == ("row 7", "power_mw 'nan'")
+
+
+@pytest.mark.parametrize(("grown", "refused"), [(b"", False), (b"more", False), (b"more" * 300, True)])
+def test_file_that_grows_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grown: bytes, refused: bool) -> None:
+    """It is read to the end that it has by then, as far as a file may be large."""
+    path = tmp_path / "file"
+    path.write_bytes(b"content")
+    real = os.open
+
+    def open_after(*a: Any, **k: Any) -> int:
+        with path.open("ab") as more:
+            more.write(grown)
+        return real(*a, **k)
+
+    monkeypatch.setattr(files.os, "open", open_after)
+    if refused:
+        with pytest.raises(files.Refused):
+            files.read_plain(path, "file", 1000)
+    else:
+        assert files.read_plain(path, "file", 1000) == b"content" + grown

@@ -13,7 +13,7 @@ from checker.load import read_evidence
 from rules.boards import BOARDS
 from rules.checks import names_leaked, node_clocks_disagree, throughput_above_bandwidth
 from rules.metrics import FIGURES
-from rules.records import Evidence
+from rules.records import Evidence, Read
 from rules.rule import Bundle, Found, rules_by_id
 from rules.spoil import add_twin, of_first, scale_readings, under_load
 from rules.workloads import workloads
@@ -22,7 +22,7 @@ MEASURED = sorted((Path(__file__).parents[1] / "submissions" / "reference").glob
 
 
 def found(rule: str, evidence: Evidence) -> list[Found]:
-    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence)))
+    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
 
 
 def measured(path: Path) -> Evidence:
@@ -153,7 +153,7 @@ def test_a_twin_is_as_good_as_the_first() -> None:
         add_twin(evidence, node)
         node_clocks_disagree.note_clocks(evidence)
         rederive(evidence)
-        bundle = Bundle(Path("example"), (), evidence)
+        bundle = Bundle(Path("example"), (), Read.of(evidence))
         spoke = {r.id for r in rules_by_id().values() if not r.on_form and "closed" in r.standings and list(r.judge(bundle))}
         assert spoke == set()
 

@@ -12,7 +12,7 @@ from spoiling import MEASURED, measured
 
 from rules.checks.log_contradicts_result import tell
 from rules.checks.node_clocks_disagree import note_clocks
-from rules.records import Evidence
+from rules.records import Evidence, Read
 from rules.rule import Bundle, Found, rules_by_id
 from rules.spoil import add_twin, declare_cap, every, of_first, scale_readings, under_load
 
@@ -20,7 +20,7 @@ NEW = ("W114", "M117", "M118", "C112", "T114", "P122", "P123", "P124", "T107", "
 
 
 def found(rule: str, evidence: Evidence) -> list[Found]:
-    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence)))
+    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
 
 
 @pytest.mark.parametrize("path", [pytest.param(p.parent, id=p.parent.name) for p in sorted(MEASURED.glob("*/*/result.json"))])

@@ -10,7 +10,7 @@ from conftest import fresh_evidence
 from good import UUIDS, rederive
 
 from rules.digest import digest
-from rules.records import Evidence
+from rules.records import Evidence, Read
 from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
 from rules.spoil import declare_cap, drop_ticks
 
@@ -20,7 +20,7 @@ SECTIONS = ("## What it does", "## Why it is bad", "## What to do", "## Source")
 
 
 def bundle(evidence: Evidence) -> Bundle:
-    return Bundle(Path("example"), (), evidence)
+    return Bundle(Path("example"), (), Read.of(evidence))
 
 
 @pytest.mark.parametrize("rule", RULES)

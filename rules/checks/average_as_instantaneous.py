@@ -22,7 +22,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import SAMPLES, floats, rows
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("W109", Severity.ERROR)
 
@@ -32,7 +32,7 @@ ENOUGH_SAMPLES = 10  # fewer may agree by chance
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     for accelerator, samples in bundle.samples_of.items():
-        now, average = floats(samples, "power_mw"), floats(samples, "power_avg_mw")
+        now, average = samples.floats("power_mw"), samples.floats("power_avg_mw")
         both = np.isfinite(now) & np.isfinite(average)
         if both.sum() >= ENOUGH_SAMPLES and np.array_equal(now[both], average[both]):
             yield Found(

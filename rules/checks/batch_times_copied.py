@@ -14,14 +14,13 @@ Protocol, section "epochs, discarded". Device events resolve about one microseco
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
-from rules.tables import BATCHES, whole
+from rules.tables import BATCHES
 
 RULE = Rule("P114", Severity.ERROR, waivable=False)
 
@@ -30,23 +29,18 @@ ENOUGH_BATCHES = 8  # fewer may agree by chance
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    batches = bundle.batches
-    epoch, rank = whole(batches, "epoch"), whole(batches, "rank")
-    order = np.lexsort((whole(batches, "batch"), rank, epoch))
-    epoch, rank = epoch[order], rank[order]
-    durations_ns = (whole(batches, "end_ns") - whole(batches, "start_ns"))[order]
-    begins = np.flatnonzero(np.diff(epoch, prepend=-1) | np.diff(rank, prepend=-1))
+    number, durations_ns = bundle.batches.ints("batch"), bundle.batches.ints("end_ns") - bundle.batches.ints("start_ns")
     seen: dict[bytes, str] = {}
-    for begin, end in pairwise([*begins, len(order)]):
-        if end - begin < ENOUGH_BATCHES:
+    for (epoch, rank), at in bundle.batches_of.items():
+        if len(at) < ENOUGH_BATCHES:
             continue
-        name = f"epoch {epoch[begin]} of rank {rank[begin]}"
-        before = seen.setdefault(durations_ns[begin:end].tobytes(), name)
+        name = f"epoch {epoch} of rank {rank}"
+        before = seen.setdefault(durations_ns[at[np.argsort(number[at], kind="stable")]].tobytes(), name)
         if before != name:
             yield Found(
                 BATCHES,
                 "",
-                f"{name}: {end - begin} batches with exactly the durations of {before}",
+                f"{name}: {len(at)} batches with exactly the durations of {before}",
                 "durations that differ between epochs and ranks",
                 "Times were copied. Hand in what was recorded.",
             )

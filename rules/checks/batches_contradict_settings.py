@@ -23,7 +23,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import add_twin
-from rules.tables import BATCHES, rows, whole
+from rules.tables import BATCHES, rows
 from rules.workloads import Size, workloads
 
 RULE = Rule("P109", Severity.ERROR)
@@ -32,12 +32,12 @@ RULE = Rule("P109", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     batches, settings = bundle.batches, bundle.result["settings"]
-    epoch, rank = whole(batches, "epoch"), whole(batches, "rank")
+    rank = batches.ints("rank")
     declared = {r["rank"] for r in bundle.result["ranks"]}
     unknown = ~np.isin(rank, list(declared))
     if unknown.any():
         yield _found(rows(batches, unknown), f"{unknown.sum()} batches of undeclared ranks", f"ranks {sorted(declared)}")
-    yield from _counts(epoch, rank, whole(batches, "batch"), declared, settings["batches_per_epoch"])
+    yield from _counts(bundle, declared, settings["batches_per_epoch"])
     workload = workloads().get(bundle.result["workload"])
     size: Size | None = getattr(workload, bundle.result["size"], None)
     if workload is None or size is None:
@@ -45,18 +45,19 @@ def check(bundle: Bundle) -> Iterator[Found]:
     wanted, reason = settings["batch_size"] * size.items_per_sample, f"settings.batch_size x {size.items_per_sample}"
     if requests := settings.get("requests"):
         wanted, reason = requests["output_tokens"], "settings.requests.output_tokens"
-    odd = whole(batches, "items") != wanted
+    odd = batches.ints("items") != wanted
     if odd.any():
         expected = f"{wanted} items: {reason}"
         yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", expected)
 
 
-def _counts(epoch: np.ndarray, rank: np.ndarray, batch: np.ndarray, declared: set[int], wanted: int) -> Iterator[Found]:
-    for e in np.unique(epoch):
+def _counts(bundle: Bundle, declared: set[int], wanted: int) -> Iterator[Found]:
+    batch, due, none = bundle.batches.ints("batch"), np.arange(wanted), np.empty(0, dtype=np.int64)
+    for e in dict.fromkeys(epoch for epoch, _ in bundle.batches_of):
         wrong = []
         for r in sorted(declared):
-            numbers = batch[(epoch == e) & (rank == r)]
-            if not np.array_equal(np.sort(numbers), np.arange(wanted)):
+            numbers = batch[bundle.batches_of.get((e, r), none)]
+            if not (np.array_equal(numbers, due) or np.array_equal(np.sort(numbers), due)):
                 wrong.append(f"rank {r} has {len(numbers)} batches ({len(np.unique(numbers))} numbers)")
         if wrong:
             yield _found("", f"epoch {e}: {', '.join(wrong[:4])}", f"{wanted} batches of each rank, numbered from 0")
@@ -106,10 +107,10 @@ def one_rank_without_batches(evidence: Evidence) -> None:
 @RULE.mutation(sometimes=("T109",))
 def slow_batches_dropped_in_every_epoch(evidence: Evidence) -> None:
     batches = evidence.batches
-    length_ns = whole(batches, "end_ns") - whole(batches, "start_ns")
+    length_ns = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()
     kept = np.ones(len(batches), dtype=bool)
     for key in np.unique(batches[["epoch", "rank"]].to_numpy(np.int64), axis=0):
-        own = np.flatnonzero((whole(batches, "epoch") == key[0]) & (whole(batches, "rank") == key[1]))
+        own = np.flatnonzero((batches["epoch"].to_numpy() == key[0]) & (batches["rank"].to_numpy() == key[1]))
         kept[own[np.argmax(length_ns[own])]] = False
     evidence.batches = batches[kept].reset_index(drop=True)
 

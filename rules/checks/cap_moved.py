@@ -21,7 +21,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
-from rules.tables import RESULT, SAMPLES, floats, offenders
+from rules.tables import RESULT, SAMPLES, offenders
 
 RULE = Rule("C101", Severity.ERROR)
 
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             found = f"{readback['when']}, {readback['accelerator']}: {enforced_mw / 1e3:g} W"
             yield Found(RESULT, f"/readbacks/{place}/enforced_mw", found, expected, message)
     samples = bundle.scored_samples
-    cap_mw = floats(samples, "cap_mw")
+    cap_mw = samples.floats("cap_mw")
     moved = np.abs(cap_mw - 1e3 * cap_w) > ROUNDING_MW
     for accelerator, where, count in offenders(samples, moved):
         found = f"{accelerator}: {count} samples with another cap, such as {cap_mw[moved][0] / 1e3:g} W"

@@ -30,7 +30,7 @@ from rules.grouping import p95
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first, scale_readings
-from rules.tables import SAMPLES, floats
+from rules.tables import SAMPLES
 
 RULE = Rule("W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
 
@@ -48,7 +48,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         known = board(one.name)
         if one.vendor != "NVIDIA" or known is None or not known.instant:
             continue
-        caps_w = floats(one.samples, "cap_mw")[one.load] / 1e3
+        caps_w = one.samples.floats("cap_mw")[one.load] / 1e3
         caps_w, readings_w = caps_w[np.isfinite(caps_w)], one.under_load_w[np.isfinite(one.under_load_w)]
         if not len(caps_w) or not len(readings_w) or float(one.capped[one.load].mean()) < CAPPED_SHARE:
             continue

@@ -26,7 +26,7 @@ from rules.boards import real_board
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import under_load
-from rules.tables import SAMPLES, floats, rows
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("C112", Severity.NOTE, standings=("closed", "open"), added="1.3.0")
 
@@ -41,8 +41,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
         known = real_board(bundle.accelerators.get(uuid, {"name": ""})["name"])
         if known is None or not known.vendor == bundle.accelerators[uuid]["vendor"] == "NVIDIA":
             continue
-        low = floats(own, "sm_mhz") < BELOW_BOOST * known.boost_mhz
-        low &= np.isin(floats(own, "slowdown"), NO_REASON)
+        low = own.floats("sm_mhz") < BELOW_BOOST * known.boost_mhz
+        low &= np.isin(own.floats("slowdown"), NO_REASON)
         if low.mean() > UNEXPLAINED_SHARE:
             below = f"below {BELOW_BOOST * known.boost_mhz:.0f} MHz"
             found = f"{uuid}: {below} in {low.mean():.0%} of the scored samples, for no reason"

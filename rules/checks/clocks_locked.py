@@ -28,7 +28,7 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.slowdown import POWER_CAP, any_of, invalid
 from rules.spoil import of_first, scale_readings, under_load
-from rules.tables import SAMPLES, floats
+from rules.tables import SAMPLES
 
 RULE = Rule("C111", Severity.WARNING, added="1.3.0")
 
@@ -45,9 +45,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
     at_cap = {o["accelerator"] for o in observed if cap_w is not None and o["mean_power_w"] >= AT_CAP * cap_w}
     for uuid, own in bundle.scored_samples_of.items():
         known = board(bundle.accelerators[uuid]["name"]) if uuid in bundle.accelerators else None
-        mhz = floats(own, "sm_mhz")
+        mhz = own.floats("sm_mhz")
         mhz = mhz[np.isfinite(mhz)]
-        told = np.isfinite(floats(own, "slowdown"))
+        told = np.isfinite(own.floats("slowdown"))
         if known is None or uuid in at_cap or min(len(mhz), int(told.sum())) < ENOUGH_SAMPLES:
             continue
         usual = float(np.median(mhz))

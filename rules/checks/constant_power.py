@@ -40,8 +40,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if power[0] > 0 and not implausible(power[:1])[0]:
             stuck.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in stuck.items():
-        own = bundle.scored_samples
-        own = own[(own["accelerator"] == accelerator).to_numpy(bool)]
+        own = bundle.scored_samples_of[accelerator]
         yield Found(
             SAMPLES,
             rows(own, np.ones(len(own), dtype=bool)),

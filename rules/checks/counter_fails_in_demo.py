@@ -27,7 +27,7 @@ from rules.metrics import agreement, difference
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import SAMPLES, whole
+from rules.tables import SAMPLES
 
 RULE = Rule("E107", Severity.WARNING, standings=("demo",), added="1.2.0")
 
@@ -52,7 +52,7 @@ MESSAGE = "The energy of record is that of the power samples. One of the two is 
 
 
 def _longest_step_s(bundle: Bundle, accelerator: str) -> float:
-    read_ns = whole(bundle.samples_of[accelerator], "read_ns")
+    read_ns = bundle.samples_of[accelerator].ints("read_ns")
     return float((read_ns[1:] - read_ns[:-1]).max()) / 1e9
 
 

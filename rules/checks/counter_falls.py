@@ -20,7 +20,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import SAMPLES, floats
+from rules.tables import SAMPLES
 
 RULE = Rule("E101", Severity.ERROR)
 
@@ -28,9 +28,9 @@ RULE = Rule("E101", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     for accelerator, samples in bundle.samples_of.items():
-        energy_mj = floats(samples, "energy_mj")
+        energy_mj = samples.floats("energy_mj")
         read = np.isfinite(energy_mj)
-        energy_mj, index = energy_mj[read], samples.index.to_numpy()[read]
+        energy_mj, index = energy_mj[read], samples.places[read]
         falls = np.flatnonzero(np.diff(energy_mj) < 0)
         if len(falls):
             at = falls[0]

@@ -26,7 +26,7 @@ from rules.boards import highest_power_w
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first, under_load
-from rules.tables import SAMPLES, floats, whole
+from rules.tables import SAMPLES
 
 RULE = Rule("E108", Severity.ERROR, added="1.3.0")
 
@@ -38,16 +38,16 @@ def check(bundle: Bundle) -> Iterator[Found]:
     tolerance = bundle.protocol.transient_tolerance
     for accelerator, samples in bundle.samples_of.items():
         highest_w = highest_power_w(bundle.accelerators[accelerator]) if accelerator in bundle.accelerators else np.nan
-        energy_mj = floats(samples, "energy_mj")
+        energy_mj = samples.floats("energy_mj")
         read = np.flatnonzero(np.isfinite(energy_mj))
         if np.isnan(highest_w) or len(read) < 2:
             continue
         steps_j = np.diff(energy_mj[read]) / 1e3
-        most_j = highest_w * tolerance * (np.diff(whole(samples, "read_ns")[read]) / 1e9 + REFRESH_S)
+        most_j = highest_w * tolerance * (np.diff(samples.ints("read_ns")[read]) / 1e9 + REFRESH_S)
         jumps = np.flatnonzero(steps_j > most_j)
         if len(jumps):
             worst = jumps[np.argmax(steps_j[jumps] - most_j[jumps])]
-            index = samples.index.to_numpy()[read]
+            index = samples.places[read]
             yield Found(
                 SAMPLES,
                 f"rows {index[jumps[0]] + 1}-{index[jumps[-1] + 1] + 1}",

@@ -22,7 +22,7 @@ from rules.boards import board
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first, under_load
-from rules.tables import SAMPLES, floats, rows
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("E106", Severity.WARNING, standings=("closed", "open"))
 
@@ -30,17 +30,17 @@ RULE = Rule("E106", Severity.WARNING, standings=("closed", "open"))
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     samples = bundle.scored_samples
-    missing = np.isnan(floats(samples, "energy_mj")) & (samples["status"] == "ok").to_numpy(bool)
+    missing = np.isnan(samples.floats("energy_mj")) & samples.text("status").equals("ok")
     if not missing.any():
         return
-    of = samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of[missing]):
+    of = samples.text("accelerator")
+    for accelerator in of.at(missing).distinct():
         name = bundle.accelerators.get(accelerator, {"name": ""})["name"]
-        share = missing[of == accelerator].mean()
+        share = missing[of.equals(accelerator)].mean()
         if board(name) is not None and share > bundle.protocol.max_failed_share:
             yield Found(
                 SAMPLES,
-                rows(samples, missing & (of == accelerator)),
+                rows(samples, missing & of.equals(accelerator)),
                 f"{accelerator}: no energy_mj in {100 * share:.1f} % of its scored samples",
                 f"the counter that {name} has, in every sample",
                 "Without the counter the power samples stand unchecked. Read it with every sample.",

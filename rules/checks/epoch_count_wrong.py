@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
-from rules.tables import BATCHES, RESULT, whole
+from rules.tables import BATCHES, RESULT
 
 RULE = Rule("P101", Severity.ERROR)
 
@@ -28,7 +28,7 @@ RULE = Rule("P101", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     wanted = list(range(bundle.protocol.epochs))
     stated = [e["epoch"] for e in bundle.result["epochs"]]
-    measured = sorted(set(whole(bundle.batches, "epoch").tolist()))
+    measured = sorted(set(bundle.batches.ints("epoch").tolist()))
     for file, pointer, epochs in ((RESULT, "/epochs", stated), (BATCHES, "", measured)):
         if epochs != wanted:
             yield Found(

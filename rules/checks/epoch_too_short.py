@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import protocol
-from rules.tables import BATCHES, whole
+from rules.tables import BATCHES
 
 RULE = Rule("P103", Severity.ERROR, standings=("closed", "open"))
 
@@ -43,7 +43,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 
 def _batches_in_less_than_an_epoch(evidence: Evidence) -> int:
-    length_s = (whole(evidence.batches, "end_ns") - whole(evidence.batches, "start_ns")).mean() / 1e9
+    length_s = (evidence.batches["end_ns"].to_numpy() - evidence.batches["start_ns"].to_numpy()).mean() / 1e9
     return max(1, int(0.95 * protocol(evidence).min_epoch_s / length_s))
 
 

@@ -59,6 +59,8 @@ def _means(headline: Json) -> Json:
 
 def _differences(pointer: str, stated: Any, right: Any, tolerance: float) -> Iterator[tuple[str, Any, Any]]:
     """Pointer, stated and recomputed value of every leaf that differs; keys only `stated` has are extensions."""
+    if stated == right:
+        return
     if isinstance(stated, dict) and isinstance(right, dict):
         for key in right.keys() & stated.keys():
             yield from _differences(f"{pointer}/{key}", stated[key], right[key], tolerance)

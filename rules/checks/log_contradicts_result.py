@@ -64,7 +64,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         spans = [span for (number, _), span in bundle.spans.items() if number == epoch]
         if spans:
             seconds = (max(end for _, end in spans) - min(start for start, _ in spans)) / 1e9
-            items = int(bundle.batches["items"].to_numpy()[bundle.batches["epoch"].to_numpy() == epoch].sum())
+            items = int(bundle.batches.ints("items")[bundle.batches.ints("epoch") == epoch].sum())
             if seconds > 0 and abs(rate - items / seconds) > RATE_TOLERANCE * rate + ROUNDED_TO:
                 yield _found(f"epoch {epoch}: {rate:g} items/s", f"{items / seconds:.2f} items/s, by batches.csv.gz")
 

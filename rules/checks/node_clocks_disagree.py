@@ -44,8 +44,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if set(clocks.get(node, {})) != {"before", "after"}:
             yield _found(RESULT, "/clocks", f"{node}: {len(clocks.get(node, {}))} pairs of clocks", "one before and one after")
     for uuid, own in bundle.samples_of.items():
-        pairs = clocks.get(str(own["node"].iloc[0]), {})
-        first_ns, last_ns = (int(edge) for edge in (own["read_ns"].min(), own["read_ns"].max()))
+        pairs = clocks.get(own.text("node").names[own.text("node").codes[0]], {})
+        first_ns, last_ns = int(own.ints("read_ns").min()), int(own.ints("read_ns").max())
         if len(pairs) == 2:
             begin_ns, end_ns = pairs["before"]["monotonic_ns"], pairs["after"]["monotonic_ns"]
             if first_ns < begin_ns or last_ns > end_ns:

@@ -26,7 +26,7 @@ from rules.boards import highest_power_w
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, first_accelerator, of_first, protocol, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, of_each, offenders, rows
+from rules.tables import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders, rows
 
 RULE = Rule("W106", Severity.ERROR)
 
@@ -40,7 +40,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         ("power_mw", protocol.transient_tolerance),
         ("power_avg_mw", protocol.board_power_tolerance),
     ):
-        power = floats(samples, column)
+        power = samples.floats(column)
         wrong = (power > limits_mw * tolerance) & ~implausible(power)
         for uuid, where, count in offenders(samples, wrong):
             found = f"{uuid}: {count} readings above the limit in {column}, such as {power[wrong][0] / 1e3:.1f} W"

@@ -30,7 +30,7 @@ from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.series import Series, halves, of_measured
 from rules.spoil import shuffle_readings
-from rules.tables import BATCHES, SAMPLES, whole
+from rules.tables import BATCHES, SAMPLES
 
 RULE = Rule("T120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
 
@@ -55,8 +55,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def by_phase(one: Series, bundle: Bundle) -> float | None:
     """F of the power between the eighths of a batch, in the half of the run where it is less; None for nothing to ask."""
-    batches = bundle.batches[(bundle.batches["rank"] == bundle.accelerator_ranks[one.accelerator]).to_numpy()]
-    start_s, end_s = (np.sort(whole(batches, name)) / 1e9 for name in ("start_ns", "end_ns"))
+    batches = bundle.batches.at(bundle.batches.ints("rank") == bundle.accelerator_ranks[one.accelerator])
+    start_s, end_s = (np.sort(batches.ints(name)) / 1e9 for name in ("start_ns", "end_ns"))
     length_s = end_s - start_s
     if not len(length_s) or np.median(length_s) > LONGEST_S or length_s.min() <= 0 or (end_s[:-1] > start_s[1:]).any():
         return None

@@ -50,9 +50,10 @@ def with_counter(one: Series) -> float | None:
     """The largest correlation of readings and steps of the counter at any of the lags; None where there is nothing to ask."""
     added_w = np.diff(one.counter_j, prepend=np.nan) / np.diff(one.read_s, prepend=np.nan)
     added_w = added_w[one.load]
-    if not np.isfinite(added_w).any():
+    finite = added_w[np.isfinite(added_w)]
+    if not len(finite):
         return None
-    middle = np.nanmedian(added_w)
+    middle = np.median(finite)
     added_w = np.where((added_w > NORMAL[0] * middle) & (added_w < NORMAL[1] * middle), added_w, np.nan)
     return lagged(one.under_load_w, added_w, 1)
 

@@ -20,7 +20,7 @@ from rules.boards import board
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, of_each, offenders
+from rules.tables import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders
 
 RULE = Rule("W107", Severity.ERROR)
 
@@ -32,7 +32,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     idle_w = {uuid: known.idle_power_w for uuid, known in boards.items() if known is not None}
     least_mw = 1e3 * of_each(samples, idle_w)
     for column in POWER_COLUMNS:
-        power = floats(samples, column)
+        power = samples.floats(column)
         wrong = (power < least_mw) & (power > 0) & ~implausible(power)
         for uuid, where, count in offenders(samples, wrong):
             yield Found(

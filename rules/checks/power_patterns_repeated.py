@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import of_measured
+from rules.series import of_measured, regular
 from rules.spoil import add_twin, last_epoch, of_first, under_load
 from rules.tables import SAMPLES
 
@@ -53,8 +53,17 @@ def repeats(bundle: Bundle) -> tuple[int, set[str]]:
     if not measured:
         return 0, set()
     every = [one.patterns for one in measured]
-    places, patterns = (np.concatenate([own[n] for own in every]) for n in (0, 1))
-    owners = np.repeat(np.arange(len(every)), [len(own[0]) for own in every])
+    patterns = np.concatenate(every)
+    ordered = np.sort(patterns)
+    twice = ordered[1:][np.diff(ordered) == 0]
+    twice = twice[np.diff(twice, prepend=~twice[:1]) != 0]
+    twice = twice[~regular(twice)]
+    if not len(twice):
+        return 0, set()
+    there = np.isin(patterns, twice)
+    places = np.concatenate([np.arange(len(own)) for own in every])[there]
+    owners = np.repeat(np.arange(len(every)), list(map(len, every)))[there]
+    patterns = patterns[there]
     order = np.lexsort((places, owners, patterns))
     places, patterns, owners = places[order], patterns[order], owners[order]
     again = (patterns[1:] == patterns[:-1]) & ((owners[1:] != owners[:-1]) | (places[1:] - places[:-1] >= APART))

@@ -30,16 +30,17 @@ def check(bundle: Bundle) -> Iterator[Found]:
     if declared is None:
         return
     samples = bundle.scored_samples
-    differs = (samples["power_state"] != declared).to_numpy(bool)
+    states = samples.text("power_state")
+    differs = ~states.equals(declared)
     if not differs.any():
         return
-    read = (samples["status"] == "ok").to_numpy(bool)
-    of = samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of[differs & read]):
-        own = read & (of == accelerator)
+    read = samples.text("status").equals("ok")
+    of = samples.text("accelerator")
+    for accelerator in of.at(differs & read).distinct():
+        own = read & of.equals(accelerator)
         share = 1 - differs[own].mean()
         if share < bundle.protocol.state_share:
-            others = sorted(set(samples["power_state"].to_numpy()[differs & own]))
+            others = sorted(states.at(differs & own).distinct())
             yield Found(
                 SAMPLES,
                 rows(samples, differs & own),

@@ -54,7 +54,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         for uuid in rank["accelerators"]:
             if uuid in bundle.accelerators and (uuid, node) not in nodes_of:
                 yield _found(RESULT, f"/ranks/{place}/node", node, f"the node that has {uuid} in system.json")
-            sampled = bundle.samples_of[uuid]["node"].unique().tolist() if uuid in bundle.samples_of else [node]
+            sampled = bundle.samples_of[uuid].text("node").distinct() if uuid in bundle.samples_of else [node]
             if sampled != [node]:
                 yield _found(SAMPLES, "", f"{uuid} sampled on {', '.join(sampled[:4])}", f"on {node}, as /ranks/{place} says")
 

@@ -18,54 +18,47 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
+from rules.series import IN_A_ROW, rolling
 from rules.spoil import under_load
 from rules.tables import SAMPLES
 
 RULE = Rule("W111", Severity.ERROR)
 
-LENGTH = 32
 DIFFERENT = 8
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
-    powers, places = [], []
-    for part in bundle.scored_parts:
-        power = part.column("power_avg_mw" if part.averaged else "power_mw")
-        if len(power) >= LENGTH:
-            powers.append(np.nan_to_num(power, nan=-1.0))
-            places.append(part.places)
-    if not powers:
+    columns = [part.column("power_avg_mw" if part.averaged else "power_mw") for part in bundle.scored_parts]
+    if sum(map(len, columns)) < IN_A_ROW:
         return
-    sums = np.concatenate([_fingerprints(power) for power in powers])
+    power = np.concatenate(columns)
+    power = np.where(np.isnan(power), -1.0, power)
+    within = np.ones(len(power) - IN_A_ROW + 1, dtype=bool)
+    for end in np.cumsum(list(map(len, columns)))[:-1]:
+        within[max(end - IN_A_ROW + 1, 0) : end] = False  # they begin in one part and end in the next
+    begins = np.flatnonzero(within)
+    sums = rolling(np.minimum(power, 2.0**53).astype(np.int64))[begins]
+    if np.diff(np.sort(sums)).all():
+        return
     order = np.argsort(sums, kind="stable")
     alike = np.flatnonzero(np.diff(sums[order]) == 0)
-    if not len(alike):
-        return
-    windows = np.concatenate([sliding_window_view(power, LENGTH) for power in powers])
-    one, other = windows[order[alike]], windows[order[alike + 1]]
+    windows = sliding_window_view(power, IN_A_ROW)
+    one, other = windows[begins[order[alike]]], windows[begins[order[alike + 1]]]
     different = (np.diff(np.sort(one, axis=1), axis=1) != 0).sum(axis=1) + 1
     copied = order[alike + 1][(one == other).all(axis=1) & (different >= DIFFERENT)]
     if len(copied):
-        first_rows = np.concatenate([place[: len(place) - LENGTH + 1] for place in places])
-        found = first_rows[np.sort(copied)]
+        found = np.concatenate([part.places for part in bundle.scored_parts])[begins[np.sort(copied)]]
         yield Found(
             SAMPLES,
             f"rows {found[0] + 1}-{found[-1] + 1}",
-            f"{len(found)} sequences of {LENGTH} power readings that occur elsewhere too",
+            f"{len(found)} sequences of {IN_A_ROW} power readings that occur elsewhere too",
             "readings that were each taken once",
             "Noise does not repeat to the milliwatt: readings were copied. Hand in what was sampled.",
         )
-
-
-def _fingerprints(power: NDArray[np.float64]) -> NDArray[np.int64]:
-    """A number for each run of `LENGTH` readings, equal for equal runs; the sums may wrap."""
-    weights = np.random.default_rng(0).integers(1, 2**40, LENGTH)
-    return np.convolve(np.minimum(power, 2.0**53).astype(np.int64), weights, mode="valid")
 
 
 @RULE.mutation()

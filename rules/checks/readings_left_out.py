@@ -24,7 +24,7 @@ from rules.boards import Board, real_board
 from rules.records import TEXT_COLUMNS, Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first, under_load
-from rules.tables import SAMPLES, floats, rows
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("W114", Severity.ERROR, standings=("closed",), added="1.3.0")
 
@@ -45,11 +45,11 @@ def left_out(bundle: Bundle, wanted: Callable[[Board], tuple[str, ...]]) -> Iter
     """Rows, what was found and what was expected, for each quantity `wanted` of a real, known board that is often empty."""
     for accelerator, own in bundle.scored_samples_of.items():
         known = real_board(bundle.accelerators.get(accelerator, {"name": ""})["name"])
-        some = np.isfinite(floats(own, "power_mw")) | np.isfinite(floats(own, "power_avg_mw"))
-        read = (own["status"] == "ok").to_numpy(bool) & some  # others are W108's
+        some = np.isfinite(own.floats("power_mw")) | np.isfinite(own.floats("power_avg_mw"))
+        read = own.text("status").equals("ok") & some  # others are W108's
         for column in wanted(known) if known and read.any() else ():
             text = column in TEXT_COLUMNS
-            empty = read & ((own[column] == "").to_numpy(bool) if text else np.isnan(floats(own, column)))
+            empty = read & (own.text(column).equals("") if text else np.isnan(own.floats(column)))
             share = empty.sum() / read.sum()
             if known and share > bundle.protocol.max_failed_share:
                 found = f"{accelerator}: no {column} in {100 * share:.1f} % of its scored samples"

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import of_measured
+from rules.series import distinct, of_measured
 from rules.spoil import of_first
 from rules.tables import SAMPLES
 
@@ -60,7 +60,7 @@ def different(power_mw: NDArray[np.int64]) -> float:
     """How many values differ, as a share of how many would if readings within `WITHIN_MW` fell on any of its values alike."""
     counts = np.bincount((power_mw - power_mw.min()) // WITHIN_MW)
     expected = WITHIN_MW * (1 - (1 - 1 / WITHIN_MW) ** counts)
-    return float(len(np.unique(power_mw)) / expected.sum())
+    return float(len(distinct(power_mw)) / expected.sum())
 
 
 @RULE.mutation()

@@ -22,7 +22,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, rows
+from rules.tables import POWER_COLUMNS, SAMPLES, rows
 
 RULE = Rule("W108", Severity.ERROR)
 
@@ -31,16 +31,16 @@ RULE = Rule("W108", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     most = bundle.protocol.max_failed_share
     samples = bundle.scored_samples
-    empty = np.isnan(floats(samples, "power_mw")) & np.isnan(floats(samples, "power_avg_mw"))
-    failed = empty | (samples["status"] != "ok").to_numpy(bool)
+    empty = np.isnan(samples.floats("power_mw")) & np.isnan(samples.floats("power_avg_mw"))
+    failed = empty | ~samples.text("status").equals("ok")
     if not failed.any():
         return
-    of = samples["accelerator"].to_numpy()
-    for accelerator in dict.fromkeys(of[failed]):
-        own = of == accelerator
+    of = samples.text("accelerator")
+    for accelerator in of.at(failed).distinct():
+        own = of.equals(accelerator)
         share = failed[own].mean()
         if share > most:
-            reasons = samples["status"].to_numpy()[failed & own]
+            reasons = samples.text("status").at(failed & own).to_list()
             yield Found(
                 SAMPLES,
                 rows(samples, failed & own),

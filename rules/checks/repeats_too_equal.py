@@ -41,7 +41,7 @@ from rules.digest import Digest, alike
 from rules.records import Evidence
 from rules.rule import Found, Rule, Severity
 from rules.spoil import stir
-from rules.tables import RESULT, whole
+from rules.tables import RESULT
 
 RULE = Rule("X109", Severity.WARNING, added="1.3.0")
 
@@ -100,8 +100,8 @@ def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
     random = np.random.default_rng(5)
     run.samples = other.samples.copy()
     stir(run.samples, 3)
-    start_ns = whole(other.batches, "start_ns")
-    length_ns = (whole(other.batches, "end_ns") - start_ns) * (1 - jitter * random.random(len(start_ns)))
+    start_ns = other.batches["start_ns"].to_numpy()
+    length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (1 - jitter * random.random(len(start_ns)))
     run.batches = other.batches.copy()
     run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
 

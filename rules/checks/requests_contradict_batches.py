@@ -17,12 +17,12 @@ Bundle format, requests.csv.gz.
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
+from rules.grouping import by_epoch_and_rank
 from rules.records import REQUESTS_FILE, Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import last_epoch
-from rules.tables import BATCHES, whole
+from rules.tables import BATCHES, Table
 
 RULE = Rule("P117", Severity.ERROR, added="1.1.0", waivable=False)
 
@@ -31,30 +31,37 @@ RULE = Rule("P117", Severity.ERROR, added="1.1.0", waivable=False)
 def check(bundle: Bundle) -> Iterator[Found]:
     if bundle.requests is None:
         return
-    batches = bundle.batches.sort_values(["epoch", "rank", "end_ns", "start_ns"], ignore_index=True)
-    requests = bundle.requests.sort_values(["epoch", "rank", "end_ns", "sent_ns"], ignore_index=True)
+    batches = _in_order(bundle.batches, "epoch", "rank", "end_ns", "start_ns")
+    requests = _in_order(bundle.requests, "epoch", "rank", "end_ns", "sent_ns")
     if len(batches) != len(requests):
         yield _found(f"{len(requests)} requests and {len(batches)} batches", "as many of one as of the other")
         return
     for theirs, ours in {"epoch": "epoch", "rank": "rank", "end_ns": "end_ns", "output_tokens": "items"}.items():
-        odd = whole(requests, theirs) != whole(batches, ours)
+        odd = requests.ints(theirs) != batches.ints(ours)
         if odd.any():
             yield _found(f"{odd.sum()} requests whose {theirs} is not that of a batch", f"{theirs} = {ours} of a batch")
             return
     # When the first epoch began no table says: its windows may begin at any time since the request was sent.
-    first = whole(batches, "epoch") == batches["epoch"].min()
-    start_ns, sent_ns = whole(batches, "start_ns"), whole(requests, "sent_ns")
+    first = batches.ints("epoch") == batches.ints("epoch").min()
+    start_ns, sent_ns = batches.ints("start_ns"), requests.ints("sent_ns")
     odd = np.where(first, start_ns < sent_ns, start_ns != np.maximum(sent_ns, _begins_ns(batches)))
     if odd.any():
         expected = "the later of sent_ns and the end of the epoch before"
         yield _found(f"{odd.sum()} batches that begin at another time than their request", expected)
 
 
-def _begins_ns(batches: pd.DataFrame) -> np.ndarray:
+def _in_order(table: Table, *columns: str) -> Table:
+    return table.at(np.lexsort([table.ints(column) for column in reversed(columns)]))
+
+
+def _begins_ns(batches: Table) -> np.ndarray:
     """For each batch, shape (n,), the end of its rank's epoch before, 0 in the first."""
-    ends_ns = batches.groupby(["rank", "epoch"])["end_ns"].max()
-    begins_ns = ends_ns.groupby("rank").shift(fill_value=0)
-    return begins_ns.reindex(pd.MultiIndex.from_frame(batches[["rank", "epoch"]])).to_numpy(np.int64)
+    begins_ns = np.zeros(len(batches), dtype=np.int64)
+    last_ns: dict[int, int] = {}
+    for (_, rank), at in by_epoch_and_rank(batches).items():
+        begins_ns[at] = last_ns.get(rank, 0)
+        last_ns[rank] = int(batches.ints("end_ns")[at].max())
+    return begins_ns
 
 
 def _found(found: str, expected: str) -> Found:

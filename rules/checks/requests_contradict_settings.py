@@ -24,7 +24,7 @@ import pandas as pd
 
 from rules.records import REQUESTS_FILE, Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.tables import rows, whole
+from rules.tables import rows
 
 RULE = Rule("P116", Severity.ERROR, added="1.1.0")
 
@@ -38,16 +38,16 @@ def check(bundle: Bundle) -> Iterator[Found]:
     if requests is None or declared is None:
         return
     for name in ("prompt_tokens", "output_tokens"):
-        odd = whole(requests, name) != declared[name]
+        odd = requests.ints(name) != declared[name]
         if odd.any():
             yield _found(rows(requests, odd), f"{odd.sum()} requests of other {name}", f"{declared[name]} {name}")
-    sent_ns, first_ns, end_ns = (whole(requests, name) for name in ("sent_ns", "first_ns", "end_ns"))
+    sent_ns, first_ns, end_ns = (requests.ints(name) for name in ("sent_ns", "first_ns", "end_ns"))
     odd = (first_ns <= sent_ns) | (end_ns < first_ns)
     if odd.any():
         yield _found(rows(requests, odd), f"{odd.sum()} requests out of order", "sent_ns < first_ns <= end_ns")
-    for rank in np.unique(whole(requests, "rank")):
-        own = whole(requests, "rank") == rank
-        numbers = whole(requests, "request")[own]
+    for rank in np.unique(requests.ints("rank")):
+        own = requests.ints("rank") == rank
+        numbers = requests.ints("request")[own]
         if len(np.unique(numbers)) < len(numbers):
             yield _found("", f"requests of rank {rank} listed twice", "every request once")
         most = _most_in_flight(sent_ns[own], end_ns[own])
@@ -60,14 +60,14 @@ def _load(bundle: Bundle, declared: Json) -> Iterator[Found]:
     """Whether the load was there, over the time of the scored epochs."""
     if bundle.requests is None:
         return
-    is_scored = bundle.requests["epoch"] >= bundle.protocol.discarded_epochs
-    scored, before = bundle.requests[is_scored], bundle.requests[~is_scored]
+    is_scored = bundle.requests.ints("epoch") >= bundle.protocol.discarded_epochs
+    scored, before = bundle.requests.at(is_scored), bundle.requests.at(~is_scored)
     if not len(scored) or not len(before):  # other rules say so
         return
     # One server, on one node: the scored epochs begin where the discarded one ended, with or without work.
-    span_s = max(int(scored["end_ns"].max()) - int(before["end_ns"].max()), 1) / 1e9
+    span_s = max(int(scored.ints("end_ns").max()) - int(before.ints("end_ns").max()), 1) / 1e9
     if declared["rate_per_s"] is None:
-        latencies_s = (whole(scored, "end_ns") - whole(scored, "sent_ns")) / 1e9
+        latencies_s = (scored.ints("end_ns") - scored.ints("sent_ns")) / 1e9
         in_flight = latencies_s.sum() / span_s
         if in_flight < LEAST_SHARE_IN_FLIGHT * declared["concurrency"]:
             yield _found(

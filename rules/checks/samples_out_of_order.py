@@ -22,7 +22,7 @@ import pandas as pd
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import SAMPLES, rows, whole
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("W101", Severity.ERROR)
 
@@ -30,7 +30,7 @@ RULE = Rule("W101", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     for accelerator, samples in bundle.samples_of.items():
-        back = np.diff(whole(samples, "read_ns"), prepend=-1) <= 0
+        back = np.diff(samples.ints("read_ns"), prepend=-1) <= 0
         if back.any():
             yield Found(
                 SAMPLES,

@@ -21,7 +21,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import drop_ticks, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, whole
+from rules.tables import POWER_COLUMNS, SAMPLES
 
 RULE = Rule("P105", Severity.ERROR, standings=("closed", "open"))
 
@@ -34,8 +34,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue
-        usable = np.isfinite(floats(samples, "power_mw")) | np.isfinite(floats(samples, "power_avg_mw"))
-        read_ns, index = whole(samples, "read_ns")[usable], samples.index.to_numpy()[usable]
+        usable = np.isfinite(samples.floats("power_mw")) | np.isfinite(samples.floats("power_avg_mw"))
+        read_ns, index = samples.ints("read_ns")[usable], samples.places[usable]
         for i in np.flatnonzero(np.diff(read_ns) > most_ms * 1e6):
             if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):
                 yield Found(
@@ -49,7 +49,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 @RULE.mutation()
 def five_ticks_missed(evidence: Evidence) -> None:
-    ticks = whole(evidence.samples, "scheduled_ns")[under_load(evidence, 5)]
+    ticks = evidence.samples["scheduled_ns"].to_numpy()[under_load(evidence, 5)]
     drop_ticks(evidence, ticks[100:105])
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first
-from rules.tables import SAMPLES, rows, whole
+from rules.tables import SAMPLES, rows
 
 RULE = Rule("P104", Severity.ERROR, standings=("closed", "open"))
 
@@ -35,7 +35,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue
-        read_ns = whole(samples, "read_ns")
+        read_ns = samples.ints("read_ns")
         scored = (read_ns >= min(s[0] for s in spans)) & (read_ns <= max(s[1] for s in spans))
         intervals_ms = np.diff(read_ns[scored]) / 1e6
         if len(intervals_ms) == 0:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, of_first
-from rules.tables import RESULT, SAMPLES, rows, whole
+from rules.tables import RESULT, SAMPLES, rows
 
 RULE = Rule("P106", Severity.ERROR)
 
@@ -33,9 +33,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
         meaning = "All runs are sampled in the same rhythm. Run again with the protocol's interval."
         yield Found(RESULT, "/sampling/interval_ms", f"{stated_ms} ms", f"{wanted_ms} ms", meaning)
     for accelerator, samples in bundle.samples_of.items():
-        scheduled_ns = whole(samples, "scheduled_ns")
+        scheduled_ns = samples.ints("scheduled_ns")
         off = (scheduled_ns - scheduled_ns[0]) % (wanted_ms * 1_000_000) != 0
-        early = whole(samples, "read_ns") < scheduled_ns
+        early = samples.ints("read_ns") < scheduled_ns
         if off.any():
             yield Found(
                 SAMPLES,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, implausible, offenders
+from rules.tables import POWER_COLUMNS, SAMPLES, implausible, offenders
 
 RULE = Rule("W104", Severity.ERROR)
 
@@ -28,7 +28,7 @@ RULE = Rule("W104", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     samples = bundle.scored_samples
     for column in POWER_COLUMNS:
-        power = floats(samples, column)
+        power = samples.floats(column)
         wrong = implausible(power)
         for accelerator, where, count in offenders(samples, wrong):
             yield Found(

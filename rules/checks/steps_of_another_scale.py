@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.series import of_measured
+from rules.series import distinct, of_measured
 from rules.spoil import scale_readings
 from rules.tables import SAMPLES
 
@@ -51,7 +51,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def step_mw(power_mw: NDArray[np.int64]) -> float | None:
     """The most frequent distance between neighbouring values, shape (n,), in mW; None where none is frequent."""
-    distances = np.diff(np.unique(power_mw))
+    distances = np.diff(distinct(power_mw))
     distances = distances[(distances >= WITHIN_MW[0]) & (distances <= WITHIN_MW[1])]
     near = np.convolve(np.bincount(distances, minlength=WITHIN_MW[1] + 1), np.ones(WIDTH_MW, dtype=np.int64), mode="valid")
     first = int(near.argmax())

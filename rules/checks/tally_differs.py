@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.tables import RESULT, whole
+from rules.tables import RESULT
 
 RULE = Rule("T110", Severity.ERROR, added="1.1.0")
 
@@ -33,7 +33,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     if client != server:
         yield _found("/tally/server_output_tokens", f"{server} by the server", f"{client}, as the answers say")
     if bundle.requests is not None:
-        listed = int(whole(bundle.requests, "output_tokens").sum())
+        listed = int(bundle.requests.ints("output_tokens").sum())
         if listed > client:
             yield _found(
                 "/tally/client_output_tokens", f"{client}", f"at least {listed}, those of {len(bundle.requests)} requests"

@@ -43,7 +43,7 @@ from rules.boards import board
 from rules.contract import RequestSet
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.tables import BATCHES, whole
+from rules.tables import BATCHES
 from rules.workloads import Size, workloads
 
 RULE = Rule("T111", Severity.ERROR, standings=("closed",), added="1.3.0")
@@ -103,7 +103,7 @@ def answers_sooner_than_memory_can_give(evidence: Evidence) -> None:
     """The same answers at the same times, each sent when the eighth before it had ended."""
     assert evidence.requests is not None
     evidence.requests = requests = evidence.requests.sort_values(["end_ns", "request"], ignore_index=True)
-    end_ns = whole(requests, "end_ns")
+    end_ns = requests["end_ns"].to_numpy()
     sent_ns = np.concatenate((end_ns[0] - 300 * 10**6 + np.arange(IN_FLIGHT), end_ns[:-IN_FLIGHT] + 1))
     requests["sent_ns"], requests["first_ns"] = sent_ns, sent_ns + np.maximum((end_ns - sent_ns) // 10, 1)
     requests["request"] = np.arange(len(requests))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import add_twin, every, of_first
-from rules.tables import RESULT, SAMPLES, whole
+from rules.tables import RESULT, SAMPLES
 
 RULE = Rule("P107", Severity.ERROR)
 
@@ -33,8 +33,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
     interval_ns = bundle.protocol.sample_interval_ms * 1_000_000
     slots_of: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
     for accelerator, samples in bundle.samples_of.items():
-        slots_taken = np.round(whole(samples, "scheduled_ns") / interval_ns).astype(np.int64)
-        slots_of.setdefault(str(samples["node"].iloc[0]), []).append((accelerator, _distinct(slots_taken)))
+        slots_taken = np.round(samples.ints("scheduled_ns") / interval_ns).astype(np.int64)
+        node = samples.text("node")
+        slots_of.setdefault(node.names[node.codes[0]], []).append((accelerator, _distinct(slots_taken)))
     ticks = missed = 0
     for own in slots_of.values():
         of_node = _distinct(np.concatenate([slots for _, slots in own]))

@@ -31,7 +31,7 @@ from rules.metrics import Part
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import BATCHES, POWER_COLUMNS, SAMPLES, whole
+from rules.tables import BATCHES, POWER_COLUMNS, SAMPLES, Table
 
 RULE = Rule("W113", Severity.ERROR, added="1.3.0")
 
@@ -60,22 +60,22 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for uuid, accelerator in bundle.accelerators.items():
         own = [p for p in bundle.scored_parts if p.accelerator == uuid]
         if own:
-            yield from _power_and_energy(uuid, accelerator, own)
+            yield from _power_and_energy(uuid, accelerator, own, bundle.scored_samples_of.get(uuid))
 
 
 def _times(bundle: Bundle) -> Iterator[Found]:
     interval_ns = bundle.protocol.sample_interval_ms * 1e6
     for uuid, samples in bundle.samples_of.items():
-        if len(samples) > 2 and (unit := _unit(float(np.median(np.diff(whole(samples, "scheduled_ns")))) / interval_ns, TIME)):
+        if len(samples) > 2 and (unit := _unit(float(np.median(np.diff(samples.ints("scheduled_ns")))) / interval_ns, TIME)):
             yield _found(SAMPLES, f"{uuid}: samples as far apart as if scheduled_ns were {unit}", "nanoseconds", unit)
     if len(bundle.samples) and len(bundle.batches):
-        latest_ns = float(bundle.samples["read_ns"].max())
-        ratio = float(bundle.batches["end_ns"].max()) / latest_ns if latest_ns > 0 else 0.0
+        latest_ns = float(bundle.samples.ints("read_ns").max())
+        ratio = float(bundle.batches.ints("end_ns").max()) / latest_ns if latest_ns > 0 else 0.0
         if unit := _unit(ratio, TIME):
             yield _found(BATCHES, f"the last batch ends at {ratio:.3g} of the time of the last sample", "nanoseconds", unit)
 
 
-def _power_and_energy(uuid: str, accelerator: Json, own: Sequence[Part]) -> Iterator[Found]:
+def _power_and_energy(uuid: str, accelerator: Json, own: Sequence[Part], samples: Table | None) -> Iterator[Found]:
     trapezoid_j = math.fsum(p.trapezoid_j for p in own)
     mean_w = trapezoid_j / math.fsum(p.active_s for p in own)
     known = board(accelerator["name"])
@@ -84,7 +84,7 @@ def _power_and_energy(uuid: str, accelerator: Json, own: Sequence[Part]) -> Iter
         unit = next((u for f, u in POWER.items() if known.idle_power_w <= mean_w / f <= known.max_power_w * (1 + NEAR)), None)
     if unit is not None:
         yield _found(SAMPLES, f"{uuid}: {mean_w:.4g} W on average under load in power_mw", "milliwatts", unit)
-    if not own[0].averaged and (ratio := _average_ratio(own)) is not None and (other := _unit(ratio, POWER)):
+    if not own[0].averaged and samples and (ratio := _average_ratio(samples)) is not None and (other := _unit(ratio, POWER)):
         yield _found(SAMPLES, f"{uuid}: power_avg_mw is {ratio:.3g} times power_mw", "milliwatts", other)
     counters_j = [p.counter_j for p in own if p.counter_j is not None]
     if unit is None and len(counters_j) == len(own) and trapezoid_j > 0:
@@ -93,9 +93,9 @@ def _power_and_energy(uuid: str, accelerator: Json, own: Sequence[Part]) -> Iter
             yield _found(SAMPLES, f"{uuid}: energy_mj gives {ratio:.3g} of the energy of the power samples", "millijoules", other)
 
 
-def _average_ratio(own: Sequence[Part]) -> float | None:
+def _average_ratio(samples: Table) -> float | None:
     """The averaged readings against the instantaneous ones, None where there are none to compare."""
-    instant, averaged = (np.concatenate([p.column(column) for p in own]) for column in POWER_COLUMNS)
+    instant, averaged = (samples.floats(column) for column in POWER_COLUMNS)
     both = (instant > 0) & (averaged > 0)
     return float(np.median(averaged[both] / instant[both])) if both.any() else None
 

@@ -18,7 +18,7 @@ from datetime import datetime
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.tables import RESULT, whole
+from rules.tables import RESULT
 
 RULE = Rule("P113", Severity.ERROR)
 
@@ -37,7 +37,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     if len(dates) < 2:
         return
     wall_s = (dates["ended_at"] - dates["started_at"]).total_seconds()
-    spans_s = [float(t.max() - t.min()) / 1e9 for t in (whole(s, "read_ns") for s in bundle.samples_of.values())]
+    spans_s = [float(t.max() - t.min()) / 1e9 for t in (s.ints("read_ns") for s in bundle.samples_of.values())]
     if wall_s + ROUNDING_S < max(spans_s, default=0.0):
         yield Found(
             RESULT,

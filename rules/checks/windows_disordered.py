@@ -22,7 +22,7 @@ import numpy as np
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.tables import BATCHES, rows, whole
+from rules.tables import BATCHES, rows
 from rules.workloads import workloads
 
 RULE = Rule("P110", Severity.ERROR)
@@ -31,7 +31,7 @@ RULE = Rule("P110", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     batches = bundle.batches
-    start_ns, end_ns = whole(batches, "start_ns"), whole(batches, "end_ns")
+    start_ns, end_ns = batches.ints("start_ns"), batches.ints("end_ns")
     empty = end_ns <= start_ns
     if empty.any():
         meaning = "A batch takes time. These windows do not come from the device's clock."
@@ -39,8 +39,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or workload.mode != "training":
         return
-    epoch, rank = whole(batches, "epoch"), whole(batches, "rank")
-    order = np.lexsort((whole(batches, "batch"), epoch, rank))
+    epoch, rank = batches.ints("epoch"), batches.ints("rank")
+    order = np.lexsort((batches.ints("batch"), epoch, rank))
     same = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
     overlapping = np.zeros(len(order), dtype=bool)
     overlapping[order[1:][same & (start_ns[order][1:] < end_ns[order][:-1])]] = True

@@ -21,7 +21,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import drop_ticks, last_epoch, under_load
-from rules.tables import BATCHES, whole
+from rules.tables import BATCHES
 
 RULE = Rule("W110", Severity.ERROR)
 
@@ -33,7 +33,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue
-        read_ns = whole(samples, "read_ns")
+        read_ns = samples.ints("read_ns")
         before_s = (read_ns.min() - min(s[0] for s in spans)) / 1e9
         after_s = (max(s[1] for s in spans) - read_ns.max()) / 1e9
         for missing_s, what in ((before_s, "begin before its first sample"), (after_s, "end after its last sample")):
@@ -50,14 +50,14 @@ def check(bundle: Bundle) -> Iterator[Found]:
 @RULE.mutation("T101")
 def sampler_died(evidence: Evidence) -> None:
     dead = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[-50]
-    scheduled = whole(evidence.samples, "scheduled_ns")
+    scheduled = evidence.samples["scheduled_ns"].to_numpy()
     drop_ticks(evidence, scheduled[scheduled > scheduled[dead]])
 
 
 @RULE.mutation("T101")
 def sampler_came_late(evidence: Evidence) -> None:
     born = np.flatnonzero(under_load(evidence, 0))[20]
-    scheduled = whole(evidence.samples, "scheduled_ns")
+    scheduled = evidence.samples["scheduled_ns"].to_numpy()
     drop_ticks(evidence, scheduled[scheduled < scheduled[born]])
 
 

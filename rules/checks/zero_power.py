@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import every, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES, floats, offenders
+from rules.tables import POWER_COLUMNS, SAMPLES, offenders
 
 RULE = Rule("W105", Severity.ERROR)
 
@@ -27,7 +27,7 @@ RULE = Rule("W105", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     samples = bundle.scored_samples
     for column in POWER_COLUMNS:
-        for accelerator, where, count in offenders(samples, floats(samples, column) == 0):
+        for accelerator, where, count in offenders(samples, samples.floats(column) == 0):
             yield Found(
                 SAMPLES,
                 where,
