@@ -69,8 +69,8 @@ def main() -> None:
         if evidence is None:
             sys.exit(f"{path}: {problems[0].found.found}")
         parts = [p for p in metrics.parts(evidence.result, evidence.samples, evidence.batches) if p.epoch > 0]
-        power = np.concatenate([p.samples["power_mw"].to_numpy() for p in parts]) / 1e3
-        average = np.concatenate([p.samples["power_avg_mw"].to_numpy() for p in parts]) / 1e3
+        power = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
+        average = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
         first = evidence.samples[evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]]
         during = first[first["read_ns"].between(evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max())]
         interval = np.diff(during["read_ns"]) / 1e6

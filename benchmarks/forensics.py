@@ -94,7 +94,7 @@ def derived(power: Power, noise: float = 0.0, keep_counter: bool = False) -> Cal
             sd = noise * made.std()
             mean_w = np.convolve(power_w, np.ones(10) / 10)[: len(power_w)] + random.normal(0, sd, len(power_w)) / 3
             steps = np.diff(one.read_s) * ((power_w[1:] + power_w[:-1]) / 2 + random.normal(0, sd, len(power_w) - 1))
-            at = one.samples.index
+            at = one.samples.places
             evidence.samples.loc[at[one.load], "power_mw"] = np.round(power_w[one.load] * 1e3)
             inner = one.load & (np.arange(len(at)) >= 10)
             evidence.samples.loc[at[inner], "power_avg_mw"] = np.round(mean_w[inner] * 1e3)

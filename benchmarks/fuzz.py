@@ -166,7 +166,7 @@ def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: 
     watch.opened, watch.inside = [], str(submissions)
     try:
         with in_time():
-            judged = [engine._judge(directory, None, submissions, trust)]
+            judged = engine.judge_together({directory: submissions}, None, trust)
             verdicts = list(engine._across(judged))
             beside = of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
             verdicts += engine._of_no_bundle(beside, [submissions])

@@ -31,8 +31,8 @@ def rate(items_per_s: float) -> str:
 def of_run(evidence: Evidence) -> str:
     result = evidence.result
     parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
-    reasons = [int(mask) for p in parts for mask in p.samples["slowdown"]]
-    clocks = [mhz for p in parts for mhz in p.samples["sm_mhz"]]
+    reasons = [int(mask) for p in parts for mask in p.column("slowdown")]
+    clocks = [mhz for p in parts for mhz in p.column("sm_mhz")]
     head = {name: figure["mean"] for name, figure in result["headline"].items()}
     low, high = result["headline"]["items_per_s"]["ci95"]
     return (
@@ -56,7 +56,7 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
     parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
     clocks = []
     for own in result["observed"]:
-        mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.samples["sm_mhz"]]
+        mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.column("sm_mhz")]
         clocks.append(f"{sum(mhz) / len(mhz):.0f} at {own['mean_power_w']:.1f}")
     apart = imbalance(result) or {}
     spread = ", ".join(f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz"))

@@ -188,7 +188,7 @@ def _unix_s(date: str) -> float:
 
 def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:
     for one in bundle.series:
-        yield fingerprints(np.clip(np.round(one.given_w * 1e3), 0, 2.0**53).astype(np.int64))
+        yield fingerprints(np.minimum(np.maximum(np.round(one.given_w * 1e3), 0), 2.0**53).astype(np.int64))
 
 
 def _delays(bundle: Bundle) -> Iterator[frozenset[int]]:

@@ -44,6 +44,13 @@ def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
     return (at >= 0) & (times <= ends[np.maximum(at, 0)])
 
 
+def median(values: Floats) -> float:
+    """The median of n >= 1 finite values: NumPy's, without what it does for other cases."""
+    middle = len(values) // 2
+    ordered = np.partition(values, (middle - 1, middle) if len(values) > 1 else 0)
+    return float(ordered[middle]) if len(values) % 2 else float(ordered[middle - 1] + ordered[middle]) / 2
+
+
 def p95(values: Floats) -> float:
     """The 95th percentile of n >= 1 values, between two of them linearly: NumPy's, without what it does for other cases."""
     at = 0.95 * (len(values) - 1)

@@ -30,7 +30,8 @@ def invalid(protocol: Protocol, vendor: str) -> int:
 
 def bits(samples: Table) -> NDArray[np.uint64]:
     """The slowdown masks of samples, shape (n,), 0 where none was read."""
-    return np.clip(np.nan_to_num(samples.floats("slowdown")), 0, 2**63).astype(np.uint64)
+    read = samples.floats("slowdown")
+    return np.minimum(np.where(read > 0, read, 0.0), 2.0**63).astype(np.uint64)
 
 
 def any_of(samples: Table, mask: int) -> NDArray[np.bool_]:

@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import altair
 import numpy as np
 import pytest
 from conftest import fresh_evidence
-from pages import Element, Tree, embedded, unpacked
+from pages import unpacked
 
 from reporting.charts import Chart, charts, compact, draw
 from reporting.charts.looks import looks
@@ -26,6 +25,7 @@ from reporting.front import mark_fronts
 from reporting.tables import Column, Table, record
 from reporting.traces import power_spread, trace
 from rules.power import envelope, spread, with_node_overhead
+from rules.records import Read
 from rules.rule import Bundle
 
 RATE, PER_JOULE, NODE = "items_per_s_per_accelerator", "items_per_joule", "node_items_per_joule_assumed"
@@ -54,7 +54,7 @@ def results(*more: dict[str, Any]) -> Table:
 
 
 def bundle() -> Bundle:
-    return Bundle(Path("bundle"), (), fresh_evidence())
+    return Bundle(Path("bundle"), (), Read.of(fresh_evidence()))
 
 
 MADE = (
@@ -322,76 +322,3 @@ def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:
     text = svg.read_text(encoding="utf-8")
     assert Xml.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "currentColor" not in text and "cap_w, unit" in text
-
-
-@pytest.fixture(scope="module")
-def tab(whole_report: Path, chromium: str) -> Iterator[Any]:
-    """The page of everything in submissions/ in a browser, with all that it said and asked for."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        said: list[str] = []
-        asked: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((whole_report / "report.html").as_uri())
-        yield page, said, asked
-        browser.close()
-
-
-def drawn(page: Any, id: str) -> Any:
-    """The figure of that id once its chart has been drawn; the page's policy forbids playwright's own waiting for functions."""
-    figure = page.locator(f"figure#{id}")
-    page.evaluate(
-        "(id) => { for (let e = document.getElementById(id); e; e = e.parentElement) if (e.open === false) e.open = true }", id
-    )
-    figure.scroll_into_view_if_needed()
-    end = time.monotonic() + 60
-    while figure.get_attribute("data-drawn") in (None, "begun") and time.monotonic() < end:
-        time.sleep(0.05)
-    assert figure.get_attribute("data-drawn") == "yes"
-    return figure
-
-
-def test_every_chart_draws_itself_in_the_page_without_a_word_or_a_request(tab: Any) -> None:
-    page, said, asked = tab
-    ids = page.evaluate("[...document.querySelectorAll('figure.chart')].map((figure) => figure.id)")
-    assert len(ids) > 20
-    for id in ids:
-        assert drawn(page, id).locator(".live svg").count() == 1
-    assert said == []
-    assert len(asked) == 1, "only the file itself"
-
-
-def test_tooltip_says_what_the_table_says(tab: Any, whole_report: Path) -> None:
-    page, _, _ = tab
-    figure = drawn(page, "resnet50-train-results-throughput")
-    figure.locator(".live .role-mark.mark-symbol path").first.hover(force=True)
-    tip = page.locator("#vg-tooltip-element.visible")
-    tip.wait_for()
-    told = dict(zip(tip.locator("th").all_inner_texts(), tip.locator("td").all_inner_texts(), strict=True))
-    parsed: Element = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
-    (held,) = [t for t in embedded(parsed, "tables") if t["id"] == "resnet50-train-results"]
-    (body,) = parsed.find("table", **{"data-table": "resnet50-train-results"})
-    of_line = [row[held["keys"].index("line")] == page.evaluate(_LINE) for row in held["rows"]]
-    cells = [row.text for row, own in zip(next(body.find("tbody")).find("tr"), of_line, strict=True) if own]
-    wanted = (told["throughput"].split(" images")[0], told["energy"].split(" J")[0])
-    assert any(all(figure in row for figure in wanted) for row in cells)
-
-
-_LINE = "document.querySelector('#resnet50-train-results-throughput .live .role-mark.mark-symbol path').__data__.datum.line"
-
-
-def test_switch_moves_the_points(tab: Any) -> None:
-    page, said, _ = tab
-    figure = drawn(page, "resnet50-train-results-efficiency")
-    before = figure.locator(".live .role-mark.mark-symbol").nth(1).inner_html()
-    figure.locator("input[type=checkbox]").check()
-    end = time.monotonic() + 30
-    while figure.locator(".live .role-mark.mark-symbol").nth(1).inner_html() == before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert figure.locator(".live .role-mark.mark-symbol").nth(1).inner_html() != before
-    assert said == []

@@ -31,6 +31,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
     idle: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         use = part.column("util_pct")
+        if len(use) and use[0] > 0:
+            continue  # mostly
         use = use[np.isfinite(use)]
         if len(use) and not use.any():
             idle.setdefault(part.accelerator, []).append(part.epoch)

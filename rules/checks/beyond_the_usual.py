@@ -6,7 +6,7 @@ the batch is larger than the largest that the search for the highest stable batc
 for a server, times its accelerators).
 
 ## Why it is bad
-Neither is an offence. But the best of the measured runs, LLaMA 3 8B pre-training on an H200, reaches 64 %, and items that are
+Neither is an offence. But the best of the measured runs, LLaMA 3 8B pre-training on an H200, reaches 65 %, and items that are
 counted too high or batches that are stated too large show here first, well before T104 calls them impossible.
 
 ## What to do

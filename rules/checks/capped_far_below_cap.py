@@ -52,8 +52,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
         caps_w, readings_w = caps_w[np.isfinite(caps_w)], one.under_load_w[np.isfinite(one.under_load_w)]
         if not len(caps_w) or not len(readings_w) or float(one.capped[one.load].mean()) < CAPPED_SHARE:
             continue
-        cap_w, high_w = float(caps_w.mean()), p95(readings_w)
-        if mean_w[one.accelerator] < NEAR_SHARE * cap_w and high_w < REACHED_SHARE * cap_w:
+        cap_w = float(caps_w.mean())
+        if mean_w[one.accelerator] < NEAR_SHARE * cap_w and (high_w := p95(readings_w)) < REACHED_SHARE * cap_w:
             drawn = f"{mean_w[one.accelerator]:.0f} W on average and {high_w:.0f} W at the 95th percentile"
             found = f"{one.accelerator}: {drawn}, held down by its power cap all the time"
             expected = f"at least {NEAR_SHARE:.0%} and {REACHED_SHARE:.0%} of the cap of {cap_w:.0f} W"

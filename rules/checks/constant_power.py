@@ -34,6 +34,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
     stuck: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         power = part.column("power_avg_mw" if part.averaged else "power_mw")
+        if len(power) > 1 and (power[0] < power[1] or power[0] > power[1]):
+            continue  # mostly
         power = power[np.isfinite(power)]
         if len(power) < ENOUGH_SAMPLES or np.ptp(power) > 0:
             continue

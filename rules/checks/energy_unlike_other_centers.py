@@ -13,7 +13,7 @@ far from what others measure deserves a look at how it came about. So it is a no
 Compare batch, driver, packages and clocks of the two runs.
 
 ## Source
-Between two boards of the reference bundles J per image of one work and cap differs by 0.5 % at most; the limit leaves room for
+Between two boards of the reference bundles J per item of one work and cap differs by 2.2 % at most; the limit leaves room for
 batch and software.
 """
 

@@ -35,7 +35,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for place, epoch in enumerate(bundle.result["epochs"]):
         losses = epoch.get("losses", [])
         pointer = f"/epochs/{place}/losses"
-        missing = sum(loss is None for loss in losses)
+        missing = losses.count(None)
         if missing:
             yield _found(pointer, f"{missing} of {len(losses)} not finite", "a finite loss of every step")
         elif len(losses) >= ENOUGH_STEPS and len(set(losses)) == 1:

@@ -37,6 +37,7 @@ LEAST = 0.08
 LAGS = 5
 CAPPED_SHARE = 0.5
 VALUES = 5
+HIGHEST_MHZ = 100_000
 OFF_SHARE = 0.05
 
 
@@ -53,8 +54,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
 def with_clock(one: Series) -> float | None:
     """The largest correlation of power and clock at any of the lags, in the half where it is less; None for nothing to ask."""
     clock = one.sm_mhz[one.load]
-    _, counts = np.unique(clock[np.isfinite(clock)], return_counts=True)
-    if len(counts) < VALUES or counts.max() > (1 - OFF_SHARE) * counts.sum() or one.capped[one.load].mean() < CAPPED_SHARE:
+    read = clock[np.isfinite(clock) & (clock >= 0) & (clock < HIGHEST_MHZ)]
+    counts = np.bincount(read.astype(np.int64))
+    if (counts > 0).sum() < VALUES or counts.max() > (1 - OFF_SHARE) * counts.sum() or one.capped[one.load].mean() < CAPPED_SHARE:
         return None
     found = [lagged(one.under_load_w[half], clock[half], LAGS) for half in halves(len(clock))]
     return min((value for value in found if value is not None), key=abs, default=None)

@@ -15,7 +15,7 @@ Runs are compared with their neighbours in order of throughput. It speaks of bot
 Epochs scatter, and runs scatter more than that. By chance the first comes about in 0.006 % of the pairs where the two figures
 have nothing to do with each other, and in 0.02 % where they go together as much as in the measured bundles (a correlation of
 0.95 from epoch to epoch); in less than that where runs scatter more than their epochs let expect, which they do. J per item
-would be no second witness: it follows the throughput, with correlations of down to -0.99. Epochs of which each is as much above
+would be no second witness: it follows the throughput, with correlations of down to -1.00. Epochs of which each is as much above
 or below the mean as in another run, within a twentieth, were copied and stirred: ten independent ones would not do so in one of
 10^12 pairs. On the measured bundles, the part of an epoch's difference that is no smooth drift is 17 to 99 % of the whole in
 throughput and 55 to 98 % in power, so that the drift of a board that warms up does not do it either. It is a warning, since all

@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if len(intervals_ms) == 0:
             continue
         near = (intervals_ms >= protocol.interval_min_ms) & (intervals_ms <= protocol.interval_max_ms)
-        if near.mean() < protocol.regular_share:
+        if np.count_nonzero(near) < protocol.regular_share * len(near):
             yield Found(
                 SAMPLES,
                 rows(samples, scored),

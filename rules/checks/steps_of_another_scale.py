@@ -8,7 +8,7 @@ those between 60 and 800 mW. It speaks where the step is not between 312 and 334
 ## Why it is bad
 Scaled readings are not what the board drew.
 
-It is a note. All accelerators measured so far have a step of 320 to 324 mW, at any power. Readings that were scaled have a
+It is a note. All accelerators measured so far have a step of 321 to 324 mW, at any power. Readings that were scaled have a
 scaled step, whatever was derived from them anew: halved ones 161 mW. But another driver or another revision of the board may
 have other steps.
 
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.grouping import median
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.series import distinct, of_measured
@@ -57,7 +58,7 @@ def step_mw(power_mw: NDArray[np.int64]) -> float | None:
     first = int(near.argmax())
     if near[first] < ENOUGH_STEPS:
         return None
-    return float(np.median(distances[(distances >= first) & (distances < first + WIDTH_MW)]))
+    return median(distances[(distances >= first) & (distances < first + WIDTH_MW)].astype(np.float64))
 
 
 @RULE.mutation()

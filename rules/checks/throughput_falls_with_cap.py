@@ -17,7 +17,7 @@ Make both runs again on a board that is otherwise left alone. Repeats (`--repeat
 
 ## Source
 Mayr et al. 2026, Tables 3 and 4: in 95 measured points no throughput falls as the cap rises. The epochs of the reference
-bundles differ by 0.02 to 0.75 % (coefficient of variation); 2 % leaves room for repeats, which differ more.
+bundles differ by 0.006 to 0.79 % (coefficient of variation); 2 % leaves room for repeats, which differ more.
 """
 
 from collections.abc import Iterator, Sequence

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from rules.boards import board
+from rules.grouping import median
 from rules.metrics import Part
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
@@ -66,7 +67,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
 def _times(bundle: Bundle) -> Iterator[Found]:
     interval_ns = bundle.protocol.sample_interval_ms * 1e6
     for uuid, samples in bundle.samples_of.items():
-        if len(samples) > 2 and (unit := _unit(float(np.median(np.diff(samples.ints("scheduled_ns")))) / interval_ns, TIME)):
+        intervals = np.diff(samples.ints("scheduled_ns")) / interval_ns
+        if len(intervals) > 1 and (unit := _unit(median(intervals), TIME)):
             yield _found(SAMPLES, f"{uuid}: samples as far apart as if scheduled_ns were {unit}", "nanoseconds", unit)
     if len(bundle.samples) and len(bundle.batches):
         latest_ns = float(bundle.samples.ints("read_ns").max())
@@ -97,7 +99,7 @@ def _average_ratio(samples: Table) -> float | None:
     """The averaged readings against the instantaneous ones, None where there are none to compare."""
     instant, averaged = (samples.floats(column) for column in POWER_COLUMNS)
     both = (instant > 0) & (averaged > 0)
-    return float(np.median(averaged[both] / instant[both])) if both.any() else None
+    return median(averaged[both] / instant[both]) if both.any() else None
 
 
 def _unit(ratio: float, units: Mapping[float, str]) -> str | None:

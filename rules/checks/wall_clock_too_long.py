@@ -12,7 +12,7 @@ kept, or of another run. It is a warning, because loading can be slow.
 Leave both dates as `bench-submit` writes them. Where a build really takes that long, say so to the reviewer.
 
 ## Source
-Bundle format, result.json. The longest of the measured runs took three minutes more than its epochs.
+Bundle format, result.json. The longest of the measured runs took nearly four minutes more than its epochs.
 """
 
 from collections.abc import Iterator
