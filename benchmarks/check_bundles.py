@@ -22,6 +22,7 @@ import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -55,12 +56,19 @@ def main() -> None:
         made = 0
         for count in sorted(arguments.bundles):
             with multiprocessing.Pool() as pool:
-                pool.map(partial(make, arguments.bundle, Path(scratch), key), range(made, count), chunksize=8)
+                systems = (f"system-{number // RUNS_A_SYSTEM:03}" for number in range(made, count))
+                runs = zip(repeat(arguments.bundle), range(made, count), systems, strict=False)
+                pool.starmap(partial(make, Path(scratch), key), runs, chunksize=8)
             made = count
-            (Path(scratch) / "keyring").mkdir(exist_ok=True)
-            allowed = f'{PRINCIPAL} namespaces="submission@wattmark" {key.with_suffix(".pub").read_text()}'
-            (Path(scratch) / "keyring" / "allowed_signers").write_text(allowed)
+            allow(Path(scratch), key)
             measure(Path(scratch), count)
+
+
+def allow(submissions: Path, key: Path) -> None:
+    """A keyring in which the key counts."""
+    (submissions / "keyring").mkdir(exist_ok=True)
+    allowed = f'{PRINCIPAL} namespaces="submission@wattmark" {key.with_suffix(".pub").read_text()}'
+    (submissions / "keyring" / "allowed_signers").write_text(allowed)
 
 
 def measure(submissions: Path, count: int) -> None:
@@ -110,8 +118,8 @@ def template(source: Path) -> tuple[Evidence, list[list[str]]]:
     return evidence, [line.split(",") for line in text.splitlines()]
 
 
-def make(source: Path, submissions: Path, key: Path, number: int) -> None:
-    """Write and sign run `number` of the round."""
+def make(submissions: Path, key: Path, source: Path, number: int, system: str) -> None:
+    """Write and sign run `number` of the round, one like `source`, below `system`."""
     of, rows = template(source)
     random = np.random.default_rng(number)
     samples, batches = of.samples.copy(), of.batches.copy()
@@ -119,7 +127,8 @@ def make(source: Path, submissions: Path, key: Path, number: int) -> None:
     samples["power_mw"] += random.integers(-NOISE_MW, NOISE_MW + 1, len(samples))
     shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[batches["epoch"]] + random.uniform(0, 0.001, len(batches))
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
-    evidence = Evidence(json.loads(json.dumps(of.result)), of.system, of.environment, samples, batches, of.log, of.requests)
+    described = of.system | {"name": f"{of.system['name']}, {system}"}
+    evidence = Evidence(json.loads(json.dumps(of.result)), described, of.environment, samples, batches, of.log, of.requests)
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
     took = datetime.fromisoformat(of.result["ended_at"]) - datetime.fromisoformat(of.result["started_at"])
     evidence.result.update(
@@ -129,7 +138,7 @@ def make(source: Path, submissions: Path, key: Path, number: int) -> None:
     )
     evidence.result["settings"]["seed"] = number
     rederive(evidence)
-    directory = submissions / "example" / f"system-{number // RUNS_A_SYSTEM:03}" / evidence.result["run_id"]
+    directory = submissions / "example" / system / evidence.result["run_id"]
     evidence.samples = samples.iloc[:1]
     bundle.write(evidence, directory)
     write_samples(directory / "samples.csv.gz", rows, samples)

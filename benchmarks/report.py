@@ -1,36 +1,31 @@
 """How long `bench-report` takes with many bundles, how much memory, and how the page does in a browser.
 
-Makes signed copies of the reference bundles, on as many systems as needed, and runs `bench-report` over them and over the
-published figures in a process of its own, as a user would. With playwright and a Chromium it also opens the page.
+Makes signed runs like the committed ones (see check_bundles.py), on as many systems as needed, and runs `bench-report` over them
+and the published figures in a process of its own, as a user would. With playwright and a Chromium it also opens the page.
 
-    python benchmarks/report.py --copies 1000
+    python benchmarks/report.py --bundles 1000
 
 docs/performance.md has what that gave.
 """
 
 import argparse
-import json
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from check_bundles import PRINCIPAL, ROOT, cpu_s
-
-from harness import bundle
-from harness.sign import sign
-
-REPEATS = 5
-"""Copies of each reference bundle on one system; the next ones are on another."""
+from check_bundles import ROOT, RUNS_A_SYSTEM, allow, cpu_s, make
 
 
 def main() -> None:
     """Print seconds, memory, size, first paint and the time of a sort."""
     parser = argparse.ArgumentParser(description="How long bench-report takes with many bundles.")
-    parser.add_argument("--copies", type=int, default=1000)
+    parser.add_argument("--bundles", type=int, default=1000)
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the bundles and the page there, and use those that are there"
     )
@@ -38,34 +33,30 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         place = arguments.keep or Path(scratch)
         if not (place / "submissions").exists():
-            fill(place / "submissions", arguments.copies)
+            fill(place / "submissions", arguments.bundles)
         page = place / "report.html"
         begin, cpu_before = time.perf_counter(), cpu_s()
         most_kib = run([place / "submissions", ROOT / "submissions" / "published"], page)
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
-        print(f"{arguments.copies} bundles on {os.cpu_count()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU")
+        print(f"{arguments.bundles} bundles on {os.cpu_count()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU")
         print(f"all processes together at most {most_kib / 2**20:.2f} GiB, page {page.stat().st_size / 1e6:.2f} MB")
         browse(page)
 
 
-def fill(submissions: Path, copies: int) -> None:
-    """Signed copies of the reference bundles, `REPEATS` of each on a system, with a keyring."""
+def fill(submissions: Path, count: int) -> None:
+    """Different, signed runs like the committed ones on GPUs, but for those of servers, some on a system, with a keyring."""
     key = submissions.parent / "key"
     submissions.mkdir(parents=True)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
-    (submissions / "keyring").mkdir()
-    (submissions / "keyring" / "allowed_signers").write_text(f"{PRINCIPAL} {key.with_suffix('.pub').read_text()}")
-    originals = sorted(manifest.parent for manifest in ROOT.glob("submissions/reference/*/*/MANIFEST.json"))
-    for number in range(copies):
-        original, system = originals[number % len(originals)], number // len(originals) // REPEATS
-        run_id = f"{original.name}-{number:04}"
-        directory = submissions / "example" / f"system{system}" / run_id
-        shutil.copytree(original, directory, ignore=shutil.ignore_patterns("signatures"))
-        for name, changed in (("result.json", {"run_id": run_id}), ("system.json", {"name": f"system {system}"})):
-            content = json.loads((directory / name).read_text())
-            (directory / name).write_text(json.dumps({**content, **changed}))
-        bundle.seal(directory)
-        sign(directory, key, PRINCIPAL)
+    allow(submissions, key)
+    sources = sorted(m.parent for m in ROOT.glob("submissions/reference/*/*/MANIFEST.json"))
+    sources = [source for source in sources if not (source / "requests.csv.gz").exists()]
+    runs = []
+    for number in range(count):
+        place, of_source = number % len(sources), number // len(sources)
+        runs.append((sources[place], number, f"system-{place:02}-{of_source // RUNS_A_SYSTEM:03}"))
+    with multiprocessing.Pool() as pool:
+        pool.starmap(partial(make, submissions, key), sorted(runs), chunksize=8)
 
 
 def run(paths: list[Path], page: Path) -> int:

@@ -96,10 +96,11 @@ def _found(equal: str, other: Digest) -> Found:
 
 
 def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
-    """Let the batches take as long as those of the other run, but for a jitter."""
+    """Let the batches take as long as those of the other run, but for a jitter; no row of readings is there twice."""
     random = np.random.default_rng(5)
     run.samples = other.samples.copy()
     stir(run.samples, 3)
+    run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
     start_ns = other.batches["start_ns"].to_numpy()
     length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (1 - jitter * random.random(len(start_ns)))
     run.batches = other.batches.copy()
