@@ -16,9 +16,7 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
-@click.option(
-    "--tables", type=_DIRECTORY, help="Also write every table there as CSV, results as Markdown and LaTeX too, and report.json."
-)
+@click.option("--tables", type=_DIRECTORY, help="Also write every table there as CSV, Markdown and LaTeX, and report.json.")
 @click.option("--figures", type=_DIRECTORY, help="Also write every chart there as SVG and PDF.")
 @click.option(
     "--keyring",

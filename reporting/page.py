@@ -77,11 +77,10 @@ def make(collected: Collected, output: Path) -> Content:
 
 
 def write_tables(shown: Content, directory: Path, now: datetime) -> None:
-    """Every table as CSV, the results of each workload as Markdown and LaTeX too, and everything as `report.json`."""
+    """Every table as CSV, Markdown and LaTeX, and everything as `report.json`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in shown.tables:
-        for_papers = ((".md", to_markdown), (".tex", to_latex)) if table.id.endswith("-results") else ()
-        for suffix, text_of in ((".csv", to_csv), *for_papers):
+        for suffix, text_of in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
             (directory / f"{table.id}{suffix}").write_text(text_of(table), encoding="utf-8", newline="")
     everything = {**_about(shown, now), "tables": [record(table) for table in shown.tables]}
     (directory / "report.json").write_text(json.dumps(everything, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -249,13 +249,19 @@ def _cells(table: Table, shown: Sequence[Column]) -> Iterator[list[str]]:
 
 
 def _markdown(cell: str) -> str:
-    for character in "\\`*_[]<>|~#":
+    for character in "\\`*_[]<>|~#&$":
         cell = cell.replace(character, f"\\{character}")
     return " ".join(cell.split())
 
 
 _LATEX = {
     "\\": "\\textbackslash{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    # At the beginning of a row these two would belong to the end of the row before.
+    "[": "{[}",
+    "*": "{*}",
     "{": "\\{",
     "}": "\\}",
     "~": "\\textasciitilde{}",
@@ -273,4 +279,4 @@ _LATEX = {
 
 
 def _latex(cell: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(cell.split(" ")))
+    return "".join(_LATEX.get(character, character) for character in re.sub(r"[ \t\n]+", " ", cell))

@@ -3,9 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html.parser import HTMLParser
 from typing import Any
+
+from reporting.tables import Column, Table
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -124,3 +126,14 @@ def lines(page: Element, id: str) -> list[Line]:
 
 def table_ids(page: Element) -> list[str]:
     return [table.attributes["data-table"] for table in page.find("table") if "data-table" in table.attributes]
+
+
+def tables(page: Element) -> list[Table]:
+    """The tables of a page, made anew from its JSON."""
+    known = {field.name for field in fields(Column)}
+    found = []
+    for record in embedded(page, "tables"):
+        columns = tuple(Column(**{key: value for key, value in c.items() if key in known}) for c in record["columns"])
+        rows = tuple(dict(zip(record["keys"], row, strict=True)) for row in record["rows"])
+        found.append(Table(record["id"], record["title"], columns, rows, record["about"]))
+    return found

@@ -90,7 +90,7 @@ def measured(verdict: Verdict) -> Result:
         figures |= of_summary(key, summary)
     counter, trapezoid = head["energy_j_counter"], head["energy_j_trapezoid"]
     in_force = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
-    figures |= spread(np.asarray(made.scored_samples["power_mw"], float) / 1e3) | {
+    figures |= spread(made.scored_samples.floats("power_mw") / 1e3) | {
         "items_per_s": head["items_per_s"]["mean"],
         "mfu_percent": None if simulated else head["mfu"]["mean"] * 100,
         "node_items_per_joule_assumed": with_node_overhead(head[RATE]["mean"], figures["power_w"]),

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
 from good import another_run, good_evidence, rederive
 from pages import Element, Line, Report, embedded, lines, table_ids
+from test_report_sweeps import as_baseline
 
 from reporting.cli import main
 from reporting.results import counted
@@ -25,9 +26,7 @@ NUMBERS = itertools.count(1)
 HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
 
 
-def altered(
-    *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example", variant: str = "tuned"
-) -> Evidence:
+def altered(*, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example") -> Evidence:
     """A run like the good one, each time another, at another throughput, power or cap."""
     evidence = another_run(fresh_evidence(), next(NUMBERS))
     batch = round(evidence.result["settings"]["batch_size"] * rate)
@@ -41,7 +40,6 @@ def altered(
         for readback in evidence.result["readbacks"]:
             readback["requested_mw"] = readback["enforced_mw"] = int(cap_w * 1e3)
     evidence.system["name"] = name
-    evidence.result["implementation"]["variant"] = variant
     rederive(evidence)
     return evidence
 
@@ -159,7 +157,7 @@ def add_all(submissions: Submissions, *runs: Evidence) -> None:
 
 def test_several_accelerators_stand_beside_one_of_the_same_kind(submissions: Submissions, report: Report) -> None:
     many = altered(name="many")
-    one, other = on_one(altered(rate=1.25, power=0.9, name="one")), on_one(altered(rate=1.5, name="other", variant="baseline"))
+    one, other = on_one(altered(rate=1.25, power=0.9, name="one")), on_one(as_baseline(altered(rate=0.5, name="other")))
     add_all(submissions, many, one, other)
     page, _ = report(submissions.root)
     (row,) = lines(page, "resnet50-train-scaling")
@@ -239,6 +237,14 @@ def test_rejected_bundle_shows_findings_and_no_figure(submissions: Submissions, 
     assert "cheat" not in html
     section = next(page.find("section", id="rejected"))
     assert "spoilt" in section.text and "error" in section.text
+
+
+def test_page_of_nothing_that_passed_says_so(submissions: Submissions, report: Report) -> None:
+    (submissions.add() / "log.txt.gz").write_bytes(b"no log")
+    page, _ = report(submissions.root)
+    assert any(p.text.startswith("There is no result to show") for p in page.find("p", class_="about"))
+    assert "workloads" not in table_ids(page)
+    assert [a.text for nav in page.find("nav") for a in nav.find("a")][-1] == "Failed"
 
 
 def published_below(directory: Path) -> Path:

@@ -8,7 +8,20 @@ from collections.abc import Iterator
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.looks import HEIGHT, INK, Data, crosses, linear, logarithmic, looks, numbers, points, spec
+from reporting.charts.looks import (
+    EFFICIENCY_HEIGHT,
+    HEIGHT,
+    INK,
+    NARROW_PX,
+    Data,
+    crosses,
+    linear,
+    logarithmic,
+    looks,
+    numbers,
+    points,
+    spec,
+)
 from reporting.charts.place import labels
 from reporting.tables import Table
 
@@ -19,28 +32,15 @@ _CAP = "cap_w"
 _RATE = "items_per_s_per_accelerator"
 _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _SWEPT = {
-    "energy_gain_percent": (
-        "energy",
-        "Energy decrease",
-        "100 (1 \u2212 E / E at the default cap) of the same work; above zero is better",
-    ),
-    "performance_loss_percent": (
-        "time",
-        "Time increase",
-        "100 (t / t at the default cap \u2212 1) of the same work; above zero is worse",
-    ),
-    "gain_minus_loss_points": ("balance", "Gain minus loss", "energy decrease minus time increase; above zero is better"),
-    "edp_gain_percent": (
-        "edp",
-        "EDP decrease",
-        "energy delay product E t, against that at the default cap; above zero is better",
-    ),
-    "eds_gain_k15_percent": ("eds15", "EDS decrease, k = 1.5", "energy delay sum for a slow-down by 1.5; above zero is better"),
-    "eds_gain_k2_percent": ("eds2", "EDS decrease, k = 2", "energy delay sum for a slow-down by 2; above zero is better"),
+    "energy_gain_percent": ("energy", "decrease of energy, 100 (1 \u2212 E / E at the default cap)"),
+    "performance_loss_percent": ("time", "increase of time, 100 (t / t at the default cap \u2212 1)"),
+    "gain_minus_loss_points": ("balance", "energy gain minus performance loss"),
+    "edp_gain_percent": ("edp", "decrease of the energy delay product E t against that at the default cap"),
+    "eds_gain_k15_percent": ("eds15", "decrease of the energy delay sum for a slow-down by 1.5"),
+    "eds_gain_k2_percent": ("eds2", "decrease of the energy delay sum for a slow-down by 2"),
 }
+"""The end of the chart's id, and what its column is of the same work; the chart is called as its column is."""
 _SMALL = 150
-_NO_ROOM_PX = 320
-"""In a narrower chart caps would lie on one another; tooltips and the table have them."""
 
 
 def of_results(table: Table) -> list[Chart]:
@@ -73,8 +73,11 @@ def of_sweeps(table: Table) -> list[Chart]:
     """Efficiency against the cap with its peak, and what each cap saves and costs against the default cap."""
     peak = "Larger: the most efficient run that counts of each sweep. "
     found = [_against_cap(table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best")]
-    for key, (name, title, about) in _SWEPT.items():
-        found.append(_against_cap(table, key, name, title, f"{about[0].upper()}{about[1:]}. ", _SMALL))
+    for column in (column for column in table.columns if column.key in _SWEPT):
+        name, about = _SWEPT[column.key]
+        better = "worse" if column.key == "performance_loss_percent" else "better"
+        about = f"{_begun(about)}, of the same work; above zero is {better}. "
+        found.append(_against_cap(table, column.key, name, _begun(column.title), about, _SMALL))
     return [chart for chart in found if chart]
 
 
@@ -147,7 +150,7 @@ def _efficiency(table: Table) -> Chart | None:
         "as Mayr et al. do: an assumption."
     )
     alt_text = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
-    drawn = spec(alt.layer(*layers).add_params(assumed), HEIGHT + 60)
+    drawn = spec(alt.layer(*layers).add_params(assumed), EFFICIENCY_HEIGHT)
     return Chart(f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn)
 
 
@@ -157,9 +160,13 @@ def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
     if placed:
         found = alt.LookupData(data=alt.InlineData(values=placed), key="row", fields=["label"])
         with_label = base.transform_lookup("row", from_=found).transform_filter("datum.label != null")
-        yield with_label.mark_text(dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {_NO_ROOM_PX} ? 0 : 1")).encode(
+        yield with_label.mark_text(dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1")).encode(
             text="label:N"
         )
+
+
+def _begun(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _marks(data: Data) -> str:

@@ -11,7 +11,7 @@ from reporting.tables import Table, Value
 from rules.records import Json
 
 INK = "currentColor"
-WIDTH, HEIGHT = 640, 250
+WIDTH, HEIGHT, EFFICIENCY_HEIGHT = 640, 250, 310
 """Of a static picture, in pixels; in the page the width follows its place."""
 
 Data = Sequence[Mapping[str, Value]]
@@ -29,6 +29,8 @@ _GROUPED = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 UNSEEN = "hover"
 """Names a layer that only answers the pointer: a static picture leaves it out."""
 _LETTER_PX = 8
+NARROW_PX = 320
+"""Of a chart on a phone: there letters are smaller, and caps are not written beside points."""
 _MOST_IN_LEGEND = 18
 
 CONFIG: Json = {
@@ -47,7 +49,7 @@ CONFIG: Json = {
         "titleFontSize": 12,
         "titleFontWeight": "normal",
     },
-    "legend": {"labelColor": INK, "labelFontSize": 12, "symbolSize": 80, "labelLimit": 320, "title": None, "orient": "top"},
+    "legend": {"labelColor": INK, "symbolSize": 80, "columnPadding": 28, "title": None, "orient": "top"},
     "rule": {"stroke": INK},
     "text": {"fill": INK},
     "tick": {"color": INK},
@@ -87,7 +89,10 @@ def looks(data: Data) -> Looks:
         dash=alt.Scale(domain=lines, range=dashes),
         legend=alt.Legend(
             symbolDash=[1, 0],
+            symbolOpacity=1,
             symbolLimit=_MOST_IN_LEGEND,
+            labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
+            labelLimit=alt.ExprRef("max(120, width - 20)"),
             columns=alt.ExprRef(f"width < {2 * _LETTER_PX * max(map(len, lines))} ? 1 : 2"),
         ),
     )

@@ -109,17 +109,18 @@
     find.setAttribute("aria-label", `filter rows of ${table.title}`);
     const facets = ["standing", "model", "variant", "precision", "count"]
       .filter((key) => table.keys.includes(key))
-      .map((key) => facet(key, [...new Set(rows.map((row) => row[key]).filter((value) => value !== null))]))
+      .map((key) => facet(key, table.columns.find((one) => one.key === key).title, (row) => row[key]))
+      .concat(facet("trust", "trust", (row) => (row.doubt || row.implausible ? "not to be trusted" : "no doubt")))
       .filter(Boolean);
 
-    function facet(key, values) {
+    function facet(key, title, of) {
+      const values = [...new Set(rows.map(of).filter((value) => value !== null))];
       if (values.length < 2 || values.length > 15) return null;
-      const column = table.columns.find((one) => one.key === key);
       const options = values.sort(compare).map((value) => element("option", { value, textContent: value }));
-      const select = element("select", {}, element("option", { value: "", textContent: `${column.title}: all` }), ...options);
-      select.setAttribute("aria-label", `${column.title} in ${table.title}`);
+      const select = element("select", {}, element("option", { value: "", textContent: `${title}: all` }), ...options);
+      select.setAttribute("aria-label", `${title} in ${table.title}`);
       select.addEventListener("change", () => { choose(`${id}.${key}`, select.value); apply(); });
-      return { key, select };
+      return { key, of, select };
     }
 
     function apply() {
@@ -136,7 +137,7 @@
         });
       }
       const left = places.filter((place) => wanted.every((word) => said[place].includes(word))
-        && facets.every(({ key: of, select }) => !select.value || String(rows[place][of]) === select.value)
+        && facets.every(({ of, select }) => !select.value || String(of(rows[place])) === select.value)
         && !own.hides.some((hides) => hides(rows[place], place)));
       const shownNow = own.whole ? left : left.slice(0, SOME);
       body.replaceChildren(...shownNow.map((place) => lines[place]));
