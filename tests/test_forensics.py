@@ -73,11 +73,11 @@ def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
 
 
 def test_no_two_measured_series_have_a_pattern_in_common() -> None:
-    """Of all that they have, not only of the few that stand for them; 22 accelerators, of which seven were in phase."""
+    """Of all that they have, not only of the few that stand for them; 24 accelerators, of which nine were in phase."""
     found = [one.patterns for path in MEASURED for one in bundle(measured(path)).series]
     every = np.concatenate(found)
     every = every[~regular(every)]
-    assert len(found) >= 22 and len(every) > 40_000
+    assert len(found) >= 24 and len(every) > 40_000
     assert len(np.unique(every)) == len(every)
 
 

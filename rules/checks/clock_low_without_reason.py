@@ -4,7 +4,7 @@
 Looks, on the NVIDIA boards that the rule book knows, for scored samples whose SM clock is below 98 % of the board's highest one
 while `slowdown` was read and gives no reason (being idle is none under load). It speaks where they are more than 5 %.
 
-In the sixteen measured runs of H200s they are at most 0.3 %: the power cap is the reason in 97 to 100 % of the samples.
+In the seventeen measured runs of H200s they are at most 0.3 %: the power cap is the reason in 97 to 100 % of the samples.
 
 ## Why it is bad
 An NVIDIA board under load goes to its highest clock unless something holds it down, and then it says what. Where it does not, the

@@ -5,7 +5,7 @@ Looks at the clock of the compute units in the samples of the scored epochs of e
 % of them, below the board's highest clock, while neither the power cap nor heat holds it down in more than 1 % of those where the
 reason was read, and the mean power stays below 95 % of the cap. Where no reason was read, nothing is said (W114 does).
 
-An H200 at its cap changes its clock all the time: in sixteen measured runs the commonest value had at most 74 % of the
+An H200 at its cap changes its clock all the time: in seventeen measured runs the commonest value had at most 74 % of the
 samples, and the power cap was given as the reason.
 
 ## Why it is bad

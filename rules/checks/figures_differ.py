@@ -62,7 +62,7 @@ def _differences(pointer: str, stated: Any, right: Any, tolerance: float) -> Ite
     if stated == right:
         return
     if isinstance(stated, dict) and isinstance(right, dict):
-        for key in right.keys() & stated.keys():
+        for key in filter(stated.__contains__, right):
             yield from _differences(f"{pointer}/{key}", stated[key], right[key], tolerance)
     elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         for place, (one, other) in enumerate(zip(stated, right, strict=True)):

@@ -12,9 +12,9 @@ themselves at a lag of up to 32 samples in 85 % of the signs are left out.
 Noise does not repeat. A copy that was shifted, scaled, rounded or jittered by a watt keeps most of its ups and downs, and X102,
 which compares to the milliwatt, no longer knows it.
 
-It is a warning, because only H200s have been measured: of 22 accelerators, 7 of which trained ResNet-50 in phase with the
-sampling, no two have one pattern in common, of the 16 or of all (231 pairs). Copies with 1 W of jitter share four and more of 16
-on 21 of the 22, those with 5 W on five (docs/forensics.md).
+It is a warning, because only H200s have been measured: of 24 accelerators, 9 of which trained ResNet-50 in phase with the
+sampling, no two have one pattern in common, of the 16 or of all (276 pairs). Copies with 1 W of jitter share four and more of 16
+on 22 of the 24, those with 5 W on four (docs/forensics.md).
 
 ## What to do
 Withdraw the copy. Which of the two that is, the readings do not tell; where another center has copied yours, tell the reviewer.

@@ -7,7 +7,7 @@ whose driver is known to give it (H100, H200) instantaneous power. An empty coun
 
 ## Why it is bad
 Clock, reasons and cap say whether the power can be true: C106, C111, W119 and the statistics of docs/forensics.md need them. Who
-leaves out what the driver always gives leaves the rest unchecked. Sixteen measured runs of H200s have every one in every sample.
+leaves out what the driver always gives leaves the rest unchecked. Seventeen measured runs of H200s have all in every sample.
 
 ## What to do
 Hand in the samples as the meter took them. Where a driver really lacks one, run with another driver, or declare the run open.

@@ -42,7 +42,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             yield _found(f"{odd.sum()} requests whose {theirs} is not that of a batch", f"{theirs} = {ours} of a batch")
             return
     # When the first epoch began no table says: its windows may begin at any time since the request was sent.
-    first = batches.ints("epoch") == batches.ints("epoch").min()
+    first = batches.ints("epoch") == batches.ints("epoch")[:1]
     start_ns, sent_ns = batches.ints("start_ns"), requests.ints("sent_ns")
     odd = np.where(first, start_ns < sent_ns, start_ns != np.maximum(sent_ns, _begins_ns(batches)))
     if odd.any():

@@ -8,7 +8,7 @@ those between 60 and 800 mW. It speaks where the step is not between 312 and 334
 ## Why it is bad
 Scaled readings are not what the board drew.
 
-It is a note. All accelerators measured so far have a step of 321 to 324 mW, at any power. Readings that were scaled have a
+It is a note. All accelerators measured so far have a step of 320 to 324 mW, at any power. Readings that were scaled have a
 scaled step, whatever was derived from them anew: halved ones 161 mW. But another driver or another revision of the board may
 have other steps.
 
