@@ -388,8 +388,7 @@ def _epoch(own: Sequence[Part], protocol: Protocol, by_counter: bool, share_per_
 def _of_accelerator(part: Part, by_counter: bool) -> Json:
     def read(column: str) -> Floats:
         values = part.column(column)
-        empty = np.isnan(values)
-        return values[~empty] if empty.any() else values
+        return values[~np.isnan(values)] if part.sampled.has_gaps(column) else values
 
     def mean(column: str) -> float | None:
         values = read(column)

@@ -102,6 +102,14 @@ class Table:
         found: Text = self._take(column, str)
         return found
 
+    def has_gaps(self, column: str) -> bool:
+        """Whether a cell of a column of numbers is empty."""
+        key = (column, bool)
+        if key not in self._taken:
+            self._taken[key] = bool(np.isnan(self.floats(column)).any())
+        found: bool = self._taken[key]
+        return found
+
     def at(self, rows: Rows) -> "Table":
         """Some of the rows."""
         return Table(self.columns, self.places[rows])

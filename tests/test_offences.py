@@ -51,9 +51,11 @@ def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_meas
     by_hand = 2 * (511 / 512) * (7.504924672e9 / 512 + 65_536 * (1024 + 255))
     least = throughput_above_bandwidth.bytes_per_token(size, asked, copies=1, width=2)
     assert least == pytest.approx(by_hand, rel=1e-9)
-    (served,) = (p.parent for p in MEASURED if "serve" in p.parent.name)
-    measured_per_s = measured(served).result["headline"]["items_per_s"]["mean"]
-    assert 0.2 < measured_per_s * least / 4.8e12 < 0.5
+    served = [p.parent for p in MEASURED if "serve" in p.parent.name]
+    assert served
+    for path in served:
+        measured_per_s = measured(path).result["headline"]["items_per_s"]["mean"]
+        assert 0.2 < measured_per_s * least / 4.8e12 < 0.5
 
 
 def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copies() -> None:
