@@ -45,8 +45,13 @@ class Element:
                 yield from child.find(tag, **attributes)
 
 
+CELLS = {"td", "th"}
+ENDED_BY = {"td": CELLS, "th": CELLS, "tr": {*CELLS, "tr"}, "tbody": {*CELLS, "tr"}}
+"""What a tag ends where it begins, or a body of rows where it ends: the page leaves these end tags out, as HTML has it."""
+
+
 class Tree(HTMLParser):
-    """Builds elements from well-formed HTML; the page closes every element that it opens."""
+    """Builds elements from HTML; the page closes every element that it opens, but for the rows and cells of bodies of tables."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -55,6 +60,8 @@ class Tree(HTMLParser):
         assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "tbody":
+            self._end(tag)
         element = Element(tag, {k: v or "" for k, v in attrs})
         self.open[-1].children.append(element)
         if tag not in VOID:
@@ -64,8 +71,14 @@ class Tree(HTMLParser):
         self.open[-1].children.append(Element(tag, {k: v or "" for k, v in attrs}))
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "tbody":
+            self._end(tag)
         assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
         self.open.pop()
+
+    def _end(self, tag: str) -> None:
+        while self.open[-1].tag in ENDED_BY.get(tag, set()):
+            self.open.pop()
 
     def handle_data(self, data: str) -> None:
         self.open[-1].children.append(data)
@@ -97,11 +110,20 @@ def embedded(page: Element, id: str) -> Any:
     if id == "charts":
         return {chart: unpacked(spec, found["shared"]) for chart, spec in found["specs"].items()}
     if id == "tables":
-        return [
-            {**t, "rows": [[found["shared"][c[0]] if isinstance(c, list) else c for c in row] for row in t["rows"]]}
-            for t in found["tables"]
-        ]
+        return whole_tables(found)
     return found
+
+
+def whole_tables(stored: Any) -> list[Any]:
+    """The inverse of `reporting.charts.compact.intern`."""
+
+    def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
+        above: list[Any] = []
+        for row in rows:
+            above = [c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n] for n, c in enumerate(row)]
+            yield above
+
+    return [{**table, "rows": list(cells(table["rows"]))} for table in stored["tables"]]
 
 
 def unpacked(value: Any, shared: list[Any]) -> Any:

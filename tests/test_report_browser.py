@@ -294,7 +294,7 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
             same = row["boards"] == base["boards"]
             assert row["rate_told"] == comparison.told_apart(row[RATE], ends[0], base[RATE], ends[1], same)
             found.add(row["rate_told"])
-    assert found == {"higher", "lower", "not told apart", "no interval"}
+    assert found == {"higher", "lower", "within boards", "not told apart", "no interval"}
 
 
 def test_rack_limit_of_the_reader(page: Any) -> None:

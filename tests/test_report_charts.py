@@ -15,7 +15,7 @@ import altair
 import numpy as np
 import pytest
 from conftest import fresh_evidence
-from pages import unpacked
+from pages import unpacked, whole_tables
 
 from reporting.charts import Chart, charts, compact, draw
 from reporting.charts.looks import looks
@@ -317,11 +317,8 @@ def test_what_is_stored_once_is_whole_again() -> None:
     assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
     records = [record(made) for made in (*MADE, *MADE)]
     short = compact.intern(records)
-    whole = [
-        {**t, "rows": [[short["shared"][c[0]] if isinstance(c, list) else c for c in row] for row in t["rows"]]}
-        for t in short["tables"]
-    ]
-    assert whole == records
+    assert whole_tables(short) == records
+    assert json.dumps(whole_tables(json.loads(json.dumps(short)))) == json.dumps(records), "True is no 1 and 1 is no 1.0"
 
 
 def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:

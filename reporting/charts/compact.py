@@ -40,6 +40,7 @@ _SHAPE = re.compile(r"(?:M[-\d.,]+(?:L[-\d.,]+|A[\d.]+,[\d.]+,0,1,1,[-\d.,]+)*|M
 _COMMAND = re.compile(r"([MLAhvZ])([-\d.,]*)")
 _PLACE = ("transform", "d", "x2", "y2")
 _STEPS = re.compile(r"L(-?[\d.]+),(-?[\d.]+)|([^L]+)")
+_NONE = object()
 _CELL_FROM = 7
 """Letters beyond which a repeated cell is kept once."""
 _SHARED_FROM = 40
@@ -168,15 +169,24 @@ def pack(specs: Mapping[str, Json]) -> Json:
 
 
 def intern(records: Sequence[Json]) -> Json:
-    """Records of tables with every longer value that several cells hold kept once: the cell `[n]` stands for `shared[n]`."""
+    """Records of tables with every longer value that several cells hold kept once: the cell `[n]` stands for `shared[n]`, and the
+    cell `[]` for what stands above it."""
     seen = Counter(cell for record in records for row in record["rows"] for cell in row if len(str(cell)) > _CELL_FROM)
     shared = [cell for cell, times in seen.items() if times > 1]
     places = {cell: place for place, cell in enumerate(shared)}
-    short = [
-        {**record, "rows": [[[places[cell]] if cell in places else cell for cell in row] for row in record["rows"]]}
-        for record in records
-    ]
-    return {"tables": short, "shared": shared}
+
+    def cells(row: Sequence[Any], above: Sequence[Any]) -> list[Any]:
+        short = [[places[cell]] if cell in places else cell for cell in row]
+        return [[] if len(str(put)) > 2 and _same(cell, over) else put for put, cell, over in zip(short, row, above, strict=True)]
+
+    def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [cells(row, of[place - 1] if place else [_NONE] * len(row)) for place, row in enumerate(of)]
+
+    return {"tables": [{**record, "rows": rows(record["rows"])} for record in records], "shared": shared}
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other  # True is no 1
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -2,9 +2,13 @@
 "use strict";
 (() => {
   const about = JSON.parse(document.getElementById("about").textContent);
-  // A value that several cells hold is stored once: such a cell is a list of its place.
+  // A value that several cells hold is stored once: such a cell is a list of its place. An empty list stands for the value above it.
   const stored = JSON.parse(document.getElementById("tables").textContent);
-  for (const table of stored.tables) table.rows = table.rows.map((row) => row.map((cell) => (Array.isArray(cell) ? stored.shared[cell[0]] : cell)));
+  for (const table of stored.tables) {
+    const above = [];
+    const whole = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : above[n]);
+    table.rows = table.rows.map((row) => row.map((cell, n) => (above[n] = whole(cell, n))));
+  }
   const SOME = 200; // rows of a table that are laid out at once: a thousand make sorting slow
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
   const usual = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
