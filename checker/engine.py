@@ -13,6 +13,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow
+
 from checker import CheckerError, verify
 from checker.acceptance import version_of
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
@@ -23,16 +25,14 @@ from checker.trust import Trust, establish, keyrings_below_centers, of_no_bundle
 from rules.digest import Digest, digest
 from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
-from rules.tables import SAMPLES
 
 INTERNAL = "internal"
 """Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
 
-
 _TOGETHER = 8
 """How many bundles are judged together at most: what is saved does not grow beyond."""
-_TOGETHER_BYTES = 8 * 2**20
-"""How large their samples, packed, are at most in sum: unpacked and taken apart they need twenty times as much memory."""
+_TOGETHER_BYTES = 64 * 2**20
+"""With so much read (see `_Opened.size`), no other bundle is opened: eight runs of four boards are a third of it."""
 _ALLOCATED = 200_000
 """Objects, about those of fifty bundles."""
 _KEPT_BYTES = 24 * 2**20
@@ -195,18 +195,26 @@ def judge_together(
     Each rule is asked of all of them before the next one is: what the processor needs for it is then at hand, which saves a tenth
     of the time.
     """
-    judged: dict[Path, _Opened | Judged] = {}
+    judged: list[Judged] = []
+    opened: list[_Opened | Judged] = []
     with warnings.catch_warnings(action="ignore"):
         for path, root in paths.items():
-            judged[path] = _unless_it_fails(path, partial(_open, path, keyring, root, signed, evidence))
-        opened = [one for one in judged.values() if isinstance(one, _Opened)]
-        for rule in rules_by_id().values():
-            for one in opened:
-                if rule.id in one.asked:
-                    one.ask(rule)
+            opened.append(_unless_it_fails(path, partial(_open, path, keyring, root, signed, evidence)))
+            if sum(one.size for one in opened if isinstance(one, _Opened)) > _TOGETHER_BYTES:
+                judged += _closed(opened, keep)
+                opened = []
+        return judged + _closed(opened, keep)
+
+
+def _closed(opened: Sequence["_Opened | Judged"], keep: Keep | None) -> list[Judged]:
+    """What is to be said of bundles that are open, after asking the rules of them, and what was said of the others before."""
+    for rule in rules_by_id().values():
         for one in opened:
-            judged[one.bundle.path] = _unless_it_fails(one.bundle.path, partial(_conclude, one, keep))
-    return [one for one in judged.values() if not isinstance(one, _Opened)]
+            if isinstance(one, _Opened) and rule.id in one.asked:
+                one.ask(rule)
+    return [
+        _unless_it_fails(one.bundle.path, partial(_conclude, one, keep)) if isinstance(one, _Opened) else one for one in opened
+    ]
 
 
 @dataclass
@@ -217,6 +225,8 @@ class _Opened:
     trust: Trust
     asked: frozenset[str]
     """The rules to ask, by id."""
+    size: int
+    """About how many bytes of it are kept: its files and, for each row of its tables, a hundred."""
     findings: list[Finding] = field(default_factory=list)
 
     def ask(self, rule: Rule) -> None:
@@ -246,7 +256,11 @@ def _open(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bo
     bundle = Bundle(path, (*problems, *met, *trust.problems), evidence)
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
         raise LookupError(f"problems of rules that the book does not have: {unowned}")
-    return _Opened(bundle, trust, _rules_for(bundle.standing, bundle.protocol.version) if evidence else _rules_for("", "0"))
+    if evidence is None:
+        return _Opened(bundle, trust, _rules_for("", "0"), 0)
+    rows = sum(map(len, filter(None, (evidence.samples, evidence.batches, evidence.requests))))
+    size = sum(map(len, files.contents.values())) + 100 * rows
+    return _Opened(bundle, trust, _rules_for(bundle.standing, bundle.protocol.version), size)
 
 
 @cache
@@ -329,26 +343,10 @@ def _of_a_newcomer(finding: Finding) -> Finding:
 
 
 def _some_at_a_time(bundles: Mapping[Path, Path]) -> Iterator[Mapping[Path, Path]]:
-    """The bundles in parts that are judged together: every core gets several, and none so many that they need much memory."""
+    """The bundles in parts that are judged together: every core gets several."""
     most = min(_TOGETHER, max(1, len(bundles) // (4 * (os.cpu_count() or 1))))
-    some: dict[Path, Path] = {}
-    size = 0
-    for path, root in bundles.items():
-        own = _size(path / SAMPLES)
-        if some and (len(some) == most or size + own > _TOGETHER_BYTES):
-            yield some
-            some, size = {}, 0
-        some[path] = root
-        size += own
-    if some:
-        yield some
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
+    every = list(bundles.items())
+    return (dict(every[at : at + most]) for at in range(0, len(every), most))
 
 
 def _in_parallel(parts: Sequence[tuple[Job, Mapping[Path, Path]]]) -> Iterator[Judged]:
@@ -378,8 +376,10 @@ def _begin_worker() -> None:
     # cycles: it need not look, many times a bundle, for what goes by itself.
     gc.freeze()
     gc.set_threshold(_ALLOCATED)
-    # Once a block so large was freed, glibc keeps what is freed, instead of fetching it anew, page by page, for every bundle.
+    # Once a block so large was freed, glibc keeps what is freed, instead of fetching it anew, page by page, for every bundle; and
+    # what it keeps is for pyarrow too.
     bytearray(_KEPT_BYTES)
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     # Ctrl-C on a terminal reaches all processes: the first one hears it and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -39,8 +39,11 @@ def verify(
     is no ssh-keygen.
     """
     role = (keyring.directory, keyring.state, principal, namespace)
-    if known := _known(made, content, namespace, role, ("", at)):
-        return known
+    plain = sshsig.key_and_signature(made, namespace)
+    own = fingerprint(plain[0]) if plain else ""
+    believed = any(_good_until_s.get((*role, time_of_validity, own), 0.0) > time.monotonic() for time_of_validity in ("", at))
+    if plain and believed and sshsig.is_good(*plain, content, namespace):
+        return own
     allowed = ("-f", str(keyring.signers.absolute()), "-I", principal)
     revoked = ("-r", str(keyring.revoked.absolute())) if keyring.revoked else ()
     good, said = _ssh_keygen("verify", namespace, *allowed, *revoked, signature=path, content=content)
@@ -54,7 +57,8 @@ def verify(
     key = _KEY.search(said)
     if key is None:
         return ""
-    _good_until_s[*role, when, key[1]] = time.monotonic() + _LASTS_S
+    if key[1] == own:  # not where a certificate vouches for the key: alone it is not in the keyring
+        _good_until_s[*role, when, own] = time.monotonic() + _LASTS_S
     return key[1]
 
 
@@ -79,19 +83,6 @@ def sign(content: bytes, key: Path, namespace: str) -> bytes:
         if done.returncode != 0:
             raise SigningError(f"{key}: ssh-keygen could not sign with it: {_advice(key, done.stderr.decode(errors='replace'))}")
         return signed.with_name("content.sig").read_bytes()
-
-
-def _known(made: bytes, content: bytes, namespace: str, role: tuple[object, ...], times: tuple[str, ...]) -> str:
-    """The fingerprint of the key that signed, where ssh-keygen lately found it good in this role at one of these times.
-
-    Empty where that is not known, or the signature is not good: ssh-keygen is to be asked.
-    """
-    parts = sshsig.key_and_signature(made, namespace)
-    if parts is None:
-        return ""
-    print_of_key = fingerprint(parts[0])
-    believed = any(_good_until_s.get((*role, at, print_of_key), 0.0) > time.monotonic() for at in times)
-    return print_of_key if believed and sshsig.is_good(*parts, content, namespace) else ""
 
 
 def _advice(key: Path, said: str) -> str:

@@ -45,8 +45,9 @@ def read_table(name: str, text: bytes) -> Table:
     columns = COLUMNS[name]
     if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
         raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
-    end = text.find(b"\n")
-    header = (text[:end] if end >= 0 else text).decode()
+    if not text.endswith(b"\n"):
+        text += b"\n"  # the last line is one like the others, also where it is the header
+    header = text[: text.find(b"\n")].decode()
     if header != ",".join(columns):
         raise _malformed(name, "", f"the header {shortened(header)}", f"the header {','.join(columns)}")
     try:

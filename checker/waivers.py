@@ -141,7 +141,7 @@ def _read(directory: Path, name: str, _waiver: object, _signature: object) -> Wa
     try:
         return _parsed(directory, name)
     except Refused as refusal:
-        return refusal
+        return _kept(refusal)
 
 
 def _parsed(directory: Path, name: str) -> Waiver:
@@ -176,5 +176,10 @@ def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | str:
             message = f'The line of the key in the keyring must name it: namespaces="{WAIVER_NAMESPACE}".'
             raise refused("I107", name, "", "a key that is for no role", f"a key for the namespace {WAIVER_NAMESPACE}", message)
     except Refused as refusal:
-        return refusal
+        return _kept(refusal)
     return fingerprint
+
+
+def _kept(refusal: Refused) -> Refused:
+    """The same without its traceback, which would keep in memory the bundles that were judged when it was raised."""
+    return Refused(*refusal.problems)

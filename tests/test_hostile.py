@@ -149,6 +149,7 @@ CASES |= {
     "table_ragged_long": ("S109", True, table(SAMPLES, in_row(7, b",ok", b",ok,1"))),
     "table_blank_line": ("S109", True, table(BATCHES, in_row(7, b",1024", b",1024\n"))),
     "table_blank_line_at_end": ("S109", True, table(SAMPLES, lambda t: t + b"\n")),
+    "table_blank_behind_the_last_number": ("S109", True, table(BATCHES, lambda t: t.rstrip(b"\n") + b" ")),
     "table_text_for_number": ("S109", True, table(SAMPLES, cell(7, 4, b"much"))),
     "table_nan": ("S109", True, table(SAMPLES, cell(7, 4, b"nan"))),
     "table_NA": ("S109", True, table(SAMPLES, cell(7, 4, b"NA"))),

@@ -285,3 +285,17 @@ def test_what_was_said_of_a_key_is_believed_for_a_minute(
     monkeypatch.setattr(signature.time, "monotonic", lambda: now_s + 61)
     assert judge(bundle).signer == PRINCIPAL
     assert asked == ["verify", "verify"]
+
+
+def test_key_that_a_certificate_vouches_for_is_not_good_alone(submissions: Submissions, keys: Callable[[str], Path]) -> None:
+    """The keyring has the key of who certifies; what was said of a certificate holds for the certificate."""
+    submissions.allow(keys("ed25519-2"), OTHER, f'cert-authority,namespaces="{NAMESPACE}"')
+    own, plain = keys("ed25519-3"), signed(keys("ed25519-3"))
+    command = ["ssh-keygen", "-q", "-s", keys("ed25519-2"), "-I", "id", "-n", OTHER, "-V", "+1h", own.with_suffix(".pub")]
+    subprocess.run(command, check=True)
+    shutil.copy(own.with_name(f"{own.name}-cert.pub"), own.with_suffix(".pub"))
+    certified = signed(own)  # with the certificate in the place of the public key
+    asking = (CONTENT, OTHER, NAMESPACE, "")
+    assert outcome(submissions.keyring, plain, *asking) == ["I107 a good signature by a key that the keyring does not accept"]
+    for made, good in ((certified, True), (plain, False), (certified, True), (plain, False)):
+        assert isinstance(outcome(submissions.keyring, made, *asking), str) == good

@@ -58,7 +58,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def different(power_mw: NDArray[np.int64]) -> float:
     """How many values differ, as a share of how many would if readings within `WITHIN_MW` fell on any of its values alike."""
-    counts = np.bincount((power_mw - power_mw.min()) // WITHIN_MW)
+    _, counts = np.unique((power_mw - power_mw.min()) // WITHIN_MW, return_counts=True)
     expected = WITHIN_MW * (1 - (1 - 1 / WITHIN_MW) ** counts)
     return float(len(distinct(power_mw)) / expected.sum())
 
