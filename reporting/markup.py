@@ -11,6 +11,8 @@ from rules.rule import Finding
 UNKNOWN = "\u2013"
 _WITH_N = ("items_per_s_per_accelerator", "fastest_rate", "value")
 """Columns that show the n of their interval: it is the same for the others of the row."""
+_SAID_IN_FULL = 5
+"""How many bundles are told one and the same thing in full."""
 _LONG = 100
 """Rows from which on a table is laid out late."""
 
@@ -31,6 +33,8 @@ class TableMarkup:
             for bundle, row in zip(bundles, (r for r in shown.collected.rows if r.trail), strict=True)
             if row.trail
         }
+
+        self.said: dict[Finding, list[str]] = {}
 
     def html(self, table: Table) -> Markup:
         """The table, with its controls still to come: the page's script makes them."""
@@ -53,15 +57,16 @@ class TableMarkup:
     def _row(self, table: Table, row: Row, shown: Sequence[Column]) -> str:
         classes = [str(row.get("standing") or ""), "implausible" if row.get("implausible") else ""]
         classes.append("unenforced" if row.get("doubt") else "")
-        anchor = f' id="{self.places[str(row["bundle"])]}"' if table.id == "evidence" else ""
+        anchor = f" id={self.places[str(row['bundle'])]}" if table.id == "evidence" else ""
         first, *rest = shown
         head = self._cell(table, first, row)
         if row.get("bundle") and not any(map(_told, shown)):
-            head = Markup('<a href="#{}">{}</a>').format(self.places[str(row["bundle"])], head)
+            head = Markup("<a href=#{}>{}</a>").format(self.places[str(row["bundle"])], head)
         # A cell ends where the next begins: HTML asks for no end tags here, and a page of many runs is a twelfth shorter.
-        cells = [f'<th scope="row">{head}']
+        cells = [f"<th scope=row>{head}"]
         cells += [f"<td{_EVIDENCE if _told(column) else ''}>{self._cell(table, column, row)}" for column in rest]
-        marked = f' class="{escape(found)}"' if (found := " ".join(filter(None, classes))) else ""
+        found = " ".join(filter(None, classes))
+        marked = (f' class="{escape(found)}"' if " " in found else f" class={escape(found)}") if found else ""
         return f"<tr{marked}{anchor}>{''.join(cells)}"
 
     def _cell(self, table: Table, column: Column, row: Row) -> str:
@@ -96,7 +101,7 @@ class TableMarkup:
             if not brief:
                 parts.append(Markup('<a href="{}">bundle</a>').format(bundles[0]))
             told = value.partition("; ")[2] if brief else value
-            parts.append(Markup('<a href="#{}">{}</a>').format(place, told or value))
+            parts.append(Markup("<a href=#{}>{}</a>").format(place, told or value))
         elif bundles:
             each = (Markup('<a href="#{}">{}</a>').format(self.places[bundle], n) for n, bundle in enumerate(bundles, start=1))
             parts.append(Markup("{}: {}").format(value, Markup(", ").join(each)))
@@ -118,21 +123,32 @@ class TableMarkup:
         found = self.findings[bundle]
         if not found:
             return shown + escape(text(column, row))
-        items = Markup("").join(finding_item(f) for f in found)
+        items = Markup("").join(self._item(f, self.places[bundle]) for f in found)
         folded = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
         return shown + folded.format(text(column, row), items)
+
+    def _item(self, f: Finding, place: str) -> Markup:
+        """A finding, in full unless many others have said the same, as of each bundle of a round that ran in no image."""
+        said = self.said.setdefault(f, [])
+        said.append(place)
+        if len(said) <= _SAID_IN_FULL:
+            return finding_item(f)
+        return Markup('<li>{}: <a href="#{}">as there</a></li>').format(_headed(f), said[0])
 
 
 def finding_item(f: Finding) -> Markup:
     """A finding as an item of a list."""
+    return Markup("<li>{}: found {}, expected {}. {}</li>").format(_headed(f), *map(seen, (f.found, f.expected, f.message)))
+
+
+def _headed(f: Finding) -> Markup:
     where = f"{f.file} {f.pointer}".strip()
     waived = f" (waived by {f.waived})" if f.waived else ""
-    return Markup('<li><b class="{0}">{0} {1}</b>{2} {3}: found {4}, expected {5}. {6}</li>').format(
-        *map(seen, (f.severity, f.rule, waived, where, f.found, f.expected, f.message))
-    )
+    return Markup("<b class={0}>{0} {1}</b>{2} {3}").format(*map(seen, (f.severity, f.rule, waived, where)))
 
 
-_EVIDENCE = ' class="evidence"'
+_EVIDENCE = " class=e"
+"""Short, as thousands of cells have it, and without quotes, which HTML asks for where there are blanks alone."""
 
 
 def _told(column: Column) -> bool:

@@ -123,7 +123,8 @@ def whole_tables(stored: Any) -> list[Any]:
             above = [c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n] for n, c in enumerate(row)]
             yield above
 
-    return [{**table, "rows": list(cells(table["rows"]))} for table in stored["tables"]]
+    tables = [{**table, **stored["heads"][table["head"]], "rows": list(cells(table["rows"]))} for table in stored["tables"]]
+    return [{key: value for key, value in table.items() if key != "head"} for table in tables]
 
 
 def unpacked(value: Any, shared: list[Any]) -> Any:

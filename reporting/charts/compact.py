@@ -41,6 +41,7 @@ _COMMAND = re.compile(r"([MLAhvZ])([-\d.,]*)")
 _PLACE = ("transform", "d", "x2", "y2")
 _STEPS = re.compile(r"L(-?[\d.]+),(-?[\d.]+)|([^L]+)")
 _NONE = object()
+_HEAD = ("columns", "keys")
 _CELL_FROM = 7
 """Letters beyond which a repeated cell is kept once."""
 _SHARED_FROM = 40
@@ -170,7 +171,7 @@ def pack(specs: Mapping[str, Json]) -> Json:
 
 def intern(records: Sequence[Json]) -> Json:
     """Records of tables with every longer value that several cells hold kept once: the cell `[n]` stands for `shared[n]`, and the
-    cell `[]` for what stands above it."""
+    cell `[]` for what stands above it. Tables with the same head share it: `head` is its place in `heads`."""
     seen = Counter(cell for record in records for row in record["rows"] for cell in row if len(str(cell)) > _CELL_FROM)
     shared = [cell for cell, times in seen.items() if times > 1]
     places = {cell: place for place, cell in enumerate(shared)}
@@ -182,7 +183,13 @@ def intern(records: Sequence[Json]) -> Json:
     def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [cells(row, of[place - 1] if place else [_NONE] * len(row)) for place, row in enumerate(of)]
 
-    return {"tables": [{**record, "rows": rows(record["rows"])} for record in records], "shared": shared}
+    heads: dict[str, int] = {}
+    tables = []
+    for record in records:
+        own = {key: value for key, value in record.items() if key not in _HEAD}
+        head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
+        tables.append({**own, "head": head, "rows": rows(record["rows"])})
+    return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
 
 
 def _same(one: object, other: object) -> bool:

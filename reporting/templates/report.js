@@ -5,6 +5,7 @@
   // A value that several cells hold is stored once: such a cell is a list of its place. An empty list stands for the value above it.
   const stored = JSON.parse(document.getElementById("tables").textContent);
   for (const table of stored.tables) {
+    Object.assign(table, stored.heads[table.head]);
     const above = [];
     const whole = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : above[n]);
     table.rows = table.rows.map((row) => row.map((cell, n) => (above[n] = whole(cell, n))));
