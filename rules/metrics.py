@@ -27,7 +27,7 @@ from rules.grouping import by_accelerator, by_epoch_and_rank, inside, p95, union
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.records import Json
 from rules.serving import serving
-from rules.tables import Floats, Ints, Table
+from rules.tables import Floats, Ints, Mask, Table
 from rules.workloads import Size, workloads
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def trace(samples: Table) -> Trace:
     averaged = bool(np.isnan(samples.floats("power_mw")).all())
     power = samples.floats("power_avg_mw" if averaged else "power_mw")
     counter = samples.floats("energy_mj")
-    has_power, has_counter = np.isfinite(power), np.isfinite(counter)
-    if int(has_power.sum()) < 2:
+    has_power, has_counter = _where_finite(power), _where_finite(counter)
+    if len(power[has_power]) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
     return Trace(
         seconds,
@@ -90,6 +90,12 @@ def trace(samples: Table) -> Trace:
         int(times_ns[0]),
         averaged,
     )
+
+
+def _where_finite(values: Floats) -> "slice | Mask":
+    """Where readings succeeded; a slice, which copies nothing, where all did."""
+    finite = np.isfinite(values)
+    return slice(None) if finite.all() else finite
 
 
 def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> Floats:
