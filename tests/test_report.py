@@ -370,3 +370,15 @@ def test_findings_are_counted_by_severity() -> None:
     ]
     assert counted(found) == "2 warnings (W101), 1 note (M201)"
     assert counted([]) == "no findings"
+
+
+def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) -> None:
+    page, _ = report(PUBLISHED.parents[1])
+    every = lines(page, "evidence")
+    told = [item for line in every for item in line.cells["findings"].find("li") if "note M112" in item.text]
+    full, brief = ([item for item in told if ("expected sha256" in item.text) == wanted] for wanted in (True, False))
+    assert len(full) == 5 and len(told) > 10
+    assert told[:5] == full and {item.text for item in full} == {full[0].text}
+    assert {(item.text, next(item.find("a")).attributes["href"]) for item in brief} == {
+        ("note M112 environment.json /container: as there", f"#{every[0].element.attributes['id']}")
+    }
