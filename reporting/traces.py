@@ -3,9 +3,9 @@
 import numpy as np
 
 from reporting.tables import Column, Row, Table
-from rules import metrics
+from rules import energy
 from rules.boards import board
-from rules.metrics import MetricsError
+from rules.energy import MetricsError
 from rules.power import Bin, envelope, spread
 from rules.rule import Bundle
 
@@ -36,7 +36,7 @@ def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
     uuid = next(iter(bundle.accelerator_ranks), "")
     if uuid not in bundle.samples_of:
         raise MetricsError(f"the accelerator {uuid} has no samples")
-    own = metrics.trace(bundle.samples_of[uuid])
+    own = energy.trace(bundle.samples_of[uuid])
     rank = bundle.accelerator_ranks[uuid]
     spans = [
         (epoch, (start - own.zero_ns) / 1e9, (end - own.zero_ns) / 1e9)

@@ -1,4 +1,5 @@
-"""All arithmetic on power, energy and throughput. Harness, checker and report call this and compute nothing themselves.
+"""All arithmetic on power, energy and throughput (that of one accelerator in rules/energy.py). Harness, checker and report call this
+and compute nothing themselves.
 
 Energy counts only while a batch is active: it is integrated over the union of an accelerator's batch windows. Two ways
 are always computed: the trapezoid over power samples, with power interpolated linearly at the window edges, and the
@@ -18,16 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rules.boards import board
+from rules.energy import MetricsError as MetricsError  # what it computes with may fail in the same way
+from rules.energy import counter_energies, trace, trapezoid_energies
 from rules.grouping import by_accelerator, by_epoch_and_rank, inside, p95, union
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.records import Json
 from rules.serving import serving
-from rules.tables import Floats, Ints, Mask, Table
+from rules.tables import Floats, Ints, Table
 from rules.workloads import Size, workloads
 
 if TYPE_CHECKING:
@@ -48,88 +51,6 @@ FIGURES = (
 # Two-sided 95 % quantiles of Student's t by degrees of freedom (any table of the distribution).
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _NORMAL95 = 1.960
-
-
-class MetricsError(ValueError):
-    """The evidence does not allow a figure to be computed; the message says why and where."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The usable readings of one accelerator: times in s since the first sample, power in W, counter in J."""
-
-    read_s: Floats
-    """The times of all its samples, usable or not."""
-    power_times_s: Floats
-    power_w: Floats
-    counter_times_s: Floats
-    counter_j: Floats
-    zero_ns: int
-    averaged: bool
-    """Whether the power is the board's own running average because it has no instantaneous reading."""
-
-
-def trace(samples: Table) -> Trace:
-    """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there are too few readings."""
-    times_ns = samples.ints("read_ns")
-    if len(times_ns) < 2 or bool(np.any(np.diff(times_ns) <= 0)):
-        raise MetricsError("the samples of an accelerator are fewer than two, or their read_ns does not rise")
-    seconds = (times_ns - times_ns[0]) / 1e9
-    averaged = bool(np.isnan(samples.floats("power_mw")).all())
-    power = samples.floats("power_avg_mw" if averaged else "power_mw")
-    counter = samples.floats("energy_mj")
-    has_power, has_counter = _where_finite(power), _where_finite(counter)
-    if len(power[has_power]) < 2:
-        raise MetricsError("fewer than two power readings of an accelerator succeeded")
-    return Trace(
-        seconds,
-        seconds[has_power],
-        power[has_power] / 1e3,
-        seconds[has_counter],
-        counter[has_counter] / 1e3,
-        int(times_ns[0]),
-        averaged,
-    )
-
-
-def _where_finite(values: Floats) -> "slice | Mask":
-    """Where readings succeeded; a slice, which copies nothing, where all did."""
-    finite = np.isfinite(values)
-    return slice(None) if finite.all() else finite
-
-
-def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> Floats:
-    """Energy in J of piecewise linear power over each of m >= 1 intervals, shape (m,).
-
-    Raises MetricsError where they leave the samples.
-    """
-    _covered(times_s, starts, ends)
-    step = times_s[1:] - times_s[:-1]
-    cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
-    slope = (power_w[1:] - power_w[:-1]) / step
-
-    def until(t: Floats) -> Floats:
-        i = np.minimum(np.maximum(np.searchsorted(times_s, t, side="right") - 1, 0), len(step) - 1)
-        since = t - times_s[i]
-        return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
-
-    return until(ends) - until(starts)
-
-
-def counter_energies(times_s: Floats, counter_j: Floats, starts: Floats, ends: Floats) -> Floats | None:
-    """Energy in J by the counter over each of m >= 1 intervals, shape (m,), None where there is no counter.
-
-    Raises MetricsError where the intervals leave its readings.
-    """
-    if len(times_s) < 2:
-        return None
-    _covered(times_s, starts, ends)
-    return np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)
-
-
-def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
-    if starts.min() < times_s[0] or ends.max() > times_s[-1]:
-        raise MetricsError("batch windows reach outside the samples of their accelerator")
 
 
 def summary(values: Sequence[float]) -> Json:
@@ -191,14 +112,18 @@ def parts(result: Json, samples: "Table | pd.DataFrame", batches: "Table | pd.Da
 
     Raises MetricsError where the evidence does not allow it.
     """
-    return parts_of(result, by_accelerator(Table.of(samples)), Table.of(batches))
+    batches = Table.of(batches)
+    return parts_of(result, by_accelerator(Table.of(samples)), batches, by_epoch_and_rank(batches))
 
 
-def parts_of(result: Json, sampled: Mapping[str, Table], batches: Table) -> list[Part]:
-    """The same as `parts`, given the samples of each accelerator (see `by_accelerator`)."""
+def parts_of(
+    result: Json, sampled: Mapping[str, Table], batches: Table, batches_of: Mapping[tuple[int, int], Ints]
+) -> list[Part]:
+    """The same as `parts`, given the samples of each accelerator and the places of the batches of each epoch and rank (see
+    `rules.grouping`)."""
     accelerators_of = {r["rank"]: r["accelerators"] for r in result["ranks"]}
     of_rank: dict[int, dict[int, Ints]] = {}
-    for (epoch, rank), at in by_epoch_and_rank(batches).items():
+    for (epoch, rank), at in batches_of.items():
         if rank not in accelerators_of:
             raise MetricsError(f"rank {rank} has batches, but result.json does not list it")
         of_rank.setdefault(rank, {})[epoch] = at

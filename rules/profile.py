@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from rules import metrics
+from rules import energy, metrics
 from rules.records import Json
 from rules.rule import Bundle
 
@@ -50,7 +50,7 @@ def node_power(bundle: Bundle) -> list[NodePower]:
             continue
         total = np.zeros(len(read_ns))
         for accelerator in own:
-            trace = metrics.trace(bundle.samples_of[accelerator["uuid"]])
+            trace = energy.trace(bundle.samples_of[accelerator["uuid"]])
             total += np.interp((read_ns - trace.zero_ns) / 1e9, trace.power_times_s, trace.power_w)
         starts = np.flatnonzero(np.diff((read_ns - read_ns[0]) // 1_000_000_000, prepend=-1))
         total = np.add.reduceat(total, starts) / np.diff(starts, append=len(total))

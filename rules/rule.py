@@ -182,7 +182,7 @@ class Bundle:
         from rules import metrics
 
         try:
-            return tuple(metrics.parts_of(self.result, self.samples_of, self.batches))
+            return tuple(metrics.parts_of(self.result, self.samples_of, self.batches, self.batches_of))
         except metrics.MetricsError as error:
             return str(error)
 

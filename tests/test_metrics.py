@@ -10,20 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules import grouping, metrics
+from rules.energy import counter_energies, trapezoid_energies
 from rules.imbalance import imbalance
 from rules.metrics import MetricsError
 from rules.protocol import CURRENT
 from rules.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
+from rules.tables import Floats
 
 S = 1_000_000_000
 STEP_NS = S // 10
 
 
-def array(*values: float) -> metrics.Floats:
+def array(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def samples(accelerator: str, power_w: metrics.Floats, zero_ns: int = 0, **columns: object) -> pd.DataFrame:
+def samples(accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: object) -> pd.DataFrame:
     """Samples every 100 ms; the counter is the exact integral of the piecewise linear power."""
     times_ns = zero_ns + STEP_NS * np.arange(len(power_w))
     energy_j = np.concatenate(([0.0], np.cumsum(0.1 * (power_w[1:] + power_w[:-1]) / 2)))
@@ -61,45 +63,45 @@ def system(*accelerators: str, name: str = "NVIDIA H200") -> Json:
 @pytest.mark.parametrize(("start", "end"), [(2.0, 8.0), (0.0, 10.0), (0.033, 9.957), (4.01, 4.03), (3.05, 3.15)])
 def test_trapezoid_of_a_constant_is_power_times_time(start: float, end: float) -> None:
     times = np.arange(0, 10.05, 0.1)
-    energy = metrics.trapezoid_energies(times, np.full(len(times), 700.0), array(start), array(end)).sum()
+    energy = trapezoid_energies(times, np.full(len(times), 700.0), array(start), array(end)).sum()
     assert energy == pytest.approx(700 * (end - start), rel=1e-12)
 
 
 @pytest.mark.parametrize(("start", "end"), [(2.0, 8.0), (0.033, 9.957), (4.01, 4.03), (3.05, 3.15)])
 def test_trapezoid_of_a_ramp_is_its_integral_also_between_samples(start: float, end: float) -> None:
     times = np.arange(0, 10.05, 0.1)
-    energy = metrics.trapezoid_energies(times, 100 + 50 * times, array(start), array(end)).sum()
+    energy = trapezoid_energies(times, 100 + 50 * times, array(start), array(end)).sum()
     assert energy == pytest.approx(100 * (end - start) + 25 * (end**2 - start**2), rel=1e-12)
 
 
 def test_trapezoid_of_a_square_wave_with_samples_at_its_edges() -> None:
     times = array(0, 1, 1.000001, 2, 2.000001, 3)
     power = array(100, 100, 600, 600, 100, 100)
-    energy = metrics.trapezoid_energies(times, power, array(0.5), array(2.5)).sum()
+    energy = trapezoid_energies(times, power, array(0.5), array(2.5)).sum()
     assert energy == pytest.approx(0.5 * 100 + 1 * 600 + 0.5 * 100, rel=1e-5)
 
 
 def test_trapezoid_over_uneven_samples() -> None:
     times, power = array(0, 1, 4, 4.5), array(100, 300, 0, 200)
-    assert metrics.trapezoid_energies(times, power, array(0.5), array(2.5)).sum() == pytest.approx(
+    assert trapezoid_energies(times, power, array(0.5), array(2.5)).sum() == pytest.approx(
         0.5 * (200 + 300) / 2 + 1.5 * (300 + 150) / 2
     )
 
 
 def test_counter_is_interpolated_at_the_edges() -> None:
     times, counter = array(0, 1, 2, 3), array(10, 110, 310, 310)
-    assert metrics.counter_energies(times, counter, array(0.25), array(2.5)).sum() == pytest.approx(310 - 35)
-    assert metrics.counter_energies(times, counter, array(0.0, 2.0), array(0.5, 3.0)).sum() == pytest.approx(50)
+    assert counter_energies(times, counter, array(0.25), array(2.5)).sum() == pytest.approx(310 - 35)
+    assert counter_energies(times, counter, array(0.0, 2.0), array(0.5, 3.0)).sum() == pytest.approx(50)
 
 
 def test_no_counter_is_none_and_windows_outside_are_refused() -> None:
-    assert metrics.counter_energies(array(), array(), array(0.0), array(1.0)) is None
-    assert metrics.counter_energies(array(0.0), array(5.0), array(0.0), array(0.0)) is None
+    assert counter_energies(array(), array(), array(0.0), array(1.0)) is None
+    assert counter_energies(array(0.0), array(5.0), array(0.0), array(0.0)) is None
     for start, end in ((-0.001, 1.0), (0.0, 2.001)):
         with pytest.raises(MetricsError, match="outside the samples"):
-            metrics.trapezoid_energies(array(0, 2), array(1, 1), array(start), array(end))
+            trapezoid_energies(array(0, 2), array(1, 1), array(start), array(end))
         with pytest.raises(MetricsError, match="outside the samples"):
-            metrics.counter_energies(array(0, 2), array(1, 1), array(start), array(end)).sum()
+            counter_energies(array(0, 2), array(1, 1), array(start), array(end)).sum()
 
 
 # Unions of windows
@@ -148,24 +150,24 @@ shares = st.floats(0, 1)
 
 
 @given(powers, shares, shares, shares)
-def test_energy_of_a_window_is_that_of_its_two_parts(power: metrics.Floats, a: float, b: float, c: float) -> None:
+def test_energy_of_a_window_is_that_of_its_two_parts(power: Floats, a: float, b: float, c: float) -> None:
     at = np.arange(len(power)) * 0.1
     start, middle, end = sorted(share * at[-1] for share in (a, b, c))
-    whole = metrics.trapezoid_energies(at, power, array(start), array(end)).sum()
-    halves = metrics.trapezoid_energies(at, power, array(start, middle), array(middle, end)).sum()
+    whole = trapezoid_energies(at, power, array(start), array(end)).sum()
+    halves = trapezoid_energies(at, power, array(start, middle), array(middle, end)).sum()
     assert whole == pytest.approx(halves, rel=1e-9, abs=1e-6)
 
 
 @given(powers, shares, shares, st.floats(0.1, 10))
-def test_energy_scales_with_power(power: metrics.Floats, a: float, b: float, factor: float) -> None:
+def test_energy_scales_with_power(power: Floats, a: float, b: float, factor: float) -> None:
     at = np.arange(len(power)) * 0.1
     edges = array(min(a, b) * at[-1]), array(max(a, b) * at[-1])
-    one, other = (metrics.trapezoid_energies(at, p, *edges).sum() for p in (power, factor * power))
+    one, other = (trapezoid_energies(at, p, *edges).sum() for p in (power, factor * power))
     assert other == pytest.approx(factor * one, rel=1e-9, abs=1e-6)
 
 
 @given(powers, st.integers(0, 2**62))
-def test_figures_do_not_depend_on_the_clock(power: metrics.Floats, shift_ns: int) -> None:
+def test_figures_do_not_depend_on_the_clock(power: Floats, shift_ns: int) -> None:
     end_s = 0.1 * (len(power) - 1)
     table = batches((1, 0, 0, 0.25 * end_s, 0.75 * end_s, 10))
     here = metrics.parts(result("a"), samples("a", power), table)[0]
@@ -175,7 +177,7 @@ def test_figures_do_not_depend_on_the_clock(power: metrics.Floats, shift_ns: int
 
 
 @given(powers, shares, shares)
-def test_counter_and_trapezoid_agree_at_the_samples(power: metrics.Floats, a: float, b: float) -> None:
+def test_counter_and_trapezoid_agree_at_the_samples(power: Floats, a: float, b: float) -> None:
     first, last = sorted(round(share * (len(power) - 1)) for share in (a, b))
     if first == last:
         return

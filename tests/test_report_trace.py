@@ -21,7 +21,7 @@ from checker.engine import judge_all
 from reporting.cli import main
 from reporting.planning import DEFAULTS
 from reporting.traces import MOST_BINS
-from rules import comparison, metrics, sweeps
+from rules import comparison, energy, sweeps
 from rules.boards import board
 from rules.power import envelope
 from rules.profile import PUBLISHED_NODES, NodePower, node_power
@@ -125,7 +125,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
     for table in traces:
         (one,) = [r for r in whole.results if r.bundle and r.bundle.result["run_id"] == table.title.partition(", ")[2]]
         made, uuid = one.made, next(iter(one.made.accelerator_ranks))
-        own, rank = metrics.trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
+        own, rank = energy.trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
         known = board(made.accelerators[uuid]["name"])
         assert known is not None
         bins = list(envelope(own.power_times_s, own.power_w, MOST_BINS))
