@@ -1,5 +1,6 @@
-"""All arithmetic on power, energy and throughput (that of one accelerator in rules/energy.py). Harness, checker and report call this
-and compute nothing themselves.
+"""All arithmetic on power, energy and throughput. Harness, checker and report call this and compute nothing themselves.
+
+What the readings of one accelerator give over intervals is in `rules/energy.py`.
 
 Energy counts only while a batch is active: it is integrated over the union of an accelerator's batch windows. Two ways
 are always computed: the trapezoid over power samples, with power interpolated linearly at the window edges, and the
