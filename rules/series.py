@@ -19,6 +19,8 @@ MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
 SIGNS = 64
 """How many differences in a row make a pattern."""
+LARGEST_MW = 1e15
+"""A reading beyond this is none; every whole number up to it is exact."""
 LAGS = 32
 _LAGS = np.arange(1, LAGS + 1, dtype=np.uint64)
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -80,8 +82,8 @@ class Series:
 
     @cached_property
     def under_load_mw(self) -> NDArray[np.int64]:
-        """The readings under load that succeeded, as they were given."""
-        return np.round(_finite(self.under_load_w) * 1e3).astype(np.int64)
+        """The readings under load that succeeded, as they were given, up to `LARGEST_MW`."""
+        return np.round(_finite(self.under_load_w) * 1e3).clip(-LARGEST_MW, LARGEST_MW).astype(np.int64)
 
     @cached_property
     def patterns(self) -> "NDArray[np.uint64]":

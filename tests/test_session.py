@@ -468,14 +468,14 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(monkeypatch, dirty, s
 
 
 def test_processes_that_a_worker_has_started_are_its_own():
-    shell = subprocess.Popen(["sh", "-c", "sleep 30 & wait"], start_new_session=True)
+    shell = subprocess.Popen(["sh", "-c", "sleep 300 & wait"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 10
-        while len(found := descendants([shell.pid])) < 2:
-            assert time.monotonic() < deadline
+        deadline = time.monotonic() + 60
+        # Between fork and exec the child is still called sh.
+        while (names := [Path(f"/proc/{pid}/comm").read_text() for pid in descendants([shell.pid])]) != ["sh\n", "sleep\n"]:
+            assert time.monotonic() < deadline, names
             time.sleep(0.05)
-        assert found[0] == shell.pid and Path(f"/proc/{found[1]}/comm").read_text() == "sleep\n"
-        assert os.getpid() not in found
+        assert os.getpid() not in descendants([shell.pid])
     finally:
         os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
