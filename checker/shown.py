@@ -173,6 +173,8 @@ def place(verdict: Verdict, finding: Finding) -> str:
 
 def printable(text: str) -> str:
     """`text` without anything that could steer a terminal or is no text: names and values come from strangers."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode-escape").decode() for c in text)
 
 

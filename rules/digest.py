@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -255,12 +256,15 @@ def _mixed(values: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
 
 def sharing(digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]]) -> Iterator[tuple[Digest, Digest, int]]:
     """The digests that share a fingerprint with another, each with the one that has most of them, and how many any other has."""
+    counts = Counter(chain.from_iterable(map(of, digests)))
+    repeated = {fingerprint for fingerprint, count in counts.items() if count > 1}
+    of_each = [(one, of(one) & repeated) for one in digests]
     having: dict[int, list[Digest]] = {}
-    for one in digests:
-        for fingerprint in of(one):
+    for one, own in of_each:
+        for fingerprint in own:
             having.setdefault(fingerprint, []).append(one)
-    for one in digests:
-        shared = [owners[1] if owners[0] is one else owners[0] for f in of(one) if len(owners := having[f]) > 1]
+    for one, own in of_each:
+        shared = [owners[1] if owners[0] is one else owners[0] for owners in map(having.__getitem__, own)]
         if shared:
             most = Counter(other.path for other in shared).most_common(1)[0][0]
             yield one, next(other for other in shared if other.path == most), len(shared)

@@ -1,12 +1,16 @@
 """What mutations need: where the load is in a good bundle, and alterations that several of them make."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rules.protocol import PROTOCOLS, Protocol
 from rules.records import Evidence
 from rules.tables import Mask
+
+if TYPE_CHECKING:  # to judge takes no data frames, and loading them takes as long as all the rest
+    import pandas as pd
 
 READINGS = ("power_mw", "power_avg_mw", "energy_mj")
 STIRRED = 0.25
@@ -98,7 +102,7 @@ def shuffle_readings(evidence: Evidence, seed: int) -> None:
     evidence.samples.loc[load, "power_mw"] = evidence.samples.loc[load, "power_mw"].to_numpy()[order]
 
 
-def stir(samples: pd.DataFrame, seed: int) -> None:
+def stir(samples: "pd.DataFrame", seed: int) -> None:
     """Make of a table of samples that of another run like it: some neighbouring power readings under load change places, and
     each reading was made some nanoseconds later. Values, mean and steps of the sensor stay."""
     random = np.random.default_rng(seed)
@@ -146,6 +150,13 @@ def add_twin(evidence: Evidence, node: str | None = None) -> int:
             result["sampling"][name] *= 2
     batches = evidence.batches[evidence.batches["rank"] == first["rank"]].assign(rank=rank)
     batches["end_ns"] -= batches["batch"] * 7919 % 97 * 100
-    evidence.samples = pd.concat([evidence.samples, samples], ignore_index=True)
-    evidence.batches = pd.concat([evidence.batches, batches], ignore_index=True)
+    evidence.samples = joined(evidence.samples, samples)
+    evidence.batches = joined(evidence.batches, batches)
     return rank
+
+
+def joined(*tables: "pd.DataFrame") -> "pd.DataFrame":
+    """One table with the rows of several, one after the other."""
+    import pandas as pd
+
+    return pd.concat(tables, ignore_index=True)

@@ -50,9 +50,11 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
         powers_w = [_power_w(run) for run in by_power]
         widest_w = max(half_width(run.figures["mean_power_w"]) for run in runs)
         for lower in runs:
+            above_w = (lower.cap_w or 0) * CURRENT.cap_tolerance
+            if (runs[-1].cap_w or 0) <= above_w:
+                break
             reach_w = max(2 * SAME_SHARE * _power_w(lower), half_width(lower.figures["mean_power_w"]) + widest_w)
             near = by_power[bisect_left(powers_w, _power_w(lower) - reach_w) : bisect_right(powers_w, _power_w(lower) + reach_w)]
-            above_w = (lower.cap_w or 0) * CURRENT.cap_tolerance
             other = next((run for run in near if (run.cap_w or 0) > above_w and _contradict(lower, run)), None)
             if other is not None:
                 yield lower.path, _found(lower, other)

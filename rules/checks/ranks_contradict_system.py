@@ -19,11 +19,9 @@ Bundle format, result.json and system.json.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import pandas as pd
-
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.spoil import of_first
+from rules.spoil import joined, of_first
 from rules.tables import RESULT, SAMPLES, SYSTEM
 
 RULE = Rule("M102", Severity.ERROR)
@@ -102,7 +100,7 @@ def accelerator_of_no_rank_listed(evidence: Evidence) -> None:
 def accelerator_of_no_rank_sampled(evidence: Evidence) -> None:
     accelerator_of_no_rank_listed(evidence)
     more = evidence.samples[of_first(evidence)].assign(accelerator=SPARE)
-    evidence.samples = pd.concat([evidence.samples, more], ignore_index=True)
+    evidence.samples = joined(evidence.samples, more)
 
 
 @RULE.mutation("W111", sometimes=("P120",))

@@ -18,13 +18,16 @@ Protocol, section "serving".
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from rules.records import REQUESTS_FILE, Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.tables import rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RULE = Rule("P116", Severity.ERROR, added="1.1.0")
 
@@ -92,7 +95,7 @@ def _found(pointer: str, found: str, expected: str) -> Found:
     return Found(REQUESTS_FILE, pointer, found, expected, message)
 
 
-def _table(evidence: Evidence) -> pd.DataFrame:
+def _table(evidence: Evidence) -> "pd.DataFrame":
     assert evidence.requests is not None
     return evidence.requests
 

@@ -17,11 +17,10 @@ Bundle format, samples.csv.gz.
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.spoil import of_first
+from rules.spoil import joined, of_first
 from rules.tables import SAMPLES, rows
 
 RULE = Rule("W101", Severity.ERROR)
@@ -53,4 +52,4 @@ def two_samples_swapped(evidence: Evidence) -> None:
 def sample_doubled(evidence: Evidence) -> None:
     row = np.flatnonzero(of_first(evidence))[200]
     samples = evidence.samples
-    evidence.samples = pd.concat([samples[: row + 1], samples[row:]], ignore_index=True)
+    evidence.samples = joined(samples[: row + 1], samples[row:])

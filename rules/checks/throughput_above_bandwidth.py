@@ -37,7 +37,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from rules.boards import board
 from rules.contract import RequestSet
@@ -109,6 +108,6 @@ def answers_sooner_than_memory_can_give(evidence: Evidence) -> None:
     requests["request"] = np.arange(len(requests))
     begins_ns = requests.groupby("epoch")["end_ns"].max().shift(fill_value=0)
     start_ns = np.maximum(sent_ns, begins_ns.reindex(requests["epoch"]).to_numpy(np.int64))
-    rows = {"epoch": requests["epoch"], "batch": requests.groupby("epoch").cumcount(), "rank": 0, "start_ns": start_ns}
-    evidence.batches = pd.DataFrame({**rows, "end_ns": end_ns, "items": requests["output_tokens"]}).astype("int64")
+    batches = requests[["epoch"]].assign(batch=requests.groupby("epoch").cumcount(), rank=0, start_ns=start_ns, end_ns=end_ns)
+    evidence.batches = batches.assign(items=requests["output_tokens"]).astype("int64")
     evidence.result["settings"]["requests"]["concurrency"] = evidence.result["settings"]["batch_size"] = IN_FLIGHT

@@ -15,11 +15,9 @@ Bundle format, system.json.
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
-from rules.spoil import first_accelerator, of_first
+from rules.spoil import first_accelerator, joined, of_first
 from rules.tables import RESULT, SAMPLES
 
 RULE = Rule("M101", Severity.ERROR)
@@ -57,4 +55,4 @@ def another_uuid_in_the_system(evidence: Evidence) -> None:
 def samples_of_a_board_that_is_not_listed(evidence: Evidence) -> None:
     more = evidence.samples[of_first(evidence)].copy()
     more["accelerator"] = "GPU-99999999-9999-9999-9999-999999999999"
-    evidence.samples = pd.concat([evidence.samples, more], ignore_index=True)
+    evidence.samples = joined(evidence.samples, more)
