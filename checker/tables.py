@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
@@ -22,6 +21,8 @@ MAX_ROWS = 4_000_000
 _MAX_NUMBER = 2**53
 """Largest number whose neighbours a double still tells apart."""
 _SHOWN = 5
+_MOST_IN_TURN = 64
+"""More texts that take turns are told apart as any others."""
 _ODD = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
     b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
@@ -81,29 +82,32 @@ def _is_odd(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
 
 def _words(read: Any, column: str) -> Text:
     """A column of text. Raises _NotClean."""
-    if _is_constant(read):
-        codes, names = np.zeros(len(read), dtype=np.int32), (read[0].as_py(),)
-    else:
-        found = read.combine_chunks().dictionary_encode()
-        codes, names = found.indices.to_numpy(), tuple(found.dictionary.to_pylist())
-    if column in REQUIRED_COLUMNS and "" in names:
+    found = _in_turns(read)
+    if found is None:
+        encoded = read.combine_chunks().dictionary_encode()
+        found = Text(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
+    if column in REQUIRED_COLUMNS and "" in found.names:
         raise _NotClean(f"empty cells in {column}")
-    return Text(codes, names)
+    return found
 
 
-def _is_constant(read: Any) -> bool:
-    """Whether the same text stands in every row: mostly so, and seen faster than the texts are told apart."""
+def _in_turns(read: Any) -> Text | None:
+    """A column where the same texts, all of one length, stand in the same order over and over, such as one text in every row;
+    None for another. Mostly it is so, and seen in a tenth of the time in which texts are told apart."""
     if read.num_chunks != 1 or not len(read):
-        return False
-    _, offsets, letters = read.chunk(0).buffers()
+        return None
+    _, offsets, buffer = read.chunk(0).buffers()
     ends = np.frombuffer(offsets, np.int32)[: len(read) + 1]
     length = int(ends[1])
     if ends[0] or (np.diff(ends) != length).any():
-        return False
-    if not length:
-        return True
-    rows = np.frombuffer(letters, np.uint8)[: ends[-1]].reshape(len(read), length)
-    return bool((rows == rows[0]).all())
+        return None
+    letters = buffer[: int(ends[-1])].to_pybytes()
+    turn = next((at for at in range(1, len(read)) if letters.startswith(letters[:length], at * length)), len(read))
+    names = tuple(read[at].as_py() for at in range(turn)) if turn <= _MOST_IN_TURN else ()
+    turns = len(read) // turn + 1
+    if len(set(names)) < turn or letters != (letters[: turn * length] * turns)[: len(letters)]:
+        return None
+    return Text(np.tile(np.arange(turn, dtype=np.int32), turns)[: len(read)], names)
 
 
 def _numbers(read: Any, column: str) -> NDArray[Any]:
@@ -112,13 +116,12 @@ def _numbers(read: Any, column: str) -> NDArray[Any]:
     if required and read.null_count:
         raise _NotClean(f"empty cells in {column}")
     values: NDArray[Any] = read.to_numpy()  # of whole numbers with gaps it makes doubles
-    limits = pc.min_max(read)
-    least, most = limits["min"].as_py() or 0, limits["max"].as_py() or 0
+    given: NDArray[Any] = read.drop_null().to_numpy() if read.null_count else values
     if required:
-        if least < 0:
+        if given.min(initial=0) < 0:
             raise _NotClean(f"negative numbers in {column}")
         return values
-    if max(-least, most) > _MAX_NUMBER:
+    if max(-int(given.min(initial=0)), int(given.max(initial=0))) > _MAX_NUMBER:
         raise _NotClean(f"numbers in {column} that are out of range")
     return values.astype(np.float64, copy=False)
 

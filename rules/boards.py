@@ -9,6 +9,7 @@ sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets print tensor rate
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 
@@ -51,6 +52,7 @@ def real_board(name: str) -> Board | None:
     return None if name.startswith(SIMULATED_PREFIX) else board(name)
 
 
+@lru_cache(maxsize=1024)
 def board(name: str) -> Board | None:
     """The board that an accelerator's reported name means (simulated ones stand for their model), or None."""
     wanted = name.removeprefix(SIMULATED_PREFIX)

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from rules import metrics, sweeps
 from rules.records import Json
@@ -24,6 +23,13 @@ DIFFERENT = 8
 """Of so many different values at least: a few that alternate would repeat by chance."""
 KEPT = 16
 """How many fingerprints stand for a series: the smallest ones, so that two series that share a part share some of them."""
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""Multiplying by it loses nothing, and mixes the bits."""
+_UNDONE = np.uint64(pow(int(_ODD), -1, 2**64))
+"""Multiplying by it gives back what was multiplied by `_ODD`."""
+_ONE = np.uint64(1)
+_IN_A_ROW = np.arange(IN_A_ROW)
 
 PER_EPOCH = ("items_per_s_per_accelerator", "mean_power_w_per_accelerator")
 
@@ -154,9 +160,9 @@ def _figures(scored: list[Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _capped_share(bundle: Bundle) -> float | None:
-    if np.isnan(bundle.scored_samples.floats("slowdown")).all():
+    if bundle.samples.has_gaps("slowdown") and np.isnan(bundle.scored_samples.floats("slowdown")).all():
         return None
-    held = sum(int(one.capped[one.load].sum()) for one in bundle.series)
+    held = sum(np.count_nonzero(one.capped & one.load) for one in bundle.series)
     return held / len(bundle.scored_samples)
 
 
@@ -205,17 +211,14 @@ def _patterns(bundle: Bundle) -> Iterator[frozenset[int]]:
 def few(patterns: "NDArray[np.uint64]") -> frozenset[int]:
     """The `KEPT` smallest fingerprints of those patterns of a series, shape (n,), that it has once and that do not repeat
     themselves."""
-    order = np.argsort(_mixed(patterns))
-    ordered = patterns[order]
-    alone = np.ones(len(ordered), dtype=bool)
-    same = ordered[1:] == ordered[:-1]
-    alone[1:] &= ~same
-    alone[:-1] &= ~same
-    once = ordered[alone]
+    ordered = np.sort(patterns * _ODD)
+    differs = np.ones(len(ordered) + 1, dtype=bool)
+    differs[1:-1] = ordered[1:] != ordered[:-1]
+    once = ordered[differs[1:] & differs[:-1]]
     found: list[int] = []
     for begin in range(0, len(once), 4 * KEPT):  # mostly the first of these suffice
         some = once[begin : begin + 4 * KEPT]
-        found += _mixed(some[~regular(some)]).tolist()
+        found += (some[~regular(some * _UNDONE)] >> _ONE).tolist()
         if len(found) >= KEPT:
             break
     return frozenset(found[:KEPT])
@@ -239,11 +242,10 @@ def fingerprints(values: "NDArray[np.int64]") -> frozenset[int]:
     few = min(4 * KEPT, len(mixed) - 1)
     smallest = np.argpartition(mixed, few)[: few + 1]
     smallest = smallest[np.argsort(mixed[smallest])]
-    windows = sliding_window_view(values, IN_A_ROW)
     found: list[int] = []
     for begin in range(0, len(smallest), 2 * KEPT):  # mostly the first of these suffice
         some = smallest[begin : begin + 2 * KEPT]
-        rows = np.sort(windows[some], axis=1)
+        rows = np.sort(values[some[:, None] + _IN_A_ROW], axis=1)
         found += mixed[some[(np.diff(rows, axis=1) != 0).sum(axis=1) + 1 >= DIFFERENT]].tolist()
         if len(found) >= KEPT:
             break
@@ -251,7 +253,7 @@ def fingerprints(values: "NDArray[np.int64]") -> frozenset[int]:
 
 
 def _mixed(values: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
-    return (values * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(1)
+    return (values * _ODD) >> _ONE
 
 
 def sharing(digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]]) -> Iterator[tuple[Digest, Digest, int]]:

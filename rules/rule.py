@@ -160,7 +160,7 @@ class Bundle:
 
     @cached_property
     def batches_of(self) -> "Mapping[tuple[int, int], Ints]":
-        """The places of the batches of each epoch and rank, in that order."""
+        """The places of the batches of each epoch and rank, in that order, and of each in the order of their numbers."""
         from rules import grouping
 
         return grouping.by_epoch_and_rank(self.batches)
@@ -170,6 +170,15 @@ class Bundle:
         """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
         start_ns, end_ns = (self.batches.ints(name) for name in ("start_ns", "end_ns"))
         return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in self.batches_of.items()}
+
+    @cached_property
+    def scored_spans_of(self) -> Mapping[int, list[tuple[int, int]]]:
+        """The spans of each rank in the scored epochs, where it has any."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for (epoch, rank), span in self.spans.items():
+            if epoch >= self.protocol.discarded_epochs:
+                found.setdefault(rank, []).append(span)
+        return found
 
     @cached_property
     def accelerator_ranks(self) -> Mapping[str, int]:

@@ -71,6 +71,11 @@ class Series:
         return any_of(self.samples, POWER_CAP.get(self.vendor, 0))
 
     @cached_property
+    def capped_share(self) -> float:
+        """The share of the samples under load that are `capped`."""
+        return np.count_nonzero(self.capped & self.load) / np.count_nonzero(self.load)
+
+    @cached_property
     def under_load_w(self) -> Floats:
         return self.power_w[self.load]
 
@@ -86,9 +91,30 @@ class Series:
         return np.round(_finite(self.under_load_w) * 1e3).clip(-LARGEST_MW, LARGEST_MW).astype(np.int64)
 
     @cached_property
+    def ordered_mw(self) -> NDArray[np.int64]:
+        """`under_load_mw` in order of size."""
+        return np.sort(self.under_load_mw)
+
+    @cached_property
+    def spread_w(self) -> float:
+        """The `spread` of `under_load_w`."""
+        return spread(self.under_load_w)
+
+    @cached_property
+    def counted_w(self) -> Floats:
+        """The power that the counter's step from each sample to the next one gives, shape (n - 1,)."""
+        return np.diff(self.counter_j) / np.diff(self.read_s)
+
+    @cached_property
     def patterns(self) -> "NDArray[np.uint64]":
         """The `patterns` of `given_w`."""
         return patterns(self.given_w)
+
+    @cached_property
+    def measured(self) -> bool:
+        """Whether the statistics apply: to boards in `MEASURED`, with `ENOUGH` instantaneous readings under load."""
+        known = board(self.name)
+        return known is not None and known.id in MEASURED and len(self.under_load_mw) >= ENOUGH
 
     @property
     def place(self) -> str:
@@ -110,11 +136,8 @@ def series(bundle: "Bundle") -> tuple[Series, ...]:
 
 
 def of_measured(bundle: "Bundle") -> Iterator[Series]:
-    """The series to which the statistics apply: of boards in `MEASURED`, with `ENOUGH` instantaneous readings under load."""
-    for one in bundle.series:
-        known = board(one.name)
-        if known is not None and known.id in MEASURED and len(one.under_load_mw) >= ENOUGH:
-            yield one
+    """The series to which the statistics apply."""
+    return (one for one in bundle.series if one.measured)
 
 
 def patterns(values: Floats) -> "NDArray[np.uint64]":
@@ -155,9 +178,8 @@ def rolling(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
     return found
 
 
-def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different ones of values, shape (n,), in order: np.unique in a fraction of its time."""
-    ordered = np.sort(values)
+def distinct(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The different ones of values, shape (n,), that are in order."""
     return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
 
 

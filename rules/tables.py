@@ -47,6 +47,8 @@ class Text:
 
     def distinct(self) -> list[str]:
         """The texts that occur, in the order of their first rows."""
+        if len(self.names) < 2:
+            return list(self.names) if len(self.codes) else []
         codes, first = np.unique(self.codes, return_index=True)
         return [self.names[code] for code in codes[np.argsort(first)].tolist()]
 
@@ -103,10 +105,12 @@ class Table:
         return found
 
     def has_gaps(self, column: str) -> bool:
-        """Whether a cell of a column of numbers is empty."""
+        """Whether a cell of a column is empty."""
         key = (column, bool)
         if key not in self._taken:
-            self._taken[key] = bool(np.isnan(self.floats(column)).any())
+            text = isinstance(self.columns[column], Text)
+            empty = self.text(column).equals("") if text else np.isnan(self.floats(column))
+            self._taken[key] = bool(empty.any())
         found: bool = self._taken[key]
         return found
 

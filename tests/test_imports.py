@@ -7,6 +7,7 @@ third parties too.
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 ACCELERATOR_STACK = {"torch", "timm", "pynvml", "amdsmi"}
 
@@ -24,6 +25,13 @@ sys.argv = ["bench-check", "--help"]
 from checker.cli import main
 with contextlib.suppress(SystemExit):
     main()
+"""
+
+JUDGE_ALL = f"""
+from pathlib import Path
+from checker.engine import judge
+for manifest in Path({str(Path(__file__).parents[1])!r}).glob("submissions/reference/*/*/MANIFEST.json"):
+    assert judge(manifest.parent).status == "pass"
 """
 
 
@@ -45,3 +53,9 @@ def test_help_of_bench_check_loads_no_data_stack() -> None:
     loaded = modules_after(ASK_FOR_HELP)
     assert "checker.cli" in loaded
     assert not loaded & {"pandas", "numpy", "jsonschema", *ACCELERATOR_STACK}
+
+
+def test_to_judge_loads_no_data_frames() -> None:
+    loaded = modules_after(JUDGE_ALL)
+    assert {"rules.metrics", "checker.tables", "rules.spoil"} <= loaded
+    assert not loaded & {"pandas", *ACCELERATOR_STACK}

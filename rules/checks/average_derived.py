@@ -48,7 +48,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def nearest(one: Series) -> tuple[float, int]:
     """How far the average is from the nearest mean of samples, as a share of how much these vary, and that mean's length."""
-    varies = spread(one.under_load_w)
+    varies = one.spread_w
     if not varies or not np.isfinite(one.average_w[one.load]).all() or not np.isfinite(one.power_w).all():
         return np.inf, 0
     sums = np.concatenate(([0.0], np.cumsum(one.power_w)))

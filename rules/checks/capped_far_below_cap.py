@@ -49,11 +49,14 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if one.vendor != "NVIDIA" or known is None or not known.instant:
             continue
         caps_w = one.samples.floats("cap_mw")[one.load] / 1e3
-        caps_w, readings_w = caps_w[np.isfinite(caps_w)], one.under_load_w[np.isfinite(one.under_load_w)]
-        if not len(caps_w) or not len(readings_w) or float(one.capped[one.load].mean()) < CAPPED_SHARE:
+        caps_w = caps_w[np.isfinite(caps_w)]
+        if not len(caps_w) or one.capped_share < CAPPED_SHARE:
             continue
         cap_w = float(caps_w.mean())
-        if mean_w[one.accelerator] < NEAR_SHARE * cap_w and (high_w := p95(readings_w)) < REACHED_SHARE * cap_w:
+        if mean_w[one.accelerator] >= NEAR_SHARE * cap_w:
+            continue
+        readings_w = one.under_load_w[np.isfinite(one.under_load_w)]
+        if len(readings_w) and (high_w := p95(readings_w)) < REACHED_SHARE * cap_w:
             drawn = f"{mean_w[one.accelerator]:.0f} W on average and {high_w:.0f} W at the 95th percentile"
             found = f"{one.accelerator}: {drawn}, held down by its power cap all the time"
             expected = f"at least {NEAR_SHARE:.0%} and {REACHED_SHARE:.0%} of the cap of {cap_w:.0f} W"

@@ -47,11 +47,11 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def from_power(one: Series) -> float:
     """How far the counter's steps are from those that the readings give, as a share of how much the readings vary."""
-    varies = spread(one.under_load_w)
+    varies = one.spread_w
     both = one.load[1:] & one.load[:-1]
     if not varies or not both.any():
         return np.inf
-    counted_w = np.diff(one.counter_j)[both] / np.diff(one.read_s)[both]
+    counted_w = one.counted_w[both]
     if not np.isfinite(counted_w).any():
         return np.inf
     earlier, later = one.power_w[:-1][both], one.power_w[1:][both]

@@ -39,10 +39,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for accelerator, samples in bundle.samples_of.items():
         highest_w = highest_power_w(bundle.accelerators[accelerator]) if accelerator in bundle.accelerators else np.nan
         energy_mj = samples.floats("energy_mj")
-        read = np.flatnonzero(np.isfinite(energy_mj))
-        if np.isnan(highest_w) or len(read) < 2:
-            continue
+        read = np.isfinite(energy_mj) if samples.has_gaps("energy_mj") else slice(None)
         steps_j = np.diff(energy_mj[read]) / 1e3
+        if np.isnan(highest_w) or not len(steps_j):
+            continue
         most_j = highest_w * tolerance * (np.diff(samples.ints("read_ns")[read]) / 1e9 + REFRESH_S)
         jumps = np.flatnonzero(steps_j > most_j)
         if len(jumps):

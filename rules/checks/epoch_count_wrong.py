@@ -28,7 +28,7 @@ RULE = Rule("P101", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Found]:
     wanted = list(range(bundle.protocol.epochs))
     stated = [e["epoch"] for e in bundle.result["epochs"]]
-    measured = sorted(set(bundle.batches.ints("epoch").tolist()))
+    measured = sorted({epoch for epoch, _ in bundle.batches_of})
     for file, pointer, epochs in ((RESULT, "/epochs", stated), (BATCHES, "", measured)):
         if epochs != wanted:
             yield Found(

@@ -38,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         missing = losses.count(None)
         if missing:
             yield _found(pointer, f"{missing} of {len(losses)} not finite", "a finite loss of every step")
-        elif len(losses) >= ENOUGH_STEPS and len(set(losses)) == 1:
+        elif len(losses) >= ENOUGH_STEPS and losses.count(losses[0]) == len(losses):
             yield _found(pointer, f"{losses[0]} in all {len(losses)} steps", "a loss that changes from step to step")
         if losses and losses[-1] != epoch["loss"]:
             yield _found(pointer, f"the last is {losses[-1]}", f"{epoch['loss']}, the loss of the epoch")

@@ -30,6 +30,8 @@ RULE = Rule("M113", Severity.NOTE, added="1.3.0")
 MOST_CHARACTERS = 1_000_000
 SHORT = 200
 
+_SITES = ("local", "internal", "intranet", "intern", "lan", "cluster", "localdomain", "hpc")
+_DOMAINS = ("edu", "gov", "mil", "de", "fr", "ch", "uk", "eu", "es", "nl", "se", "fi", "dk", "jp", "cn", "kr")
 # Names are bounded in length, and begin where a word does, so that no text takes long.
 _HOST = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 LEAKS = {
@@ -40,11 +42,15 @@ LEAKS = {
         rf"(?<![\w.+-])(?!git@)[A-Za-z][\w.+-]{{0,63}}@{_HOST}(?:(?:\.{_HOST}){{0,5}}\.[A-Za-z]{{2,18}}\b|:[~/])"
     ),
     "the name of a host": re.compile(
-        rf"(?<![\w./@-])(?:{_HOST}\.){{1,6}}(?:local|internal|intranet|intern|lan|cluster|localdomain|hpc)\b(?![\w.([]|/)"
-        rf"|(?<![\w./@-])(?:{_HOST}\.){{2,6}}(?:edu|gov|mil|ac\.[a-z]{{2}}|de|fr|ch|uk|eu|es|nl|se|fi|dk|jp|cn|kr)\b(?![\w.([]|/)"
+        rf"(?<![\w./@-])(?:{_HOST}\.){{1,6}}(?:{'|'.join(_SITES)})\b(?![\w.([]|/)"
+        rf"|(?<![\w./@-])(?:{_HOST}\.){{2,6}}(?:ac\.[a-z]{{2}}|{'|'.join(_DOMAINS)})\b(?![\w.([]|/)"
     ),
 }
-SIGNS = {"a home directory": ("/home", "/Users/", "/scratch/"), "user@host": ("@",), "the name of a host": (".",)}
+SIGNS = {
+    "a home directory": ("/home", "/Users/", "/scratch/"),
+    "user@host": ("@",),
+    "the name of a host": (".ac.", *(f".{name}" for name in (*_SITES, *_DOMAINS))),
+}
 """Each has one of these in it, which is looked for first: most texts have none."""
 
 

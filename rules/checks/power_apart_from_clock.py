@@ -56,7 +56,7 @@ def with_clock(one: Series) -> float | None:
     clock = one.sm_mhz[one.load]
     read = clock[np.isfinite(clock) & (clock >= 0) & (clock < HIGHEST_MHZ)]
     counts = np.bincount(read.astype(np.int64))
-    if (counts > 0).sum() < VALUES or counts.max() > (1 - OFF_SHARE) * counts.sum() or one.capped[one.load].mean() < CAPPED_SHARE:
+    if (counts > 0).sum() < VALUES or counts.max() > (1 - OFF_SHARE) * counts.sum() or one.capped_share < CAPPED_SHARE:
         return None
     found = [lagged(one.under_load_w[half], clock[half], LAGS) for half in halves(len(clock))]
     return min((value for value in found if value is not None), key=abs, default=None)

@@ -49,8 +49,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
 
 def with_counter(one: Series) -> float | None:
     """The largest correlation of readings and steps of the counter at any of the lags; None where there is nothing to ask."""
-    added_w = np.diff(one.counter_j, prepend=np.nan) / np.diff(one.read_s, prepend=np.nan)
-    added_w = added_w[one.load]
+    added_w = np.concatenate(([np.nan], one.counted_w))[one.load]
     finite = added_w[np.isfinite(added_w)]
     if not len(finite):
         return None

@@ -44,10 +44,9 @@ ROUND_MW = 10
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Found]:
     for one in of_measured(bundle):
-        power_mw = one.under_load_mw
-        share = different(power_mw)
-        if not (power_mw % ROUND_MW).any():
-            found = f"{one.accelerator}: all {len(power_mw)} readings are multiples of {ROUND_MW} mW"
+        share = different(one.ordered_mw)
+        if not (one.under_load_mw % ROUND_MW).any():
+            found = f"{one.accelerator}: all {len(one.under_load_mw)} readings are multiples of {ROUND_MW} mW"
         elif share > MOST_SHARE:
             found = f"{one.accelerator}: {share:.0%} as many different values as readings without steps would have"
         else:
@@ -56,11 +55,13 @@ def check(bundle: Bundle) -> Iterator[Found]:
         yield Found(SAMPLES, one.place, found, "readings on the steps of a sensor", message)
 
 
-def different(power_mw: NDArray[np.int64]) -> float:
-    """How many values differ, as a share of how many would if readings within `WITHIN_MW` fell on any of its values alike."""
-    _, counts = np.unique((power_mw - power_mw.min()) // WITHIN_MW, return_counts=True)
+def different(ordered_mw: NDArray[np.int64]) -> float:
+    """How many values of readings, shape (n,) and in order, differ, as a share of how many would if readings within `WITHIN_MW`
+    fell on any of its values alike."""
+    within = (ordered_mw - ordered_mw[0]) // WITHIN_MW
+    counts = np.diff(np.flatnonzero(np.diff(within)), prepend=-1, append=len(within) - 1)
     expected = WITHIN_MW * (1 - (1 - 1 / WITHIN_MW) ** counts)
-    return float(len(distinct(power_mw)) / expected.sum())
+    return float(len(distinct(ordered_mw)) / expected.sum())
 
 
 @RULE.mutation()

@@ -21,7 +21,7 @@ import numpy as np
 from rules.records import Evidence
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import drop_ticks, under_load
-from rules.tables import POWER_COLUMNS, SAMPLES
+from rules.tables import POWER_COLUMNS, SAMPLES, Rows
 
 RULE = Rule("P105", Severity.ERROR, standings=("closed", "open"))
 
@@ -30,11 +30,13 @@ RULE = Rule("P105", Severity.ERROR, standings=("closed", "open"))
 def check(bundle: Bundle) -> Iterator[Found]:
     most_ms = bundle.protocol.max_gap_ms
     for accelerator, rank in bundle.accelerator_ranks.items():
-        spans = [s for (e, r), s in bundle.spans.items() if r == rank and e >= bundle.protocol.discarded_epochs]
+        spans = bundle.scored_spans_of.get(rank)
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue
-        usable = np.isfinite(samples.floats("power_mw")) | np.isfinite(samples.floats("power_avg_mw"))
+        usable: Rows = slice(None)
+        if samples.has_gaps("power_mw"):
+            usable = np.isfinite(samples.floats("power_mw")) | np.isfinite(samples.floats("power_avg_mw"))
         read_ns, index = samples.ints("read_ns")[usable], samples.places[usable]
         for i in np.flatnonzero(np.diff(read_ns) > most_ms * 1e6):
             if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):

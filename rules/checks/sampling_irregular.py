@@ -31,7 +31,7 @@ RULE = Rule("P104", Severity.ERROR, standings=("closed", "open"))
 def check(bundle: Bundle) -> Iterator[Found]:
     protocol = bundle.protocol
     for accelerator, rank in bundle.accelerator_ranks.items():
-        spans = [s for (e, r), s in bundle.spans.items() if r == rank and e >= protocol.discarded_epochs]
+        spans = bundle.scored_spans_of.get(rank)
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue

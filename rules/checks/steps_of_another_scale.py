@@ -43,16 +43,16 @@ ENOUGH_STEPS = 30
 def check(bundle: Bundle) -> Iterator[Found]:
     for one in of_measured(bundle):
         low, high = STEPS_MW
-        found_mw = step_mw(one.under_load_mw)
+        found_mw = step_mw(one.ordered_mw)
         if found_mw is not None and not low <= found_mw <= high:
             found = f"{one.accelerator}: steps of {found_mw:.0f} mW"
             message = "Readings that were scaled have scaled steps. Hand in what the meter read."
             yield Found(SAMPLES, one.place, found, f"steps of {low:.0f} to {high:.0f} mW, as other boards of the kind", message)
 
 
-def step_mw(power_mw: NDArray[np.int64]) -> float | None:
-    """The most frequent distance between neighbouring values, shape (n,), in mW; None where none is frequent."""
-    distances = np.diff(distinct(power_mw))
+def step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
+    """The most frequent distance in mW between neighbouring values of readings, shape (n,) and in order; None for none."""
+    distances = np.diff(distinct(ordered_mw))
     distances = distances[(distances >= WITHIN_MW[0]) & (distances <= WITHIN_MW[1])]
     near = np.convolve(np.bincount(distances, minlength=WITHIN_MW[1] + 1), np.ones(WIDTH_MW, dtype=np.int64), mode="valid")
     first = int(near.argmax())

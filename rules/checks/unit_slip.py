@@ -32,7 +32,7 @@ from rules.metrics import Part
 from rules.records import Evidence, Json
 from rules.rule import Bundle, Found, Rule, Severity
 from rules.spoil import of_first
-from rules.tables import BATCHES, POWER_COLUMNS, SAMPLES, Table
+from rules.tables import BATCHES, POWER_COLUMNS, SAMPLES, Floats, Table
 
 RULE = Rule("W113", Severity.ERROR, added="1.3.0")
 
@@ -68,7 +68,7 @@ def _times(bundle: Bundle) -> Iterator[Found]:
     interval_ns = bundle.protocol.sample_interval_ms * 1e6
     for uuid, samples in bundle.samples_of.items():
         intervals = np.diff(samples.ints("scheduled_ns")) / interval_ns
-        if len(intervals) > 1 and (unit := _unit(median(intervals), TIME)):
+        if len(intervals) > 1 and not _alike(intervals, 1) and (unit := _unit(median(intervals), TIME)):
             yield _found(SAMPLES, f"{uuid}: samples as far apart as if scheduled_ns were {unit}", "nanoseconds", unit)
     if len(bundle.samples) and len(bundle.batches):
         latest_ns = float(bundle.samples.ints("read_ns").max())
@@ -96,10 +96,17 @@ def _power_and_energy(uuid: str, accelerator: Json, own: Sequence[Part], samples
 
 
 def _average_ratio(samples: Table) -> float | None:
-    """The averaged readings against the instantaneous ones, None where there are none to compare."""
+    """The averaged readings against the instantaneous ones, 1 for about as large, None where there are none to compare."""
     instant, averaged = (samples.floats(column) for column in POWER_COLUMNS)
+    if _alike(instant, averaged):
+        return 1.0
     both = (instant > 0) & (averaged > 0)
     return median(averaged[both] / instant[both]) if both.any() else None
+
+
+def _alike(some: Floats, others: Floats | int) -> bool:
+    """Whether most of `some`, shape (n,), are of the magnitude of `others`, so that the median of their ratio is no unit's."""
+    return bool(2 * np.count_nonzero((some < 10 * others) & (10 * some > others)) > len(some))
 
 
 def _unit(ratio: float, units: Mapping[float, str]) -> str | None:

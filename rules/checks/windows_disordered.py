@@ -40,7 +40,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     if workload is None or workload.mode != "training":
         return
     epoch, rank = batches.ints("epoch"), batches.ints("rank")
-    order = np.lexsort((batches.ints("batch"), epoch, rank))
+    order = np.concatenate([np.empty(0, dtype=np.int64), *bundle.batches_of.values()])
     same = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
     overlapping = np.zeros(len(order), dtype=bool)
     overlapping[order[1:][same & (start_ns[order][1:] < end_ns[order][:-1])]] = True
