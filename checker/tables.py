@@ -73,57 +73,68 @@ def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
         parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
         convert_options=arrow_csv.ConvertOptions(column_types=kinds, null_values=[""], strings_can_be_null=False),
     )
-    return Table.of({c: _words(table[c], c) if c in TEXT_COLUMNS else _numbers(table[c], c) for c in columns})
+    # What was one block is one chunk.
+    read = {c: table[c].chunk(0) for c in columns}
+    return Table.of({c: _words(read[c], c) if c in TEXT_COLUMNS else _numbers(read[c], c) for c in columns})
 
 
 def _is_odd(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
     return next(_offences(name, text, columns), None) is not None
 
 
-def _words(read: Any, column: str) -> Text:
+def _words(read: "pa.StringArray", column: str) -> Text:
     """A column of text. Raises _NotClean."""
     found = _in_turns(read)
     if found is None:
-        encoded = read.combine_chunks().dictionary_encode()
-        found = Text(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
+        encoded = read.dictionary_encode()
+        found = Text(_whole(encoded.indices, np.int32), tuple(encoded.dictionary.to_pylist()))
     if column in REQUIRED_COLUMNS and "" in found.names:
         raise _NotClean(f"empty cells in {column}")
     return found
 
 
-def _in_turns(read: Any) -> Text | None:
+def _in_turns(read: "pa.StringArray") -> Text | None:
     """A column where the same texts, all of one length, stand in the same order over and over, such as one text in every row;
     None for another. Mostly it is so, and seen in a tenth of the time in which texts are told apart."""
-    if read.num_chunks != 1 or not len(read):
+    if not len(read):
         return None
-    _, offsets, buffer = read.chunk(0).buffers()
+    _, offsets, buffer = read.buffers()
     ends = np.frombuffer(offsets, np.int32)[: len(read) + 1]
     length = int(ends[1])
     if ends[0] or (np.diff(ends) != length).any():
         return None
     letters = buffer[: int(ends[-1])].to_pybytes()
-    turn = next((at for at in range(1, len(read)) if letters.startswith(letters[:length], at * length)), len(read))
-    names = tuple(read[at].as_py() for at in range(turn)) if turn <= _MOST_IN_TURN else ()
+    most = min(len(read), _MOST_IN_TURN)
+    turn = next((at for at in range(1, most) if letters.startswith(letters[:length], at * length)), most)
+    names = tuple(read[at].as_py() for at in range(turn))
     turns = len(read) // turn + 1
     if len(set(names)) < turn or letters != (letters[: turn * length] * turns)[: len(letters)]:
         return None
     return Text(np.tile(np.arange(turn, dtype=np.int32), turns)[: len(read)], names)
 
 
-def _numbers(read: Any, column: str) -> NDArray[Any]:
+def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
     """The numbers of a column with the type that the evidence has for it. Raises _NotClean."""
-    required = column in REQUIRED_COLUMNS
-    if required and read.null_count:
-        raise _NotClean(f"empty cells in {column}")
-    values: NDArray[Any] = read.to_numpy()  # of whole numbers with gaps it makes doubles
-    given: NDArray[Any] = read.drop_null().to_numpy() if read.null_count else values
-    if required:
-        if given.min(initial=0) < 0:
+    values = _whole(read, np.int64)
+    if column in REQUIRED_COLUMNS:
+        if read.null_count:
+            raise _NotClean(f"empty cells in {column}")
+        if values.min(initial=0) < 0:
             raise _NotClean(f"negative numbers in {column}")
         return values
+    given, numbers = values, values.astype(np.float64)
+    if read.null_count:
+        there = np.unpackbits(np.frombuffer(read.buffers()[0], np.uint8), count=len(read), bitorder="little").astype(bool)
+        given, numbers = values[there], np.where(there, numbers, np.nan)
     if max(-int(given.min(initial=0)), int(given.max(initial=0))) > _MAX_NUMBER:
         raise _NotClean(f"numbers in {column} that are out of range")
-    return values.astype(np.float64, copy=False)
+    return numbers
+
+
+def _whole(read: "pa.Array", kind: type) -> NDArray[Any]:
+    """The whole numbers of an array, anything where there is none: its own conversion loads pandas, which takes as long as ten
+    bundles."""
+    return np.frombuffer(read.buffers()[1], kind, len(read))
 
 
 def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
