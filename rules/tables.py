@@ -66,7 +66,10 @@ class Table:
     places: NDArray[np.intp] | Ints
     """The rows' places in the file, shape (n,), from 0."""
     whole_table: bool = False
-    _taken: dict[tuple[str, type], Any] = field(default_factory=dict, compare=False, repr=False)
+    _floats: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
+    _ints: dict[str, Ints] = field(default_factory=dict, compare=False, repr=False)
+    _text: dict[str, Text] = field(default_factory=dict, compare=False, repr=False)
+    _gaps: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, columns: "Mapping[str, Any] | pd.DataFrame | Table") -> "Table":
@@ -91,42 +94,38 @@ class Table:
 
     def floats(self, column: str) -> Floats:
         """A column as float64, shape (n,), NaN for an empty cell."""
-        found: Floats = self._take(column, np.float64)
-        return found
+        if column not in self._floats:
+            self._floats[column] = self._rows_of(column).astype(np.float64, copy=False)
+        return self._floats[column]
 
     def ints(self, column: str) -> Ints:
         """A column without empty cells as int64, shape (n,)."""
-        found: Ints = self._take(column, np.int64)
-        return found
+        if column not in self._ints:
+            self._ints[column] = self._rows_of(column).astype(np.int64, copy=False)
+        return self._ints[column]
 
     def text(self, column: str) -> Text:
         """A column of text, of n rows."""
-        found: Text = self._take(column, str)
-        return found
+        if column not in self._text:
+            every: Text = self.columns[column]
+            self._text[column] = every if self.whole_table else every.at(self.places)
+        return self._text[column]
 
     def has_gaps(self, column: str) -> bool:
         """Whether a cell of a column is empty."""
-        key = (column, bool)
-        if key not in self._taken:
+        if column not in self._gaps:
             text = isinstance(self.columns[column], Text)
             empty = self.text(column).equals("") if text else np.isnan(self.floats(column))
-            self._taken[key] = bool(empty.any())
-        found: bool = self._taken[key]
-        return found
+            self._gaps[column] = bool(empty.any())
+        return self._gaps[column]
 
     def at(self, rows: Rows) -> "Table":
         """Some of the rows."""
         return Table(self.columns, self.places[rows])
 
-    def _take(self, column: str, kind: type) -> Any:
-        key = (column, kind)
-        if key not in self._taken:
-            every = self.columns[column]
-            if kind is str:
-                self._taken[key] = every if self.whole_table else every.at(self.places)
-            else:
-                self._taken[key] = (every if self.whole_table else every[self.places]).astype(kind, copy=False)
-        return self._taken[key]
+    def _rows_of(self, column: str) -> NDArray[Any]:
+        every: NDArray[Any] = self.columns[column]
+        return every if self.whole_table else every[self.places]
 
 
 def _column(values: "pd.Series[Any]") -> Any:
