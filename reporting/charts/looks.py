@@ -18,7 +18,7 @@ Data = Sequence[Mapping[str, Value]]
 
 # Okabe and Ito's palette, which readers with any of the common colour deficiencies can tell apart.
 _BOARDS = {"H100": "#0072B2", "H200": "#009E73", "MI300X": "#CC79A7", "A100": "#E69F00"}
-_COLOURS = ("#D55E00", "#E69F00", "#56B4E9", "#0072B2", "#009E73", "#CC79A7")
+_COLOURS = ("#D55E00", "#E69F00", "#56B4E9", INK, "#0072B2", "#009E73", "#CC79A7")
 _SHAPES = ("circle", "square", "diamond", "cross")
 _PUBLISHED_SHAPES = {"H100": "triangle-up", "H200": "triangle-down", "MI300X": "triangle-right", "A100": "triangle-left"}
 _PUBLISHED_DASH = (5, 3)
