@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -353,8 +354,9 @@ def _in_parallel(parts: Sequence[tuple[Job, Mapping[Path, Path]]]) -> Iterator[J
     rules_by_id()  # loaded once, here, and there in every process
     lost: list[tuple[Job, Path, Path]] = []
     with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_worker) as pool:
-        running = [(pool.submit(job, paths), job, paths) for job, paths in parts]
         try:
+            with _starting_processes():
+                running = [(pool.submit(job, paths), job, paths) for job, paths in parts]
             for future, job, paths in running:
                 try:
                     yield from future.result()
@@ -366,9 +368,21 @@ def _in_parallel(parts: Sequence[tuple[Job, Mapping[Path, Path]]]) -> Iterator[J
     for job, path, root in lost:
         with ProcessPoolExecutor(1) as pool:
             try:
-                yield from pool.submit(job, {path: root}).result()
+                with _starting_processes():
+                    running_alone = pool.submit(job, {path: root})
+                yield from running_alone.result()
             except BrokenProcessPool as error:
                 yield Verdict(path, None, None, (_internal(path, "judging the bundle", error),)), None, Trust()
+
+
+@contextmanager
+def _starting_processes() -> Iterator[None]:
+    """Ctrl-C on a terminal reaches all processes: this one hears it, at the latest after the block, those started in it never."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker() -> None:
@@ -380,8 +394,6 @@ def _begin_worker() -> None:
     # what it keeps is for pyarrow too.
     bytearray(_KEPT_BYTES)
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-    # Ctrl-C on a terminal reaches all processes: the first one hears it and ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _empty(root: Path) -> Verdict:
