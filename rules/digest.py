@@ -160,10 +160,11 @@ def _figures(scored: list[Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _capped_share(bundle: Bundle) -> float | None:
-    if bundle.samples.has_gaps("slowdown") and np.isnan(bundle.scored_samples.floats("slowdown")).all():
+    scored = bundle.scored_samples
+    if not len(scored) or (bundle.samples.has_gaps("slowdown") and np.isnan(scored.floats("slowdown")).all()):
         return None
-    held = sum(np.count_nonzero(one.capped & one.load) for one in bundle.series)
-    return held / len(bundle.scored_samples)
+    held = sum(int(np.count_nonzero(one.capped & one.load)) for one in bundle.series)
+    return held / len(scored)
 
 
 def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
@@ -268,8 +269,8 @@ def sharing(digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]])
     for one, own in of_each:
         shared = [owners[1] if owners[0] is one else owners[0] for owners in map(having.__getitem__, own)]
         if shared:
-            most = Counter(other.path for other in shared).most_common(1)[0][0]
-            yield one, next(other for other in shared if other.path == most), len(shared)
+            times = Counter(other.path for other in shared)
+            yield one, min(shared, key=lambda other: (-times[other.path], other.path)), len(shared)
 
 
 def alike(digests: "Sequence[Digest]") -> list[list[Digest]]:

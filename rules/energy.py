@@ -67,7 +67,7 @@ def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: F
     slope = (power_w[1:] - power_w[:-1]) / step
 
     def until(t: Floats) -> Floats:
-        i = np.minimum(np.searchsorted(times_s, t, side="right") - 1, len(step) - 1)
+        i = np.minimum(np.maximum(np.searchsorted(times_s, t, side="right") - 1, 0), len(step) - 1)
         since = t - times_s[i]
         return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
 

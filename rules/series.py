@@ -19,8 +19,8 @@ MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
 SIGNS = 64
 """How many differences in a row make a pattern."""
-LARGEST_MW = 1e15
-"""A reading beyond this is none; every whole number up to it is exact."""
+LARGEST_MW = 2.0**53
+"""The most that a table may hold."""
 LAGS = 32
 _LAGS = np.arange(1, LAGS + 1, dtype=np.uint64)
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -73,7 +73,7 @@ class Series:
     @cached_property
     def capped_share(self) -> float:
         """The share of the samples under load that are `capped`."""
-        return np.count_nonzero(self.capped & self.load) / np.count_nonzero(self.load)
+        return float(np.count_nonzero(self.capped & self.load) / np.count_nonzero(self.load))
 
     @cached_property
     def under_load_w(self) -> Floats:

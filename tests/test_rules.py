@@ -150,7 +150,19 @@ def nothing_declared(evidence: Evidence) -> None:
     evidence.environment.update(driver=None, container=None, git=None, packages={}, variables={})
 
 
+def no_sample_within_a_scored_epoch(evidence: Evidence) -> None:
+    samples, ticks = evidence.samples, evidence.samples["scheduled_ns"].unique()
+    evidence.samples = samples[samples["scheduled_ns"].isin([*ticks[:2], *ticks[-2:]])].reset_index(drop=True)
+
+
+def more_than_the_board_draws_around_epochs_without_a_sample(evidence: Evidence) -> None:
+    no_sample_within_a_scored_epoch(evidence)
+    evidence.samples["power_mw"] = 5e6
+
+
 NONSENSE = [
+    no_sample_within_a_scored_epoch,
+    more_than_the_board_draws_around_epochs_without_a_sample,
     no_samples,
     no_batches,
     one_sample,

@@ -50,7 +50,8 @@ def check(bundle: Bundle) -> Iterator[Found]:
         mean_w = part.trapezoid_j / part.active_s
         if mean_w > limit_w:
             found = f"{part.accelerator}: {mean_w:.1f} W on average in epoch {part.epoch}"
-            yield _found(rows(part.samples, np.ones(len(part.samples), dtype=bool)), found, limit_w)
+            where = rows(part.samples, np.ones(len(part.samples), dtype=bool)) if len(part.samples) else ""
+            yield _found(where, found, limit_w)
 
 
 def _found(where: str, found: str, limit_w: float) -> Found:
