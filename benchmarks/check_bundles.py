@@ -36,6 +36,7 @@ PRINCIPAL = "example@wattmark"
 RUNS_A_SYSTEM = 8
 sys.path.insert(0, str(ROOT))
 
+from checker.engine import cores  # noqa: E402
 from checker.files import read_files, unpack  # noqa: E402
 from checker.load import read_evidence  # noqa: E402
 from harness import bundle  # noqa: E402
@@ -92,7 +93,7 @@ def measure(submissions: Path, count: int) -> None:
         judged = json.load(said)["bundles"]
     passed = sum(b["status"] == "pass" for b in judged)
     print(
-        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {os.cpu_count()} cores, "
+        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {cores()} cores, "
         f"{1e3 * cpu / count:.1f} ms of CPU a bundle, {most_mib:.0f} MiB",
         flush=True,
     )

@@ -10,7 +10,6 @@ docs/performance.md has what that gave.
 
 import argparse
 import multiprocessing
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from check_bundles import ROOT, RUNS_A_SYSTEM, allow, cpu_s, make
+from check_bundles import ROOT, RUNS_A_SYSTEM, allow, cores, cpu_s, make
 
 
 def main() -> None:
@@ -38,7 +37,7 @@ def main() -> None:
         begin, cpu_before = time.perf_counter(), cpu_s()
         most_kib = run([place / "submissions", ROOT / "submissions" / "published"], page)
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
-        print(f"{arguments.bundles} bundles on {os.cpu_count()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU")
+        print(f"{arguments.bundles} bundles on {cores()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU")
         print(f"all processes together at most {most_kib / 2**20:.2f} GiB, page {page.stat().st_size / 1e6:.2f} MB")
         browse(page)
 

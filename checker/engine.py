@@ -151,7 +151,7 @@ def judge_all(
     watch: Watch = lambda j, _: j,
     keep: Keep | None = None,
 ) -> Round:
-    """The verdicts on everything below `roots`, judged in as many processes as there are cores.
+    """The verdicts on everything below `roots`, judged in as many processes as there are `cores`.
 
     Without `evidence` only integrity and signatures are judged: that the files are those that were signed, and by whom. A path
     without a bundle has a failing verdict of its own. `watch` sees how far it is. `keep` is asked of each bundle that passed, in
@@ -345,15 +345,20 @@ def _of_a_newcomer(finding: Finding) -> Finding:
 
 def _some_at_a_time(bundles: Mapping[Path, Path]) -> Iterator[Mapping[Path, Path]]:
     """The bundles in parts that are judged together: every core gets several."""
-    most = min(_TOGETHER, max(1, len(bundles) // (4 * (os.cpu_count() or 1))))
+    most = min(_TOGETHER, max(1, len(bundles) // (4 * cores())))
     every = list(bundles.items())
     return (dict(every[at : at + most]) for at in range(0, len(every), most))
+
+
+def cores() -> int:
+    """How many cores this process may use; a batch system may have handed out a few of those that there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _in_parallel(parts: Sequence[tuple[Job, Mapping[Path, Path]]]) -> Iterator[Judged]:
     rules_by_id()  # loaded once, here, and there in every process
     lost: list[tuple[Job, Path, Path]] = []
-    with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_worker) as pool:
+    with ProcessPoolExecutor(cores(), initializer=_begin_worker) as pool:
         try:
             with _starting_processes():
                 running = [(pool.submit(job, paths), job, paths) for job, paths in parts]

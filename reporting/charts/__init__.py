@@ -4,13 +4,13 @@
 the same specs again when a reader scrolls to them.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from checker.engine import cores
 from rules.records import Json
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def draw(tables: "Sequence[Table]") -> "dict[str, list[Drawn]]":
     if len(tables) <= _FEW:
         return {table.id: _drawn(table) for table in tables}
     # A forked copy of a process that has drawn before would wait for the renderer's threads, which are not copied.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(cores(), mp_context=get_context("forkserver")) as pool:
         return dict(zip((table.id for table in tables), pool.map(_drawn, tables), strict=True))
 
 
