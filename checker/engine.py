@@ -258,18 +258,20 @@ def _open(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bo
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
         raise LookupError(f"problems of rules that the book does not have: {unowned}")
     if evidence is None:
-        return _Opened(bundle, trust, _rules_for("", "0"), 0)
+        return _Opened(bundle, trust, _rules_for("", "0", True), 0)
     rows = sum(map(len, filter(None, (evidence.samples, evidence.batches, evidence.requests))))
     size = sum(map(len, files.contents.values())) + 100 * rows
-    return _Opened(bundle, trust, _rules_for(bundle.standing, bundle.protocol.version), size)
+    return _Opened(bundle, trust, _rules_for(bundle.standing, bundle.protocol.version, bool(bundle.problems)), size)
 
 
 @cache
-def _rules_for(standing: str, protocol: str) -> frozenset[str]:
-    """The rules on form, and those on evidence of this standing and version of the protocol, by id."""
-    rules = rules_by_id().values()
+def _rules_for(standing: str, protocol: str, problems: bool) -> frozenset[str]:
+    """The rules on form, which say what `problems` were met, and those on evidence of this standing and version of the protocol,
+    by id; without those that only look across bundles."""
     return frozenset(
-        r.id for r in rules if r.on_form or (standing in r.standings and version_of(protocol) >= version_of(r.since))
+        r.id
+        for r in rules_by_id().values()
+        if (problems if r.on_form else r.on_bundles and standing in r.standings and version_of(protocol) >= version_of(r.since))
     )
 
 

@@ -78,14 +78,14 @@ def published_where_it_may_be(path: Path) -> None:
 
 def authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
     """Who may sign `bundle`, found below the checked path `root`; `keyring` where one was named. Raises Refused."""
-    bundle, root, named = bundle.resolve(), root.resolve(), keyring
+    bundle, named = bundle.resolve(), keyring
     if keyring is None:
         keyring = next(iter(keyrings_above(bundle)), None)
         below = bundle.relative_to(keyring.parent).parts if keyring else ()
         center = below[0] if len(below) > 1 else ""
     else:
         keyring = keyring.resolve()
-        below = bundle.relative_to(root).parts
+        below = bundle.relative_to(root.resolve()).parts
         center = below[0] if len(below) > 1 else bundle.parent.name
     if keyring is None or not os.path.lexists(keyring / SIGNERS_FILE):
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"

@@ -386,6 +386,11 @@ class Rule:
         return self.page.partition("\n")[0]
 
     @property
+    def on_bundles(self) -> bool:
+        """Whether the rule looks at single bundles, and not only across them."""
+        return self.run is not _nothing
+
+    @property
     def on_form(self) -> bool:
         """Whether the rule looks at form and integrity, and so also at bundles whose evidence cannot be read."""
         return self.id[0] in "SI"

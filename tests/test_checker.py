@@ -104,11 +104,11 @@ def test_rule_that_raises_is_an_internal_error(submissions: Submissions, monkeyp
         raise ZeroDivisionError("by nothing")
         yield
 
-    monkeypatch.setattr(rules_by_id()["S107"], "run", broken)
+    monkeypatch.setattr(rules_by_id()["T101"], "run", broken)
     bundle = submissions.add()
     (finding,) = judge(bundle).findings
     assert finding.rule == engine.INTERNAL
-    assert "rule S107" in finding.message
+    assert "rule T101" in finding.message
     assert str(bundle) in finding.message
     done = bench_check(bundle)  # the workers are forked, or import the rule anew where they are not
     assert done.exit_code == 3 or sys.version_info >= (3, 14)
