@@ -87,7 +87,7 @@ def measure(submissions: Path, count: int) -> None:
         while running.returncode is None:
             most_mib = max(most_mib, memory_mib(running.pid))
             with suppress(subprocess.TimeoutExpired):
-                running.wait(timeout=3)  # adding up the pages of processes takes time from them
+                running.wait(timeout=2)  # adding up the pages of processes takes time from them
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
         said.seek(0)
         judged = json.load(said)["bundles"]
