@@ -103,14 +103,14 @@ def _in_turns(read: "pa.StringArray") -> Text | None:
     length = int(ends[1])
     if ends[0] or (np.diff(ends) != length).any():
         return None
-    letters = buffer[: int(ends[-1])].to_pybytes()
     most = min(len(read), _MOST_IN_TURN)
-    turn = next((at for at in range(1, most) if letters.startswith(letters[:length], at * length)), most)
+    begin = buffer[: most * length].to_pybytes()
+    turn = next((at for at in range(1, most) if begin.startswith(begin[:length], at * length)), most)
     names = tuple(read[at].as_py() for at in range(turn))
-    turns = len(read) // turn + 1
-    if len(set(names)) < turn or letters != (letters[: turn * length] * turns)[: len(letters)]:
+    letters = np.frombuffer(buffer, np.uint8)[: ends[-1]]
+    if len(set(names)) < turn or not np.array_equal(letters[turn * length :], letters[: len(letters) - turn * length]):
         return None
-    return Text(np.tile(np.arange(turn, dtype=np.int32), turns)[: len(read)], names)
+    return Text(np.tile(np.arange(turn, dtype=np.int32), len(read) // turn + 1)[: len(read)], names)
 
 
 def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
