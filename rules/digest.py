@@ -269,8 +269,8 @@ def sharing(digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]])
     for one, own in of_each:
         shared = [owners[1] if owners[0] is one else owners[0] for owners in map(having.__getitem__, own)]
         if shared:
-            times = Counter(other.path for other in shared)
-            yield one, min(shared, key=lambda other: (-times[other.path], other.path)), len(shared)
+            shares = Counter(other.path for other in shared)
+            yield one, min(shared, key=lambda other: (-shares[other.path], other.path)), len(shared)
 
 
 def alike(digests: "Sequence[Digest]") -> list[list[Digest]]:
