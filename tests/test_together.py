@@ -105,7 +105,7 @@ def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(submissions:
     judge_together(paths)
     assert waivers._signed.cache_info().currsize
     gc.collect()
-    assert not [one.path for one in gc.get_objects() if isinstance(one, Bundle) and one.path in paths]
+    assert not [one.path for one in gc.get_objects() if type(one) is Bundle and one.path in paths]
 
 
 # What the rules make of evidence that nobody has.
