@@ -27,7 +27,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from good import good_evidence, good_serving_evidence  # noqa: E402
 
-from checker.engine import Round, judge_all  # noqa: E402
+from checker.engine import judge_all  # noqa: E402
+from checker.verdict import Round  # noqa: E402
 from harness import bundle  # noqa: E402
 from rules.rule import Severity  # noqa: E402
 

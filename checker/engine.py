@@ -21,14 +21,11 @@ from checker.acceptance import version_of
 from checker.files import MAX_BYTES, Refused, read_files, read_plain, refused
 from checker.find import as_given, below
 from checker.load import read_published, read_tables
-from checker.review import Review
 from checker.trust import Trust, establish, keyrings_below_centers, of_no_bundle
+from checker.verdict import INTERNAL, Round, Verdict
 from rules.digest import Digest, digest
 from rules.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
-
-INTERNAL = "internal"
-"""Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
 
 _TOGETHER = 8
 """How many bundles are judged together at most: what is saved does not grow beyond."""
@@ -38,74 +35,6 @@ _ALLOCATED = 200_000
 """Objects, about those of fifty bundles."""
 _KEPT_BYTES = 24 * 2**20
 """Below 32 MiB, the most that glibc heeds; the largest table of a measured bundle takes a tenth of it unpacked."""
-
-BESIDE = ("log", "waiver", "keyring")
-"""Standings of what lies beside bundles and is no bundle."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the rule book says of one bundle, or of one file of published figures; or of what belongs to no bundle: the LOG, a
-    waiver, the keyring, which have a verdict only where there is something to say.
-
-    `standing` and `signer` are None where they could not be established. Beside those of bundles and `published` there are the
-    standings `BESIDE`.
-    """
-
-    path: Path
-    standing: str | None
-    signer: str | None
-    findings: tuple[Finding, ...]
-    rules_not_run: int = 0
-    """How many rules could not be asked because the evidence cannot be read."""
-    withdrawn: str = ""
-    """Why the bundle was withdrawn; empty where it was not."""
-    withdrawn_by: str = ""
-    withdrawn_at: str = ""
-    reviews: tuple[Review, ...] = ()
-    """The good, signed reviews of the bundle."""
-    accepted: str = ""
-    """The version of the rule book under which the LOG says that the bundle was accepted; empty where it does not."""
-    manifest_sha256: str = ""
-    """The SHA-256 of MANIFEST.json; empty where there is none."""
-    kept: object = field(default=None, compare=False)
-    """What `judge_all` was asked to keep of a bundle that passed."""
-
-    @property
-    def reviewers(self) -> tuple[str, ...]:
-        """The principals whose review accepts the bundle."""
-        return tuple(review.reviewer for review in self.reviews if review.verdict == "accept")
-
-    @property
-    def rejecters(self) -> tuple[str, ...]:
-        """The principals whose review rejects the bundle."""
-        return tuple(review.reviewer for review in self.reviews if review.verdict == "reject")
-
-    @property
-    def status(self) -> str:
-        """`fail`, `withdrawn` or `pass`."""
-        if any(map(self.fails_by, self.findings)):
-            return "fail"
-        return "withdrawn" if self.withdrawn else "pass"
-
-    def fails_by(self, finding: Finding) -> bool:
-        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal, which lifts what is wrong with
-        evidence. Who withdrew what must still be sure, so form and integrity count."""
-        if finding.severity != Severity.ERROR or finding.waived:
-            return False
-        rule = rules_by_id().get(finding.rule)
-        return not self.withdrawn or rule is None or rule.on_form
-
-
-@dataclass(frozen=True)
-class Round:
-    """The verdicts on everything below some paths, in order of path, and the hidden directories that were left out."""
-
-    verdicts: tuple[Verdict, ...]
-    skipped: tuple[Path, ...]
-    submissions: tuple[Path, ...] = ()
-    """The directories with a keyring, and maybe a LOG and waivers, that the bundles hang on."""
-
 
 Judged = tuple[Verdict, Digest | None, Trust]
 """What a process returns of a bundle: its evidence stays behind, and the rules across bundles see the digest."""

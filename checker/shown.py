@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from checker.commands import find_rule
-from checker.engine import BESIDE, INTERNAL, Round, Verdict
 from checker.output import OutputError, refuse_output, write_output
+from checker.verdict import BESIDE, INTERNAL, Round, Verdict
 from rules.rule import FAMILIES, Finding, Severity, rules_by_id
 
 PARTIAL = "partial"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from checker import acceptance, waivers
-from checker.engine import BESIDE, INTERNAL, Verdict, judge_all
+from checker.engine import judge_all
 from checker.files import Refused, read_files
 from checker.find import as_given, below
 from checker.keyring import PRINCIPAL
@@ -16,6 +16,7 @@ from checker.seal import json_bytes, write_all_durable
 from checker.shown import printable
 from checker.signature import sign
 from checker.trust import now
+from checker.verdict import BESIDE, INTERNAL, Verdict
 from checker.verify import Authority, authority
 from rules import VERSION
 from rules.records import (

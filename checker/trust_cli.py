@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import click
 
 from checker import CheckerError, acceptance, statements
-from checker.engine import BESIDE, Round, Verdict, judge_all
+from checker.engine import judge_all
 from checker.find import as_given
 from checker.review import Review
 from checker.shown import printable, withdrawal
 from checker.signature import SigningError
 from checker.terminal import COLOURS, colours, watched
 from checker.trust import now
+from checker.verdict import BESIDE, Round, Verdict
 from rules.records import ACCEPTANCE_FILE
 from rules.rule import rules_by_id
 

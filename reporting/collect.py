@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.engine import BESIDE, Verdict, judge_all
+from checker.engine import judge_all
 from checker.files import MAX_BYTES, read_files, read_plain
 from checker.find import below
 from checker.load import read_published, read_tables
+from checker.verdict import BESIDE, Verdict
 from reporting.rows import Row, Run, published, reduce, submitted
 from rules.records import PUBLISHED_FORMAT, Json
 from rules.rule import Bundle

@@ -13,7 +13,7 @@ from rules.rule import Finding, rules_by_id
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:
-    from checker.engine import Verdict
+    from checker.verdict import Verdict
 
 
 def workloads_table(rows: Sequence[Row]) -> Table:

@@ -18,7 +18,7 @@ from rules.rule import Bundle, Finding
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:
-    from checker.engine import Verdict
+    from checker.verdict import Verdict
 
 PUBLISHED_PRECISION = "bf16"
 """Papers rarely state a row's precision. Dense bf16 has the highest peak in use there, so it is the mildest judge."""

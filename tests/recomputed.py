@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from pages import Element
 
-from checker.engine import Verdict
 from checker.files import read_files
 from checker.load import read_tables
+from checker.verdict import Verdict
 from reporting.planning import DEFAULTS
 from reporting.tables import Table
 from rules import comparison, metrics, sweeps

@@ -13,7 +13,8 @@ import pytest
 from conftest import Submissions, fresh_evidence
 from good import UUIDS, another_run, rederive
 
-from checker.engine import INTERNAL, judge, judge_all
+from checker.engine import judge, judge_all
+from checker.verdict import INTERNAL
 from rules import metrics
 from rules.digest import DIFFERENT, KEPT, Digest, digest, few, fingerprints, kind
 from rules.records import Evidence, Read

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from checker import acceptance
-from checker.engine import Verdict, judge_all
+from checker.engine import judge_all
+from checker.verdict import Verdict
 from rules import VERSION
 from rules.rule import Severity, rules_by_id
 

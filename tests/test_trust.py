@@ -10,7 +10,8 @@ from conftest import PRINCIPAL, Submissions, fresh_evidence
 from good import another_run, rederive
 
 from checker import engine, waivers
-from checker.engine import Verdict, judge, judge_all
+from checker.engine import judge, judge_all
+from checker.verdict import Verdict
 from harness.sign import sign
 from reporting.collect import collect
 from rules import forge

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from checker.engine import Verdict
 from checker.shown import Shown, place, printable, relative, summary
+from checker.verdict import Verdict
 from rules.rule import Finding, Severity, rules_by_id
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

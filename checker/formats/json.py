@@ -3,8 +3,8 @@
 import json
 from dataclasses import asdict
 
-from checker.engine import Verdict
 from checker.shown import Shown, fingerprint, printable_strings
+from checker.verdict import Verdict
 from rules import VERSION
 
 FORMAT = "wattmark-verdict/1"

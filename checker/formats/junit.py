@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from checker.engine import INTERNAL, Verdict
 from checker.shown import PARTIAL, Shown, printable
+from checker.verdict import INTERNAL, Verdict
 from rules.rule import FAMILIES, STANDINGS, Finding, Rule, rules_by_id
 
 

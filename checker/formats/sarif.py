@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from checker.engine import INTERNAL, Verdict
 from checker.shown import Shown, fingerprint, place, printable, printable_strings, relative
+from checker.verdict import INTERNAL, Verdict
 from rules import VERSION
 from rules.rule import FAMILIES, Finding, Rule, rules_by_id
 

@@ -5,9 +5,9 @@ from itertools import groupby
 
 import click
 
-from checker.engine import Verdict
 from checker.shown import Shown, printable, summary, withdrawal
 from checker.terminal import COLOURS
+from checker.verdict import Verdict
 from rules.rule import Finding, Severity
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
