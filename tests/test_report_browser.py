@@ -206,24 +206,35 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(page
     assert sorted(met) == list(range(len(table.rows))), "each row is a point, and once"
 
 
-def test_switch_moves_the_points_to_the_figures_with_node_share(page: Any) -> None:
+def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_address(page: Any, browser: Any) -> None:
     id = "resnet50-train-results"
     figure = drawn(page, f"{id}-efficiency")
 
-    def heights() -> list[float]:
+    def heights(figure: Any) -> list[float]:
         found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
         return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
 
     every = rows(page, id)
     alone, with_node = (np.log([row[key] for row in every]) for key in ("items_per_joule", "node_items_per_joule_assumed"))
-    before = heights()
+    before = heights(figure)
     scale = np.polyfit(alone, before, 1)
     assert list(np.polyval(scale, alone)) == pytest.approx(before, abs=0.5)
     figure.locator("input[type=checkbox]").focus()
     page.keyboard.press("Space")
-    moved = "([figure, of, from]) => !figure.querySelector(of).getAttribute('transform').endsWith(`${from})`)"
-    page.wait_for_function(moved, arg=[figure.element_handle(), _POINTS, before[0]])
-    assert heights() == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
+    stands = "([figure, of, from]) => figure.querySelector(of).getAttribute('transform').endsWith(`${from})`)"
+    page.wait_for_function(f"args => !({stands})(args)", arg=[figure.element_handle(), _POINTS, before[0]])
+    after = heights(figure)
+    assert after == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
+    assert f"{id}-efficiency.node=1" in page.url
+
+    other = browser.new_page(viewport={"width": 1440, "height": 1000})
+    other.goto(page.url)
+    again = drawn(other, f"{id}-efficiency")
+    assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
+    other.evaluate("location.hash = 'price=0.4'")
+    other.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
+    assert heights(again) == before and not again.locator("input[type=checkbox]").is_checked()
+    other.close()
 
 
 def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:

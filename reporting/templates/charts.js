@@ -28,6 +28,15 @@
     return `<table>${lines.join("")}</table>${why.join("")}`;
   }
 
+  // The switch for the power of the node is kept in the address, and restored from it.
+  function keepSwitch(view, key) {
+    const { chosen, choose, panels } = window.wattmark;
+    const restore = () => view.signal("node", chosen.has(key)).run();
+    panels.push({ restore });
+    restore();
+    view.addSignalListener("node", (_, on) => choose(key, on ? "1" : ""));
+  }
+
   async function draw(figure) {
     if (!specs[figure.id]) return;
     const spec = whole(specs[figure.id]);
@@ -40,13 +49,14 @@
     plot.append(live);
     try {
       const datasets = { ...spec.datasets, [id]: window.wattmark.objects(id) };
-      await window.vegaEmbed(live, { ...spec, datasets }, {
+      const { view } = await window.vegaEmbed(live, { ...spec, datasets }, {
         config,
         ast: true,
         actions: false,
         renderer: "svg",
         tooltip: { disableDefaultStyle: true, formatTooltip: (row) => tooltip(window.wattmark.tables[id], row) },
       });
+      if (spec.params?.some((param) => param.name === "node")) keepSwitch(view, `${figure.id}.node`);
       still.remove();
       figure.dataset.drawn = "yes";
     } catch (error) {

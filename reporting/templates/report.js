@@ -53,7 +53,6 @@
     if (typeof low !== "number" || typeof high !== "number") return "";
     return `${number(low, column.digits)}–${number(high, column.digits)}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
-  window.wattmark = { tables, objects, text, interval };
 
   // What the reader chose, in the part of the address after #: it restores filters, sorting and assumptions.
   const chosen = new URLSearchParams();
@@ -219,6 +218,7 @@ PANELS
 
   for (const shown of document.querySelectorAll("table[data-table]")) views[shown.dataset.table] = view(shown);
   const panels = [whatIf(), rack(), ...Object.values(views).filter((own) => own.id.endsWith("-compare")).map(baseline)].filter(Boolean);
+  window.wattmark = { tables, objects, text, interval, chosen, choose, panels };
   const all = document.querySelector("[data-everything]");
   const button = element("button", { type: "button", textContent: "Everything as JSON" });
   button.addEventListener("click", () => save("wattmark-report.json", "application/json", everything()));
