@@ -266,7 +266,8 @@ def _hint(plan: Plan, directory: Path) -> Iterator[None]:
     except BaseException as error:
         refused = isinstance(error, session.RunRefused | NotAllowedError | BlockedError)
         target = directory.parent / plan.run_id
-        if refused and plan.attempt == 1:
+        begun = (directory / rundir.STATE_FILE).exists()
+        if plan.attempt == 1 and (refused or not begun):
             shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
             raise
         if target.exists():

@@ -151,7 +151,10 @@ class Plan:
         return range(self.node * self.processes, (self.node + 1) * self.processes)
 
     def save(self, directory: Path) -> None:
-        (directory / PLAN_FILE).write_text(json.dumps(asdict(self), indent=1) + "\n")
+        path = directory / PLAN_FILE
+        draft = path.with_suffix(".writing")  # a plan that is there already stays whole, whatever happens
+        draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        draft.rename(path)
 
     @staticmethod
     def load(directory: Path) -> "Plan":

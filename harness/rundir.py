@@ -7,12 +7,13 @@ run however it ends. While a process works on it, that process holds a lock on i
 import contextlib
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.plan import Plan, PlanError
+from harness.plan import PLAN_FILE, Plan, PlanError
 
 LOG_FILE = "log.txt"
 STATE_FILE = "state.json"
@@ -76,12 +77,14 @@ def put_aside(directory: Path, plan: Plan) -> Plan:
     """Move the files of the last attempt to `attempt-N` and return the plan of the next.
 
     The eleven epochs belong to one uninterrupted run, so an attempt begins anew; what the last one left is kept until a
-    bundle stands.
+    bundle stands. Plan and state stay as well, until the attempt replaces them: if it never begins, another one can.
     """
     kept = directory / f"{_KEPT}{plan.attempt}"
     kept.mkdir(exist_ok=True)
     for path in list(directory.iterdir()):
-        if not path.name.startswith(_KEPT) and path.name != _LOCK_FILE:
+        if path.name in (PLAN_FILE, STATE_FILE):
+            shutil.copy2(path, kept)
+        elif not path.name.startswith(_KEPT) and path.name != _LOCK_FILE:
             path.rename(kept / path.name)
     return plan.again()
 

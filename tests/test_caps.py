@@ -20,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 from fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from fake_nvml import FakeNvml
+from killing import command_line
 
 from harness import caps, command, evidence, interrupts, journal
 from harness.cli import main
@@ -117,8 +118,7 @@ def ended(pid: int) -> bool:
 
 
 def watchdogs() -> list[int]:
-    own = [pid for pid in descendants([os.getpid()]) if not ended(pid)]
-    return [p for p in own if b"harness.caps" in Path(f"/proc/{p}/cmdline").read_bytes()]
+    return [pid for pid in descendants([os.getpid()]) if b"harness.caps" in command_line(pid)]
 
 
 def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):

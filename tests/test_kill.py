@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from killing import (
+    DEADLINE_S,
     KILLS,
     SEED,
     Room,
@@ -32,6 +33,7 @@ from killing import (
     processes_of,
     small_disk,
     wait_for,
+    whole_rows,
 )  # fmt: skip
 
 from checker.engine import judge
@@ -98,11 +100,6 @@ def assert_nothing_is_wrong(room: Room, status: int) -> None:
         assert_finished_epochs_are_on_disk(directory)
 
 
-def whole_rows(path: Path) -> list[list[str]]:
-    """The fields of a table's rows; the last may have been torn, and is left out."""
-    return [line.split(",") for line in path.read_text().split("\n")[1:-1]]
-
-
 def assert_finished_epochs_are_on_disk(directory: Path) -> None:
     state = directory / rundir.STATE_FILE
     finished = json.loads(state.read_text())["finished_epochs"] if state.exists() else 0
@@ -111,7 +108,7 @@ def assert_finished_epochs_are_on_disk(directory: Path) -> None:
     batches = whole_rows(directory / "batches.0.csv")
     assert {int(row[0]) for row in batches} >= set(range(finished))
     end_ns = max(int(row[4]) for row in batches if row[0] == str(finished - 1))
-    assert int(whole_rows(directory / "samples.csv")[-1][0]) > end_ns - 200_000_000
+    assert int(whole_rows(directory / "samples.csv")[-1][1]) > end_ns - 200_000_000
 
 
 @cases("sigkill")
@@ -182,6 +179,8 @@ def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
     """Without its worker or its sampler a run ends and leaves no bundle; a watchdog is replaced and the run goes on."""
     start(room)
     wait_for(lambda: room.part(part) is not None or room.process.poll() is not None)
+    if part == "caps":  # before it stands by, its death ends the run
+        wait_for(lambda: room.caps_mw != {FOUND_MW} or room.process.poll() is not None)
     time.sleep(moment * (usual_s[1] - usual_s[0]))
     pid = room.part(part)
     with suppress(ProcessLookupError):
@@ -231,7 +230,8 @@ def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_pa
         assert room.caps_mw == {FOUND_MW} and not (room.state / JOURNAL_FILE).exists()
 
 
-def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(room):
+def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(room, monkeypatch):
+    monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
     start(room)
     wait_for(lambda: "epoch  2" in room.said)
     assert {CAP_W * 1000, FOUND_MW} == room.caps_mw  # two of eight
@@ -262,6 +262,7 @@ def test_a_run_that_was_killed_with_its_watchdog_is_taken_up_once_its_limits_are
     """Before that it is refused, and its plan is not changed to one for the cap that it has left itself."""
     start(room)
     wait_for(lambda: "epoch  0" in room.said)
+    os.kill(room.pid, signal.SIGSTOP)  # or it might start another watchdog in between
     os.kill(room.part("caps"), signal.SIGKILL)
     room.process.kill()
     room.ends()

