@@ -130,7 +130,7 @@ def _end(server: "subprocess.Popen[str]", reader: threading.Thread) -> None:
     with suppress(ProcessLookupError):  # where none of its children is left
         os.killpg(server.pid, signal.SIGKILL)
     server.wait()
-    reader.join(KILL_TIMEOUT_S)  # all of them hold the other end of the pipe: when it closes, their memory is free
+    reader.join(KILL_TIMEOUT_S)  # all of them hold the other end of the pipe, to their end
 
 
 if __name__ in ("__main__", "__mp_main__"):  # the server, or a child that it has spawned

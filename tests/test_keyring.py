@@ -96,6 +96,7 @@ def test_center_signs_in_any_letters(submissions: Submissions, tmp_path: Path) -
 @pytest.mark.parametrize(
     "garbage",
     [b"\xff\x00\xfe", b'x@y namespaces="', b"x@y ssh-ed25519", b"x@y " + b"A" * 200_000, b'"' * 5000, b"cert-authority"],
+    ids=["no text", "open quote", "no key", "long", "quotes", "an option alone"],  # a name this long is too long for a variable
 )
 def test_garbage_in_the_keyring_is_a_warning_and_good_lines_count(submissions: Submissions, garbage: bytes) -> None:
     bundle = submissions.add()

@@ -180,7 +180,8 @@ def test_what_was_said_of_another_bundle_is_not_said_again() -> None:
     assert "    also rows 12-40: 1 mW" in text
 
 
-def test_colour_on_a_terminal_only(submissions: Submissions) -> None:
+def test_colour_on_a_terminal_only(submissions: Submissions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     submissions.add()
     arguments = [str(submissions.root)]
     assert "\x1b[" not in CliRunner().invoke(check, arguments).output

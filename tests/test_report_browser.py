@@ -19,13 +19,15 @@ from rules import comparison
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
+sync_api.expect.set_options(timeout=60_000)
+
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET, timeout=300_000)
         yield browser
         browser.close()
 
@@ -100,7 +102,7 @@ def test_filters_hide_rows_and_their_state_comes_back_from_the_address(page: Any
     assert column(page, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert re.fullmatch(r"6 of \d+ rows", tools.locator("output").text_content())
     other = browser.new_page()
-    other.goto(page.url)
+    other.goto(page.url, timeout=60_000)
     assert column(other, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert other.locator(f"#{id} .tools").get_by_role("searchbox").input_value() == "mayr h200"
     other.close()
@@ -267,7 +269,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
     shown = column(page, "what-if", "eur_per_million")
     assert len(shown) == sum(map(len, compared.values())) < len(rows(page, "what-if"))
     other = browser.new_page()
-    other.goto(page.url)
+    other.goto(page.url, timeout=60_000)
     assert column(other, "what-if", "eur_per_million") == shown
     other.close()
 
@@ -362,7 +364,7 @@ def test_axe_finds_nothing_serious(page: Any) -> None:
 def test_without_scripts_everything_is_readable_and_controls_are_hidden(browser: Any, whole_report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto((whole_report / "report.html").as_uri())
+    page.goto((whole_report / "report.html").as_uri(), timeout=60_000)
     assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
     assert page.locator('table[data-table="what-if"] tbody tr').count() > 50
     assert page.locator("figure.chart svg").count() == page.locator("figure.chart").count()

@@ -8,6 +8,7 @@ import os
 import pty
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -178,15 +179,21 @@ def make_key_of(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
 def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An ssh-agent without keys, for this test alone. Its socket has a short path, as sockets must."""
     with tempfile.TemporaryDirectory(prefix="wm-") as directory:
-        socket = Path(directory) / "agent"
-        started = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+        path = Path(directory) / "agent"
+        started = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
         try:
-            wait_for(socket.exists)
-            monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+            wait_for(lambda: listens(path))
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
             yield
         finally:
             started.terminate()
             started.wait(30)
+
+
+def listens(path: Path) -> bool:
+    """Whether somebody takes calls at a socket, which is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        return caller.connect_ex(str(path)) == 0
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

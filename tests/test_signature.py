@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import PRINCIPAL, Submissions
@@ -28,9 +29,14 @@ NAMESPACE = SUBMISSION_NAMESPACE
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
-    """What ssh-keygen has said so far: nothing, in each test anew."""
+    """What ssh-keygen has said so far: nothing, in each test anew. No time goes by, however long a test takes."""
     monkeypatch.setattr(signature, "_good_until_s", {})
+    clock_says(1000.0, monkeypatch)
     return signature._good_until_s
+
+
+def clock_says(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signature, "time", SimpleNamespace(monotonic=lambda: now_s))
 
 
 @pytest.fixture
@@ -278,11 +284,10 @@ def test_what_was_said_of_a_key_is_believed_for_a_minute(
     """A key that expires in the middle of a round is not good to its end."""
     bundle = submissions.add()
     assert judge(bundle).signer == PRINCIPAL
-    now_s = signature.time.monotonic()
-    monkeypatch.setattr(signature.time, "monotonic", lambda: now_s + 55)
+    clock_says(1059.0, monkeypatch)
     assert judge(bundle).signer == PRINCIPAL
     assert asked == ["verify"]
-    monkeypatch.setattr(signature.time, "monotonic", lambda: now_s + 61)
+    clock_says(1061.0, monkeypatch)
     assert judge(bundle).signer == PRINCIPAL
     assert asked == ["verify", "verify"]
 

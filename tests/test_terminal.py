@@ -57,29 +57,40 @@ def test_reader_that_has_gone_is_no_error_to_tell(submissions: Submissions, argu
 
 
 def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path: Path) -> None:
-    """As Ctrl-C does, the signal reaches all processes. Not all of the round is judged before they end."""
+    """As Ctrl-C does, the signal reaches all processes. Not all of the round is judged before they end.
+
+    What the workers have taken in by then is judged to its end, and they take in the more, the more of them there are: so two.
+    """
     bundle = submissions.add()
     for number in range(20):
         shutil.copytree(bundle, bundle.with_name(f"run-{number}"))
     begun = tmp_path / "begun"
     begun.mkdir()
+    told = tmp_path / "told"
     slow = tmp_path / "bin" / "ssh-keygen"
     slow.parent.mkdir()
-    slow.write_text(f"#!/bin/sh\ntouch {begun}/$$\nsleep 1\nexit 1\n")
+    slow.write_text(f"#!/bin/sh\ntouch {begun}/$$\nwhile [ ! -s {told} ]; do sleep 0.1; done\nexit 1\n")
     slow.chmod(0o755)
     environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
-    command = [*COMMAND, str(submissions.root)]
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True, text=True
-    )
-    deadline = time.monotonic() + 120
+    command = [sys.executable, "-c", _ON_TWO_CORES, str(submissions.root)]
+    with told.open("w") as error:
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=error, env=environment, start_new_session=True)
+    deadline = time.monotonic() + 300
     while not list(begun.iterdir()):
         assert time.monotonic() < deadline and running.poll() is None
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    out, error = running.communicate(timeout=120)
-    assert (running.returncode, out, error) == (130, "", "bench-check: interrupted\n")
-    assert len(list(begun.iterdir())) < 20
+    out, _ = running.communicate(timeout=300)
+    assert (running.returncode, out, told.read_text()) == (130, b"", "bench-check: interrupted\n")
+    assert len(list(begun.iterdir())) < 2 * 21, "it is asked twice about each bundle"
+
+
+_ON_TWO_CORES = """
+import os
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+from checker.cli import main
+main()
+"""
 
 
 @pytest.mark.parametrize(("word", "meant"), [("reviw", "review"), ("verfy", "verify"), ("acept", "accept"), ("xyzzy", "")])
