@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from killing import whole_rows
+from killing import DEADLINE_S, whole_rows
 from rich.console import Console
 
 from checker.engine import judge, judge_all
@@ -31,7 +31,6 @@ from harness.system import DESCRIPTION, source_hash
 from rules.records import Evidence
 
 TESTS = Path(__file__).parent
-DEADLINE_S = 300
 pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
 
 
