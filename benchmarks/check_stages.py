@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from check_bundles import REFERENCE, RUNS_A_SYSTEM, allow, make
+from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make
 
 from checker.documents import read_document
 from checker.files import read_files, unpack
@@ -43,7 +43,7 @@ def main() -> None:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
         allow(Path(scratch), key)
         for number in range(arguments.bundles):
-            make(Path(scratch), key, arguments.bundle, number, f"system-{number // RUNS_A_SYSTEM:03}")
+            make(Path(scratch), key, arguments.bundle, number, f"system-{number // RUNS_A_SYSTEM:03}", SECONDS)
         for manifest in sorted(Path(scratch).glob("example/*/*/MANIFEST.json")):
             judge(manifest.parent, Path(scratch))
     rules = {name: seconds for name, seconds in least_s.items() if name in rules_by_id()}

@@ -83,10 +83,10 @@ def browse(page: Path) -> None:
         print("no browser figures: they need playwright and chromium")
         return
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=0)
         for _ in range(5):
             tab = browser.new_page()
-            tab.goto(page.as_uri())
+            tab.goto(page.as_uri(), timeout=0)
             while (paint_ms := tab.evaluate(_PAINT)) is None:  # the page's policy forbids playwright's own waiting
                 time.sleep(0.05)
             sort_ms, rows = tab.evaluate(_SORT)

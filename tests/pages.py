@@ -120,7 +120,8 @@ def whole_tables(stored: Any) -> list[Any]:
     def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
         above: list[Any] = []
         for row in rows:
-            above = [c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n] for n, c in enumerate(row)]
+            single = [c for cell in row for c in ([[]] * -cell[0] if isinstance(cell, list) and cell and cell[0] < 0 else [cell])]
+            above = [c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n] for n, c in enumerate(single)]
             yield above
 
     tables = [{**table, **stored["heads"][table["head"]], "rows": list(cells(table["rows"]))} for table in stored["tables"]]

@@ -1,19 +1,38 @@
-"""The figures of measured runs that docs/ gives are what the scripts in benchmarks/ print of the committed bundles."""
+"""The scripts in benchmarks/: those that take long do their work in small, and the figures of measured runs that docs/ gives are
+what they print of the committed bundles."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 MEASURED = sorted(result.parent for result in (ROOT / "submissions/reference").rglob("result.json"))
 
 
-def rows(script: str) -> list[list[str]]:
-    """The cells of the rows that the script prints, heads left out."""
-    command = [sys.executable, ROOT / "benchmarks" / script, *MEASURED]
+def printed_by(script: str, *arguments: object) -> str:
+    command = [sys.executable, ROOT / "benchmarks" / script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    lines = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "bundles", "says"),
+    [
+        ("check_bundles.py", 2, "2 bundles, 2 pass: "),
+        ("check_stages.py", 1, "ms  manifest"),
+        ("report.py", len(MEASURED), f"{len(MEASURED)} passed, 0 failed"),
+    ],
+)
+def test_rounds_that_are_timed_are_good_ones(script: str, bundles: int, says: str) -> None:
+    assert says in printed_by(script, "--bundles", bundles)
+
+
+def rows(script: str) -> list[list[str]]:
+    """The cells of the rows that the script prints, heads left out."""
+    lines = [line.strip("| ").split(" | ") for line in printed_by(script, *MEASURED).splitlines() if line.startswith("| ")]
     return [cells for cells in lines if cells[0] != "run"]
 
 

@@ -171,14 +171,16 @@ def pack(specs: Mapping[str, Json]) -> Json:
 
 def intern(records: Sequence[Json]) -> Json:
     """Records of tables with every longer value that several cells hold kept once: the cell `[n]` stands for `shared[n]`, and the
-    cell `[]` for what stands above it. Tables with the same head share it: `head` is its place in `heads`."""
+    cell `[]` for what stands above it; `[-n]` stands for n of these. Tables with the same head share it, at `head` in `heads`."""
     seen = Counter(cell for record in records for row in record["rows"] for cell in row if len(str(cell)) > _CELL_FROM)
     shared = [cell for cell, times in seen.items() if times > 1]
     places = {cell: place for place, cell in enumerate(shared)}
 
     def cells(row: Sequence[Any], above: Sequence[Any]) -> list[Any]:
         short = [[places[cell]] if cell in places else cell for cell in row]
-        return [[] if len(str(put)) > 2 and _same(cell, over) else put for put, cell, over in zip(short, row, above, strict=True)]
+        return _folded(
+            [[] if len(str(put)) > 2 and _same(cell, over) else put for put, cell, over in zip(short, row, above, strict=True)]
+        )
 
     def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [cells(row, of[place - 1] if place else [_NONE] * len(row)) for place, row in enumerate(of)]
@@ -190,6 +192,15 @@ def intern(records: Sequence[Json]) -> Json:
         head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
         tables.append({**own, "head": head, "rows": rows(record["rows"])})
     return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
+
+
+def _folded(cells: Sequence[Any]) -> list[Any]:
+    """The cells with each run of empty lists as one list of its length below zero."""
+    folded: list[Any] = []
+    for empty, run in groupby(cells, key=lambda cell: cell == []):
+        these = list(run)
+        folded += [[-len(these)]] if empty and len(these) > 1 else these
+    return folded
 
 
 def _same(one: object, other: object) -> bool:

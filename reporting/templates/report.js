@@ -2,13 +2,15 @@
 "use strict";
 (() => {
   const about = JSON.parse(document.getElementById("about").textContent);
-  // A value that several cells hold is stored once: such a cell is a list of its place. An empty list stands for the value above it.
+  // A value that several cells hold is stored once: such a cell is a list of its place. An empty list stands for the value above it,
+  // and a list of a number below zero for so many of them.
   const stored = JSON.parse(document.getElementById("tables").textContent);
   for (const table of stored.tables) {
     Object.assign(table, stored.heads[table.head]);
     const above = [];
     const whole = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : above[n]);
-    table.rows = table.rows.map((row) => row.map((cell, n) => (above[n] = whole(cell, n))));
+    const unfolded = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
+    table.rows = table.rows.map((row) => unfolded(row).map((cell, n) => (above[n] = whole(cell, n))));
   }
   const SOME = 200; // rows of a table that are laid out at once: a thousand make sorting slow
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
