@@ -445,7 +445,8 @@ def test_number_is_digits_and_nothing_else(cell: str, column: str, others: str) 
 def run_lines_of_the_page(directory: Path) -> subprocess.CompletedProcess[str]:
     page = (ROOT / "docs" / "verify.md").read_text()
     lines = "\n".join(re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
-    return subprocess.run(["sh", "-eu", "-c", lines], cwd=directory, capture_output=True, text=True, check=False)
+    in_english = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(["sh", "-eu", "-c", lines], cwd=directory, env=in_english, capture_output=True, text=True, check=False)
 
 
 def test_lines_of_the_page_verify_a_bundle() -> None:
