@@ -356,6 +356,7 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
 def test_axe_finds_nothing_serious(page: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    drawn(page, "vitl16-train-results-throughput")
     found = axe.Axe().run(page).response["violations"]
     grave = {v["id"]: [n["target"] for n in v["nodes"]][:3] for v in found if v["impact"] in ("serious", "critical")}
     assert grave == {}
@@ -384,6 +385,26 @@ def test_panels_filters_and_folds_answer_the_keyboard(page: Any) -> None:
     page.locator("#resnet50-train-power > summary").focus()
     page.keyboard.press("Enter")
     assert page.locator('table[data-table="resnet50-train-power"]').is_visible()
+
+
+def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
+    figure = drawn(page, "vitl16-train-results-throughput")
+    marks = figure.locator(".live path[aria-label]")
+    assert marks.count() == len(rows(page, "vitl16-train-results")) > 2
+    assert figure.locator(".live [tabindex='0']").count() == 1, "one stop of the Tab key a chart"
+    marks.first.focus()
+    tip = page.locator("#vg-tooltip-element.visible")
+    for place, key in enumerate(["", "ArrowRight", "ArrowDown", "ArrowLeft"]):
+        if key:
+            page.keyboard.press(key)
+        now = marks.nth((0, 1, 2, 1)[place])
+        sync_api.expect(now).to_be_focused()
+        sync_api.expect(tip).to_be_visible()
+        said = [line.inner_text().split("\t") for line in tip.locator("tr").all()]
+        assert now.get_attribute("aria-label") == "; ".join(f"{head} {value}".replace("\n", " ") for head, value in said)
+    page.keyboard.press("Escape")
+    sync_api.expect(tip).to_be_hidden()
+    assert figure.locator(".live [tabindex='0']").count() == 1
 
 
 @pytest.mark.parametrize("width", [390, 1440])

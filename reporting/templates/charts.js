@@ -14,18 +14,49 @@
 
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
-  // The row under the pointer, in the words and figures of its table.
-  function tooltip(table, row) {
+  // What a mark says: its row, in the words and figures of its table.
+  function told(table, row) {
     const { text, interval } = window.wattmark;
-    const lines = table.columns
+    return table.columns
       .filter((column) => !column.hidden && text(column, row) !== "")
-      .map((column) => {
-        const unit = column.unit ? ` ${column.unit}` : "";
-        const between = interval(column, row);
-        return `<tr><th>${escaped(column.title)}</th><td>${escaped(text(column, row) + unit)}${between ? `<br>${escaped(between)}` : ""}</td></tr>`;
-      });
+      .map((column) => [column.title, text(column, row) + (column.unit ? ` ${column.unit}` : ""), interval(column, row)]);
+  }
+
+  function tooltip(table, row) {
+    const lines = told(table, row).map(([title, ...values]) => {
+      const cell = values.filter(Boolean).map(escaped).join("<br>");
+      return `<tr><th>${escaped(title)}</th><td>${cell}</td></tr>`;
+    });
     const why = [row.doubt, row.implausible].filter(Boolean).map((reason) => `<p>${escaped(reason)}</p>`);
     return `<table>${lines.join("")}</table>${why.join("")}`;
+  }
+
+  // Tab reaches a mark of each chart, the arrow keys the others. One that has the focus says what it says to the pointer.
+  // Vega shows a tooltip at pointermove, and hides it at mouseout.
+  function answerKeys(live, table) {
+    live.parentElement.setAttribute("role", "group"); // no longer one picture
+    for (const part of live.querySelectorAll("[role^=graphics]")) part.removeAttribute("role"); // they have no names
+    const marks = [...live.querySelectorAll("path")].filter((mark) => mark.__data__?.tooltip);
+    const point = (mark, type) => {
+      const { x, y, width, height } = mark.getBoundingClientRect();
+      mark.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: x + width / 2, clientY: y + height / 2 }));
+    };
+    marks.forEach((mark, n) => {
+      mark.tabIndex = n ? -1 : 0;
+      mark.setAttribute("role", "img");
+      mark.setAttribute("aria-label", told(table, mark.__data__.tooltip).map((line) => line.filter(Boolean).join(" ")).join("; "));
+      mark.addEventListener("focus", () => point(mark, "pointermove"));
+      mark.addEventListener("blur", () => point(mark, "mouseout"));
+      mark.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") point(mark, "mouseout");
+        const next = marks[n + ({ ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key] ?? 0)];
+        if (!next || next === mark) return;
+        event.preventDefault();
+        mark.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+      });
+    });
   }
 
   // The switch for the power of the node is kept in the address, and restored from it.
@@ -57,6 +88,7 @@
         tooltip: { disableDefaultStyle: true, formatTooltip: (row) => tooltip(window.wattmark.tables[id], row) },
       });
       if (spec.params?.some((param) => param.name === "node")) keepSwitch(view, `${figure.id}.node`);
+      answerKeys(live, window.wattmark.tables[id]);
       still.remove();
       figure.dataset.drawn = "yes";
     } catch (error) {
