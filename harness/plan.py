@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from checker.seal import write_durable
 from harness.meters import Device
 from rules.contract import RequestSet
 from rules.protocol import CURRENT
@@ -151,10 +152,8 @@ class Plan:
         return range(self.node * self.processes, (self.node + 1) * self.processes)
 
     def save(self, directory: Path) -> None:
-        path = directory / PLAN_FILE
-        draft = path.with_suffix(".writing")  # a plan that is there already stays whole, whatever happens
-        draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
-        draft.rename(path)
+        """Write it to `directory`; a plan that is there already stays whole, whatever happens. Raises OSError."""
+        write_durable(directory / PLAN_FILE, (json.dumps(asdict(self), indent=1) + "\n").encode())
 
     @staticmethod
     def load(directory: Path) -> "Plan":

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from checker.engine import cores
 from harness import bundle, interrupts
 from harness.cluster import Cluster, address
 from harness.evidence import Taken, gather, share_of
@@ -89,7 +90,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     """The environment of the workers: which GPUs are theirs, and threads for those that compute on the CPU."""
     uuids = ",".join(d.uuid for d in plan.devices)
     if plan.torch_device == "cpu":
-        threads = max(1, len(os.sched_getaffinity(0)) // plan.processes)
+        threads = max(1, cores() // plan.processes)
         own = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
         return {**os.environ, **own}
     if plan.devices[0].vendor != "AMD":

@@ -1,7 +1,6 @@
 """The plan of a sweep: which runs, in which order; written down before the first of them and never changed."""
 
 import json
-import os
 import random
 import re
 import secrets
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from checker.documents import read_document
 from checker.files import Refused
+from checker.seal import write_durable
 from harness.journal import sync
 from harness.plan import SIMULATED_WORK, Plan, PlanError, Wish, file_hash, implementation_of, workload_of
 from harness.system import source_hash
@@ -84,14 +84,9 @@ class Sweep:
     def save(self, out: Path) -> Path:
         """Write the plan to `out` so that a power cut leaves it whole or absent. Raises PlanError where that cannot be done."""
         path = out / f"{self.id}{SUFFIX}"
-        draft = out / f".{path.name}.writing"
         try:
             out.mkdir(parents=True, exist_ok=True)
-            with draft.open("w") as file:
-                json.dump({"format": FORMAT, **asdict(self)}, file, indent=1, default=str)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
+            write_durable(path, json.dumps({"format": FORMAT, **asdict(self)}, indent=1, default=str).encode())
             sync(out)
         except OSError as error:
             raise PlanError(f"--out {out}: cannot be written ({error.strerror}); name a directory that can") from None
