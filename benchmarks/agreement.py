@@ -2,9 +2,10 @@
 
     python benchmarks/agreement.py submissions/reference/*/*/
 
-For each bundle: the trapezoid against the energy counter over the run and in the worst scored epoch, in % of the counter; the
-same for the trapezoid over the board's averaged power; the spread of instantaneous power, and how much of its variance goes
-with the time since a batch began; the sampler's intervals and misses.
+For each bundle: the trapezoid against the energy counter over the run and in the worst scored
+epoch, in % of the counter; the same for the trapezoid over the board's averaged power; the spread
+of instantaneous power, and how much of its variance goes with the time since a batch began; the
+sampler's intervals and misses.
 """
 
 import sys
@@ -12,34 +13,42 @@ from pathlib import Path
 
 import numpy as np
 
-from checker.files import read_files
-from checker.load import read_evidence
-from rules import metrics
-from rules.records import Evidence
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.bundle_format.records import Evidence
+from rules.metrics import run as metrics
 
 PHASES = 20
 
 
 def apart(evidence: Evidence, column: str) -> tuple[float, float]:
-    """Trapezoid over `column` against the counter in %: over the scored epochs together, and the largest of one epoch."""
+    """Trapezoid over `column` against the counter in %: over the scored epochs together, and the
+    largest of one epoch."""
     samples = evidence.samples.assign(power_mw=evidence.samples[column])
     scored = [p for p in metrics.parts(evidence.result, samples, evidence.batches) if p.epoch > 0]
     each = [100 * metrics.difference(p.counter_j or 0.0, p.trapezoid_j) for p in scored]
-    run = 100 * metrics.difference(sum(p.counter_j or 0.0 for p in scored), sum(p.trapezoid_j for p in scored))
+    run = 100 * metrics.difference(
+        sum(p.counter_j or 0.0 for p in scored), sum(p.trapezoid_j for p in scored)
+    )
     return run, max(each, key=abs)
 
 
 def explained_by_phase(evidence: Evidence) -> str:
-    """How much of the variance of instantaneous power, first rank, goes with the time since a batch began, in %.
+    """How much of the variance of instantaneous power, first rank, goes with the time since a batch
+    began, in %.
 
     `none` for a server: its batches are requests, and these overlap.
     """
     if evidence.requests is not None:
         return "none"
     rank = evidence.result["ranks"][0]
-    batches = evidence.batches[(evidence.batches["rank"] == rank["rank"]) & (evidence.batches["epoch"] > 0)]
+    batches = evidence.batches[
+        (evidence.batches["rank"] == rank["rank"]) & (evidence.batches["epoch"] > 0)
+    ]
     samples = evidence.samples[evidence.samples["accelerator"] == rank["accelerators"][0]]
-    starts, ends, read = (c.to_numpy() for c in (batches["start_ns"], batches["end_ns"], samples["read_ns"]))
+    starts, ends, read = (
+        c.to_numpy() for c in (batches["start_ns"], batches["end_ns"], samples["read_ns"])
+    )
     batch = np.searchsorted(starts, read, side="right") - 1
     active = (batch >= 0) & (read <= ends[np.maximum(batch, 0)])
     own, power = batch[active], samples["power_mw"].to_numpy()[active]
@@ -68,21 +77,33 @@ def main() -> None:
         evidence, problems = read_evidence(read_files(path))
         if evidence is None:
             sys.exit(f"{path}: {problems[0].found.found}")
-        parts = [p for p in metrics.parts(evidence.result, evidence.samples, evidence.batches) if p.epoch > 0]
+        parts = [
+            p
+            for p in metrics.parts(evidence.result, evidence.samples, evidence.batches)
+            if p.epoch > 0
+        ]
         power = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
         average = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
-        first = evidence.samples[evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]]
-        during = first[first["read_ns"].between(evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max())]
+        first = evidence.samples[
+            evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]
+        ]
+        during = first[
+            first["read_ns"].between(
+                evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max()
+            )
+        ]
         interval = np.diff(during["read_ns"]) / 1e6
         one, board = apart(evidence, "power_mw"), apart(evidence, "power_avg_mw")
         result = evidence.result
         print(
-            f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
+            f"| {result['workload']} {result['implementation']['variant']} "
+            f"x{result['settings']['accelerators']} "
             f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
             f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} "
             f"| {explained_by_phase(evidence)} "
             f"| {average.max():.0f} "
-            f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} | {result['sampling']['missed']} |"
+            f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} "
+            f"| {result['sampling']['missed']} |"
         )
 
 

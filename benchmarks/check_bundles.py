@@ -1,13 +1,17 @@
-"""How long `bench-check` takes for a round of bundles of real size, with how much memory, and how that grows.
+"""How long `bench-check` takes for a round of bundles of real size, with how much memory, and how
+that grows.
 
-    python benchmarks/check_bundles.py [--bundles 250 500 1000 2000] [--times 1] [--seconds 360] [--bundle DIRECTORY]
+python benchmarks/check_bundles.py [--bundles 250 500 1000 2000] [--times 1] [--seconds 360]
+[--bundle DIRECTORY]
 
-Makes a round out of one measured bundle (by default the committed ResNet-50 run on four GPUs) without what was sampled earlier
-than so many seconds before its end, when the model was still being compiled: each run with readings of its own, batches and
-epochs of its own length, a seed, a date and figures computed anew, eight runs a system, all signed. So the rules have work to do
-and nothing more to find than in that bundle. Then `bench-check` judges it, started anew as a user would, and a line
-for each size says: wall time, CPU time of all its processes, and the most memory that they had together (proportional set size,
-so that shared pages count once). Figures seen are in docs/performance.md.
+Makes a round out of one measured bundle (by default the committed ResNet-50 run on four GPUs)
+without what was sampled earlier than so many seconds before its end, when the model was still being
+compiled: each run with readings of its own, batches and epochs of its own length, a seed, a date
+and figures computed anew, eight runs a system, all signed. So the rules have work to do and nothing
+more to find than in that bundle. Then `bench-check` judges it, started anew as a user would, and a
+line for each size says: wall time, CPU time of all its processes, and the most memory that they had
+together (proportional set size, so that shared pages count once). Figures seen are in
+docs/performance.md.
 """
 
 import argparse
@@ -32,7 +36,9 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).parent.parent
-REFERENCE = ROOT / "submissions/reference/h200x4/20261120T202327Z-resnet50-train-tuned-x4-700W-7d6e9c"
+REFERENCE = (
+    ROOT / "submissions/reference/h200x4/20261120T202327Z-resnet50-train-tuned-x4-700W-7d6e9c"
+)
 PRINCIPAL = "example@wattmark"
 RUNS_A_SYSTEM = 8
 SECONDS = 360
@@ -40,33 +46,49 @@ SECONDS = 360
 sys.path.insert(0, str(ROOT))
 
 from checker.engine import cores  # noqa: E402
-from checker.files import read_files, unpack  # noqa: E402
-from checker.load import read_evidence  # noqa: E402
-from harness import bundle  # noqa: E402
 from harness.sign import sign  # noqa: E402
-from rules import metrics  # noqa: E402
-from rules.records import SAMPLE_COLUMNS, Evidence  # noqa: E402
+from rules.bundle_format import write as bundle  # noqa: E402
+from rules.bundle_format.files import read_files, unpack  # noqa: E402
+from rules.bundle_format.load import read_evidence  # noqa: E402
+from rules.bundle_format.records import SAMPLE_COLUMNS, Evidence  # noqa: E402
+from rules.metrics import run as metrics  # noqa: E402
 
 
 def main() -> None:
     """Make the round once, and judge more and more of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bundle", type=Path, default=REFERENCE, help="bundle to make the round of")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--bundle", type=Path, default=REFERENCE, help="bundle to make the round of"
+    )
     parser.add_argument("--bundles", type=int, nargs="+", default=[250, 500, 1000, 2000])
     parser.add_argument(
-        "--times", type=int, default=1, help="how often to judge each round: a shared machine is not always as fast"
+        "--times",
+        type=int,
+        default=1,
+        help="how often to judge each round: a shared machine is not always as fast",
     )
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="how much of the samples to keep, from their end")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=SECONDS,
+        help="how much of the samples to keep, from their end",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         key = Path(scratch) / "key"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True
+        )
         made = 0
         for count in sorted(arguments.bundles):
             with multiprocessing.Pool() as pool:
                 systems = (f"system-{number // RUNS_A_SYSTEM:03}" for number in range(made, count))
                 runs = zip(repeat(arguments.bundle), range(made, count), systems, strict=False)
-                pool.starmap(partial(make, Path(scratch), key, seconds=arguments.seconds), runs, chunksize=8)
+                pool.starmap(
+                    partial(make, Path(scratch), key, seconds=arguments.seconds), runs, chunksize=8
+                )
             made = count
             allow(Path(scratch), key)
             os.sync()  # else the disk is written to while the bundles are judged
@@ -85,7 +107,11 @@ def measure(submissions: Path, count: int) -> None:
     """Judge the round in a process of its own, and print what that took."""
     begin, cpu_before = time.perf_counter(), cpu_s()
     with tempfile.TemporaryFile() as said:
-        running = subprocess.Popen([sys.executable, "-m", "checker", "--format", "json", submissions], cwd=ROOT, stdout=said)
+        running = subprocess.Popen(
+            [sys.executable, "-m", "checker", "--format", "json", submissions],
+            cwd=ROOT,
+            stdout=said,
+        )
         most_mib = 0.0
         while running.returncode is None:
             most_mib = max(most_mib, memory_mib(running.pid))
@@ -103,16 +129,24 @@ def measure(submissions: Path, count: int) -> None:
 
 
 def cpu_s() -> float:
-    """CPU time of all processes that have been waited for so far, in s; on a busy machine it says more than the clock."""
+    """CPU time of all processes that have been waited for so far, in s; on a busy machine it says
+    more than the clock."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def memory_mib(pid: int) -> float:
-    """Proportional set size of a process and all below it, in MiB; what is gone meanwhile counts nothing."""
+    """Proportional set size of a process and all below it, in MiB; what is gone meanwhile counts
+    nothing."""
     try:
-        own = re.search(r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-        children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+        own = re.search(
+            r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE
+        )
+        children = [
+            child
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
     except OSError:
         return 0.0
     return int(own[1] if own else 0) / 1024 + sum(memory_mib(int(child)) for child in children)
@@ -120,14 +154,16 @@ def memory_mib(pid: int) -> float:
 
 @cache
 def template(source: Path, seconds: float) -> tuple[Evidence, list[list[str]]]:
-    """The evidence of the bundle, of its samples the last `seconds`, and their rows as text: writing them anew costs ten times as
-    much."""
+    """The evidence of the bundle, of its samples the last `seconds`, and their rows as text:
+    writing them anew costs ten times as much."""
     files = read_files(source)
     evidence, problems = read_evidence(files)
     if evidence is None:
         raise SystemExit(f"{source}: {problems[0].found.found}")
     header, *rows = unpack("samples.csv.gz", files.contents["samples.csv.gz"]).decode().splitlines()
-    kept = evidence.samples["scheduled_ns"] > evidence.samples["scheduled_ns"].max() - seconds * 10**9
+    kept = (
+        evidence.samples["scheduled_ns"] > evidence.samples["scheduled_ns"].max() - seconds * 10**9
+    )
     evidence.samples = evidence.samples[kept].reset_index(drop=True)
     ticks = np.unique(evidence.samples["scheduled_ns"])
     slots = int(ticks[-1] - ticks[0]) // 10**6 // evidence.result["sampling"]["interval_ms"] + 1
@@ -135,18 +171,33 @@ def template(source: Path, seconds: float) -> tuple[Evidence, list[list[str]]]:
     return evidence, [line.split(",") for line in (header, *compress(rows, kept))]
 
 
-def make(submissions: Path, key: Path, source: Path, number: int, system: str, seconds: float = math.inf) -> None:
-    """Write and sign run `number` of the round, one like `source` of which the last `seconds` were sampled, below `system`."""
+def make(
+    submissions: Path, key: Path, source: Path, number: int, system: str, seconds: float = math.inf
+) -> None:
+    """Write and sign run `number` of the round, one like `source` of which the last `seconds` were
+    sampled, below `system`."""
     of, rows = template(source, seconds)
     random = np.random.default_rng(number)
     samples, batches = of.samples.copy(), of.batches.copy()
     stir(samples, random)
-    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[batches["epoch"]] + random.uniform(0, 0.001, len(batches))
+    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[
+        batches["epoch"]
+    ] + random.uniform(0, 0.001, len(batches))
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
     described = of.system | {"name": f"{of.system['name']}, {system}"}
-    evidence = Evidence(json.loads(json.dumps(of.result)), described, of.environment, samples, batches, of.log, of.requests)
+    evidence = Evidence(
+        json.loads(json.dumps(of.result)),
+        described,
+        of.environment,
+        samples,
+        batches,
+        of.log,
+        of.requests,
+    )
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
-    took = datetime.fromisoformat(of.result["ended_at"]) - datetime.fromisoformat(of.result["started_at"])
+    took = datetime.fromisoformat(of.result["ended_at"]) - datetime.fromisoformat(
+        of.result["started_at"]
+    )
     evidence.result.update(
         run_id=f"{source.name[:100]}-{number:05}",
         started_at=f"{begin:%Y-%m-%dT%H:%M:%SZ}",
@@ -163,8 +214,9 @@ def make(submissions: Path, key: Path, source: Path, number: int, system: str, s
 
 
 def stir(samples: pd.DataFrame, random: np.random.Generator) -> None:
-    """Let readings under load change places with their neighbours, go up or down by a step of the sensor, or not, and be made
-    some nanoseconds later: no row of them is there twice, and values, steps and means stay those of a sensor."""
+    """Let readings under load change places with their neighbours, go up or down by a step of the
+    sensor, or not, and be made some nanoseconds later: no row of them is there twice, and values,
+    steps and means stay those of a sensor."""
     samples["read_ns"] += random.integers(0, 1000, len(samples))
     for _, own in samples.groupby("accelerator", sort=False):
         power = own["power_mw"].to_numpy(np.float64)
@@ -176,7 +228,8 @@ def stir(samples: pd.DataFrame, random: np.random.Generator) -> None:
 
 
 def rederive(evidence: Evidence) -> None:
-    """State the figures that follow from the tables, and leave what the computation does not give (losses)."""
+    """State the figures that follow from the tables, and leave what the computation does not give
+    (losses)."""
     parts = metrics.parts(evidence.result, evidence.samples, evidence.batches)
     figures = metrics.figures(evidence.result, evidence.system, parts, evidence.requests)
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
@@ -187,7 +240,9 @@ def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> N
     """The rows, with time and power of the samples."""
     read, power = (SAMPLE_COLUMNS.index(name) for name in ("read_ns", "power_mw"))
     lines = [",".join(rows[0])]
-    for cells, read_ns, power_mw in zip(rows[1:], samples["read_ns"].tolist(), samples["power_mw"].tolist(), strict=True):
+    for cells, read_ns, power_mw in zip(
+        rows[1:], samples["read_ns"].tolist(), samples["power_mw"].tolist(), strict=True
+    ):
         own = list(cells)
         own[read], own[power] = str(read_ns), f"{power_mw:.0f}" if cells[power] else ""
         lines.append(",".join(own))

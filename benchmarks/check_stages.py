@@ -1,9 +1,10 @@
-"""Where the time goes in judging a bundle of real size: CPU time of each stage and of the slowest rules, in one process.
+"""Where the time goes in judging a bundle of real size: CPU time of each stage and of the slowest
+rules, in one process.
 
     python benchmarks/check_stages.py [--bundles 40] [--bundle DIRECTORY]
 
-The bundles are those of check_bundles.py. A figure is the least over all of them, since whatever else the machine does only adds.
-Figures seen are in docs/performance.md.
+The bundles are those of check_bundles.py. A figure is the least over all of them, since whatever
+else the machine does only adds. Figures seen are in docs/performance.md.
 """
 
 import argparse
@@ -17,15 +18,15 @@ from typing import TypeVar
 
 from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make
 
-from checker.documents import read_document
-from checker.files import read_files, unpack
-from checker.load import read_tables
-from checker.tables import read_table
-from checker.trust import establish
-from checker.verify import manifest_problems
-from rules.digest import digest
-from rules.records import JSON_FILES
+from checker.trust.authority import manifest_problems
+from checker.trust.bundle_trust import establish
+from rules.bundle_format.csv_table import read_table
+from rules.bundle_format.documents import read_document
+from rules.bundle_format.files import read_files, unpack
+from rules.bundle_format.load import read_tables
+from rules.bundle_format.records import JSON_FILES
 from rules.rule import Bundle, rules_by_id
+from rules.run_summary import digest
 
 Result = TypeVar("Result")
 SLOWEST = 12
@@ -34,16 +35,27 @@ least_s: dict[str, float] = defaultdict(lambda: float("inf"))
 
 def main() -> None:
     """Make some bundles, judge each, and print the least times."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--bundle", type=Path, default=REFERENCE, help="bundle to make others of")
     parser.add_argument("--bundles", type=int, default=40)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         key = Path(scratch) / "key"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True
+        )
         allow(Path(scratch), key)
         for number in range(arguments.bundles):
-            make(Path(scratch), key, arguments.bundle, number, f"system-{number // RUNS_A_SYSTEM:03}", SECONDS)
+            make(
+                Path(scratch),
+                key,
+                arguments.bundle,
+                number,
+                f"system-{number // RUNS_A_SYSTEM:03}",
+                SECONDS,
+            )
         for manifest in sorted(Path(scratch).glob("example/*/*/MANIFEST.json")):
             judge(manifest.parent, Path(scratch))
     rules = {name: seconds for name, seconds in least_s.items() if name in rules_by_id()}
@@ -51,21 +63,35 @@ def main() -> None:
         if name not in rules:
             print(f"{1e3 * seconds:6.2f} ms  {name}")
     slowest = sorted(rules.items(), key=lambda rule: -rule[1])[:SLOWEST]
-    print(f"{1e3 * sum(rules.values()):6.2f} ms  {len(rules)} rules: {', '.join(f'{i} {1e3 * s:.2f}' for i, s in slowest)} …")
+    print(
+        f"{1e3 * sum(rules.values()):6.2f} ms  {len(rules)} rules: "
+        f"{', '.join(f'{i} {1e3 * s:.2f}' for i, s in slowest)} …"
+    )
 
 
 def judge(path: Path, root: Path) -> None:
     """Judge a bundle, stage by stage."""
     files = timed("read the files", lambda: read_files(path))
     timed("manifest", lambda: manifest_problems(files.contents))
-    text = timed("  unpack the samples", lambda: unpack("samples.csv.gz", files.contents["samples.csv.gz"]))
+    text = timed(
+        "  unpack the samples", lambda: unpack("samples.csv.gz", files.contents["samples.csv.gz"])
+    )
     timed("  read the samples", lambda: read_table("samples.csv.gz", text))
-    timed("  read the JSON files", lambda: [read_document(n, files.contents[n], form) for n, form in JSON_FILES.items()])
+    timed(
+        "  read the JSON files",
+        lambda: [read_document(n, files.contents[n], form) for n, form in JSON_FILES.items()],
+    )
     evidence, _ = timed("read the evidence, of which", lambda: read_tables(files))
-    timed("trust", lambda: establish(path, files.contents, None, root, evidence.result if evidence else None))
+    timed(
+        "trust",
+        lambda: establish(path, files.contents, None, root, evidence.result if evidence else None),
+    )
     bundle = Bundle(path, (), evidence)
     timed("figures", lambda: bundle.computed)
-    timed("series of each accelerator", lambda: (bundle.series, bundle.scored_samples, bundle.scored_samples_of))
+    timed(
+        "series of each accelerator",
+        lambda: (bundle.series, bundle.scored_samples, bundle.scored_samples_of),
+    )
     for rule in rules_by_id().values():
         if rule.on_form or bundle.standing in rule.standings:
             timed(rule.id, lambda rule=rule: list(rule.judge(bundle)))  # type: ignore[misc]

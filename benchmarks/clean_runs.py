@@ -1,13 +1,14 @@
-"""Judges clean runs, on which no rule may speak in error: the committed bundles, simulated runs and made ones, all with other
-seeds.
+"""Judges clean runs, on which no rule may speak in error: the committed bundles, simulated runs and
+made ones, all with other seeds.
 
-    python benchmarks/clean_runs.py [--simulated 200] [--made 200] [--keep DIRECTORY] [--at-a-time 2]
+python benchmarks/clean_runs.py [--simulated 200] [--made 200] [--keep DIRECTORY] [--at-a-time 2]
 
-Simulated runs take the harness's own way (`bench-submit run --simulate`) with boards, workload, cap and number of accelerators
-drawn at random, 11 epochs of 0.3 s each; those that lie in DIRECTORY from an earlier time are not made again. Made runs are
-those of tests/good.py, with the standing `closed`, which simulated ones do not have. All simulated runs of one board are one
-submission, so the rules across bundles see them together. Prints the errors, and how often each rule warned or noted. Figures
-seen are in docs/mutations.md.
+Simulated runs take the harness's own way (`bench-submit run --simulate`) with boards, workload, cap
+and number of accelerators drawn at random, 11 epochs of 0.3 s each; those that lie in DIRECTORY
+from an earlier time are not made again. Made runs are those of tests/support/bundles.py, with the
+standing `closed`, which simulated ones do not have. All simulated runs of one board are one
+submission, so the rules across bundles see them together. Prints the errors, and how often each
+rule warned or noted. Figures seen are in docs/mutations.md.
 """
 
 import argparse
@@ -25,15 +26,19 @@ from random import Random
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from good import good_evidence, good_serving_evidence  # noqa: E402
+from support.bundles import good_evidence, good_serving_evidence  # noqa: E402
 
 from checker.engine import judge_all  # noqa: E402
 from checker.verdict import Round  # noqa: E402
-from harness import bundle  # noqa: E402
+from rules.bundle_format import write as bundle  # noqa: E402
 from rules.rule import Severity  # noqa: E402
 
 WORKLOADS = ("resnet50-train", "vitl16-train", "sd2-train", "llama3-8b-pretrain", "llama3-8b-serve")
-BOARDS = {"h100": range(300, 701, 100), "h200": range(300, 701, 100), "mi300x": range(350, 751, 100)}
+BOARDS = {
+    "h100": range(300, 701, 100),
+    "h200": range(300, 701, 100),
+    "mi300x": range(350, 751, 100),
+}
 DRIVER = "import sys; from harness.cli import main; main()"
 
 
@@ -61,7 +66,9 @@ def simulated(into: Path, seed: int) -> bool:
         check=False,
     )
     if done.returncode:
-        print(f"{workload} {' '.join(options)}: {done.stdout[-300:]}{done.stderr[-300:]}", flush=True)
+        print(
+            f"{workload} {' '.join(options)}: {done.stdout[-300:]}{done.stderr[-300:]}", flush=True
+        )
     return done.returncode == 0
 
 
@@ -71,7 +78,9 @@ def made(into: Path, seed: int) -> None:
     day = datetime(2026, 1, 1) + timedelta(days=seed)
     evidence.result["settings"]["seed"] = seed
     evidence.result.update(
-        run_id=f"made-with-seed-{seed}", started_at=f"{day:%Y-%m-%dT00:00:00Z}", ended_at=f"{day:%Y-%m-%dT00:07:00Z}"
+        run_id=f"made-with-seed-{seed}",
+        started_at=f"{day:%Y-%m-%dT00:00:00Z}",
+        ended_at=f"{day:%Y-%m-%dT00:07:00Z}",
     )
     directory = into / "made" / f"system-{seed // 8}" / evidence.result["run_id"]
     if not directory.exists():
@@ -82,24 +91,38 @@ def said(title: str, judged: Round) -> int:
     """Print what the rules said of the bundles; returns how many errors there were."""
     counts = Counter((f.severity, f.rule) for v in judged.verdicts for f in v.findings)
     errors = sum(n for (severity, _), n in counts.items() if severity == Severity.ERROR)
-    others = ", ".join(f"{rule} {n} {severity}s" for (severity, rule), n in sorted(counts.items()) if severity != Severity.ERROR)
-    print(f"{title}: {len(judged.verdicts)} judged, {errors} errors; {others or 'nothing else'}", flush=True)
+    others = ", ".join(
+        f"{rule} {n} {severity}s"
+        for (severity, rule), n in sorted(counts.items())
+        if severity != Severity.ERROR
+    )
+    print(
+        f"{title}: {len(judged.verdicts)} judged, {errors} errors; {others or 'nothing else'}",
+        flush=True,
+    )
     for verdict in judged.verdicts:
         for f in verdict.findings:
             if f.severity == Severity.ERROR:
-                print(f"  {verdict.path.name}: {f.rule} {f.file} {f.pointer}: {f.found}; expected {f.expected}")
+                print(
+                    f"  {verdict.path.name}: {f.rule} {f.file} {f.pointer}: {f.found}; "
+                    f"expected {f.expected}"
+                )
     return errors
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--simulated", type=int, default=200)
     parser.add_argument("--made", type=int, default=200)
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "clean-runs")
     parser.add_argument("--at-a-time", type=int, default=2)
     asked = parser.parse_args(arguments)
     with ThreadPoolExecutor(asked.at_a_time) as pool:
-        missing = asked.simulated - sum(pool.map(partial(simulated, asked.keep), range(1, asked.simulated + 1)))
+        missing = asked.simulated - sum(
+            pool.map(partial(simulated, asked.keep), range(1, asked.simulated + 1))
+        )
     for seed in range(asked.made):
         made(asked.keep, seed)
     errors = said("committed", judge_all([ROOT / "submissions"]))

@@ -1,10 +1,11 @@
-"""Fits the curves of the simulated boards to published throughputs: writes harness/fits.json and prints the table of
-docs/simulated.md.
+"""Fits the curves of the simulated boards to published throughputs: writes
+harness/simulation/throughput_model.json and prints the table of docs/simulated.md.
 
     python benchmarks/fit_boards.py
 
-Of each curve the largest relative error over the enforced caps is made small by a random search from a fixed seed, which is
-enough for four parameters and five to six rows. Rows whose cap was not enforced are taken over as printed.
+Of each curve the largest relative error over the enforced caps is made small by a random search
+from a fixed seed, which is enough for four parameters and five to six rows. Rows whose cap was not
+enforced are taken over as printed.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.fits import PATH, Curve, throughput
+from harness.simulation.throughput_model import PATH, Curve, throughput
 
 PUBLISHED = Path(__file__).parent.parent / "submissions/published/mayr2026.json"
 NAME = "mayr2026-power-law-1"
@@ -21,7 +22,8 @@ STARTS, STEPS = 30, 1500
 STEP = np.array([0.1, 0.2, 0.3, 1.0])
 RISES, SHARPNESSES = (0.3, 6.0), (0.3, 20.0)
 FULL_DRAW_W = {("H100", "vitl16-train"): 300.0}
-"""Where the stated efficiency peak, one cap above, is possible only if the board draws less than its cap there."""
+"""Where the stated efficiency peak, one cap above, is possible only if the board draws less than
+its cap there."""
 
 
 def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float, float, float]:
@@ -34,12 +36,20 @@ def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float,
     def error(p: np.ndarray) -> float:
         if not (RISES[0] < p[2] < RISES[1] and SHARPNESSES[0] < p[3] < SHARPNESSES[1]):
             return math.inf
-        return max(abs(throughput(c, *parameters(p)) / i - 1) for c, i in zip(caps_w, items_per_s, strict=True))
+        return max(
+            abs(throughput(c, *parameters(p)) / i - 1)
+            for c, i in zip(caps_w, items_per_s, strict=True)
+        )
 
     found: list[tuple[float, np.ndarray]] = []
     for _ in range(STARTS):
         p = np.array(
-            [math.log(items_per_s[-1]), math.log(random.uniform(200, 600)), random.uniform(0.8, 3), random.uniform(0.5, 8)]
+            [
+                math.log(items_per_s[-1]),
+                math.log(random.uniform(200, 600)),
+                random.uniform(0.8, 3),
+                random.uniform(0.5, 8),
+            ]
         )
         least = error(p)
         for _ in range(STEPS):
@@ -51,9 +61,11 @@ def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float,
 
 
 def draw_share(rows: list[dict], full_draw_w: float) -> float:
-    """The middle of the shares with which the printed throughput is most efficient at the cap after `full_draw_w`.
+    """The middle of the shares with which the printed throughput is most efficient at the cap after
+    `full_draw_w`.
 
-    The power at the caps is F, F + s d, F + s 2d, …; the cap after F must beat those on either side of it.
+    The power at the caps is F, F + s d, F + s 2d, …; the cap after F must beat those on either side
+    of it.
     """
     rates = {r["cap_w"]: r["items_per_s_per_accelerator"] for r in rows}
     caps_w = sorted(rates)
@@ -74,8 +86,13 @@ def curve(key: tuple[str, str], rows: list[dict]) -> dict:
     made: dict = {"accelerator": key[0], "workload": key[1]}
     made |= {name: float(f"{value:.5g}") for name, value in zip(names, values, strict=True)}
     if key in FULL_DRAW_W:
-        made |= {"full_draw_w": FULL_DRAW_W[key], "draw_share": round(draw_share(rows, FULL_DRAW_W[key]), 2)}
-    if unenforced := [[r["cap_w"], r["items_per_s_per_accelerator"]] for r in rows if not r["cap_enforced"]]:
+        made |= {
+            "full_draw_w": FULL_DRAW_W[key],
+            "draw_share": round(draw_share(rows, FULL_DRAW_W[key]), 2),
+        }
+    if unenforced := [
+        [r["cap_w"], r["items_per_s_per_accelerator"]] for r in rows if not r["cap_enforced"]
+    ]:
         made |= {"enforced_from_w": caps_w[0], "unenforced_per_s": unenforced}
     return made
 
@@ -88,12 +105,20 @@ def table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str
     ]
     for one in curves:
         made = {k: v for k, v in one.items() if k not in ("accelerator", "workload")}
-        fitted = Curve(**made | {"unenforced_per_s": tuple(map(tuple, made.get("unenforced_per_s", ())))})
+        fitted = Curve(
+            **made | {"unenforced_per_s": tuple(map(tuple, made.get("unenforced_per_s", ())))}
+        )
         rows = rows_of[one["accelerator"], one["workload"]]
-        errors = {r["cap_w"]: fitted.items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"] - 1 for r in rows}
+        errors = {
+            r["cap_w"]: fitted.items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"] - 1
+            for r in rows
+        }
         worst = max(errors, key=lambda cap_w: abs(errors[cap_w]))
         numbers = " | ".join(f"{v:g}" for v in fitted.parameters)
-        lines.append(f"| {one['accelerator']} | {one['workload']} | {numbers} | {100 * errors[worst]:+.1f} % | {worst} W |")
+        lines.append(
+            f"| {one['accelerator']} | {one['workload']} | {numbers} | "
+            f"{100 * errors[worst]:+.1f} % | {worst} W |"
+        )
     return "\n".join(lines)
 
 
@@ -103,7 +128,9 @@ def main() -> None:
         rows_of.setdefault((row["accelerator"], row["workload"]), []).append(row)
     curves = [curve(key, rows) for key, rows in sorted(rows_of.items())]
     lines = ",\n".join(f"  {json.dumps(one)}" for one in curves)
-    PATH.write_text(f'{{\n "name": "{NAME}",\n "source": "{PUBLISHED.name}",\n "curves": [\n{lines}\n ]\n}}\n')
+    PATH.write_text(
+        f'{{\n "name": "{NAME}",\n "source": "{PUBLISHED.name}",\n "curves": [\n{lines}\n ]\n}}\n'
+    )
     print(table(curves, rows_of))
 
 

@@ -1,10 +1,12 @@
 """What the statistics on power readings catch, and how often they speak on real ones.
 
-Takes the measured bundles, forges the readings of each as a careful cheat would, derives everything else anew, and asks the
-rules that judge by statistics, with W119, W111 and the rules on energy. Then asks the same of the bundles as they are: whole,
-and of every five scored epochs in a row; and of disguised copies whether X112 knows them again.
+Takes the measured bundles, forges the readings of each as a careful cheat would, derives everything
+else anew, and asks the rules that judge by statistics, with W119, W111 and the rules on energy.
+Then asks the same of the bundles as they are: whole, and of every five scored epochs in a row; and
+of disguised copies whether X112 knows them again.
 
-    python benchmarks/forensics.py [PATH…]          paths below which to look for bundles (default: submissions/reference)
+python benchmarks/forensics.py [PATH…]          paths below which to look for bundles (default:
+submissions/reference)
 
 docs/forensics.md has the tables that it prints.
 """
@@ -22,15 +24,15 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from good import rederive  # noqa: E402
+from support.bundles import rederive  # noqa: E402
 
-from checker.files import read_files  # noqa: E402
-from checker.load import read_evidence  # noqa: E402
-from rules.checks.power_patterns_shared import SHARED  # noqa: E402
-from rules.digest import few  # noqa: E402
-from rules.records import Evidence, Read  # noqa: E402
+from rules.bundle_format.files import read_files  # noqa: E402
+from rules.bundle_format.load import read_evidence  # noqa: E402
+from rules.bundle_format.records import Evidence, Read  # noqa: E402
+from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
+from rules.metrics.power_series import Series, patterns, regular  # noqa: E402
 from rules.rule import Bundle, rules_by_id  # noqa: E402
-from rules.series import Series, patterns, regular  # noqa: E402
+from rules.run_summary import few  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
@@ -44,11 +46,22 @@ STEP_W = 0.322
 def main() -> None:
     """Print both tables and the scatter of epochs as Markdown."""
     parser = argparse.ArgumentParser(
-        description="What the statistics on power readings catch, and how often they speak on real ones."
+        description="What the statistics on power readings catch, and how often they speak on real "
+        "ones."
     )
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "submissions" / "reference"])
-    found = sorted({result.parent for path in parser.parse_args().paths for result in path.rglob("result.json")})
-    evidences = [evidence for path in found if (evidence := read_evidence(read_files(path))[0]) and _is_measured(evidence)]
+    found = sorted(
+        {
+            result.parent
+            for path in parser.parse_args().paths
+            for result in path.rglob("result.json")
+        }
+    )
+    evidences = [
+        evidence
+        for path in found
+        if (evidence := read_evidence(read_files(path))[0]) and _is_measured(evidence)
+    ]
     print(f"{len(evidences)} measured bundles\n")
     _print_forged(evidences)
     _print_real(evidences)
@@ -68,7 +81,8 @@ def _speaking(bundle: Bundle) -> set[str]:
     return {rule.id for rule in ASKED if any(True for _ in rule.run(bundle))}
 
 
-# Forging: all columns by one factor, or the power under load with average and counter derived from it.
+# Forging: all columns by one factor, or the power under load with average and counter derived from
+# it.
 
 
 def scaled(share: float) -> Callable[[Evidence, Evidence], None]:
@@ -79,8 +93,11 @@ def scaled(share: float) -> Callable[[Evidence, Evidence], None]:
     return forge
 
 
-def derived(power: Power, noise: float = 0.0, keep_counter: bool = False) -> Callable[[Evidence, Evidence], None]:
-    """Average and counter follow from the power; `noise`, a share of how it varies, is added to them. The mean stays."""
+def derived(
+    power: Power, noise: float = 0.0, keep_counter: bool = False
+) -> Callable[[Evidence, Evidence], None]:
+    """Average and counter follow from the power; `noise`, a share of how it varies, is added to
+    them. The mean stays."""
 
     def forge(evidence: Evidence, other: Evidence) -> None:
         random = np.random.default_rng(11)
@@ -92,8 +109,13 @@ def derived(power: Power, noise: float = 0.0, keep_counter: bool = False) -> Cal
             power_w = one.power_w.copy()
             power_w[one.load] = made
             sd = noise * made.std()
-            mean_w = np.convolve(power_w, np.ones(10) / 10)[: len(power_w)] + random.normal(0, sd, len(power_w)) / 3
-            steps = np.diff(one.read_s) * ((power_w[1:] + power_w[:-1]) / 2 + random.normal(0, sd, len(power_w) - 1))
+            mean_w = (
+                np.convolve(power_w, np.ones(10) / 10)[: len(power_w)]
+                + random.normal(0, sd, len(power_w)) / 3
+            )
+            steps = np.diff(one.read_s) * (
+                (power_w[1:] + power_w[:-1]) / 2 + random.normal(0, sd, len(power_w) - 1)
+            )
             at = one.samples.places
             evidence.samples.loc[at[one.load], "power_mw"] = np.round(power_w[one.load] * 1e3)
             inner = one.load & (np.arange(len(at)) >= 10)
@@ -226,16 +248,21 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
     "as it is": lambda power_w, random: power_w,
     "1 % lower": lambda power_w, random: power_w * 0.99,
     "the second half": lambda power_w, random: power_w[len(power_w) // 2 :],
-    "a step of the sensor up, down or neither": lambda power_w, random: power_w + random.integers(-1, 2, len(power_w)) * STEP_W,
+    "a step of the sensor up, down or neither": lambda power_w, random: (
+        power_w + random.integers(-1, 2, len(power_w)) * STEP_W
+    ),
     "1 W of jitter": lambda power_w, random: power_w + random.normal(0, 1, len(power_w)),
     "2 W of jitter": lambda power_w, random: power_w + random.normal(0, 2, len(power_w)),
     "5 W of jitter": lambda power_w, random: power_w + random.normal(0, 5, len(power_w)),
-    "every hundredth reading left out": lambda power_w, random: np.delete(power_w, np.arange(99, len(power_w), 100)),
+    "every hundredth reading left out": lambda power_w, random: np.delete(
+        power_w, np.arange(99, len(power_w), 100)
+    ),
 }
 
 
 def _print_disguised(evidences: Sequence[Evidence]) -> None:
-    """Of how many accelerators X112 knows a copy again, and which patterns two have in common anyway."""
+    """Of how many accelerators X112 knows a copy again, and which patterns two have in common
+    anyway."""
     series = [one.given_w for evidence in evidences for one in _bundle(evidence).series]
     print("\n| copy of one accelerator's readings | known again by X112 |\n|---|---|")
     for name, disguise in DISGUISES.items():
@@ -243,7 +270,10 @@ def _print_disguised(evidences: Sequence[Evidence]) -> None:
         print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
     every = np.concatenate([patterns(own) for own in series])
     every = every[~regular(every)]
-    print(f"\nOf {len(every)} patterns of {len(series)} accelerators {len(every) - len(np.unique(every))} are there twice.")
+    print(
+        f"\nOf {len(every)} patterns of {len(series)} accelerators "
+        f"{len(every) - len(np.unique(every))} are there twice."
+    )
 
 
 def _few(power_w: Floats) -> frozenset[int]:
@@ -251,15 +281,21 @@ def _few(power_w: Floats) -> frozenset[int]:
 
 
 def _print_scatter(evidences: Sequence[Evidence]) -> None:
-    """How far epochs are from a smooth drift, a parabola, as a share of how far they are from their mean (X109)."""
+    """How far epochs are from a smooth drift, a parabola, as a share of how far they are from their
+    mean (X109)."""
     shares = []
     for evidence in evidences:
         scored = [e["figures"] for e in evidence.result["epochs"] if e["scored"]]
         for name in ("items_per_s_per_accelerator", "mean_power_w_per_accelerator"):
             values = np.array([figures[name] for figures in scored])
             at = np.arange(len(values))
-            shares.append(float(np.std(values - np.polyval(np.polyfit(at, values, 2), at)) / values.std()))
-    print(f"\nScatter of epochs beside a smooth drift: {min(shares):.0%} to {max(shares):.0%} of all their scatter.")
+            shares.append(
+                float(np.std(values - np.polyval(np.polyfit(at, values, 2), at)) / values.std())
+            )
+    print(
+        f"\nScatter of epochs beside a smooth drift: {min(shares):.0%} to "
+        f"{max(shares):.0%} of all their scatter."
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""Feeds the checker mutated bundles, signatures, records, keyrings, logs and JSON documents, and asks that it answers each.
+"""Feeds the checker mutated bundles, signatures, records, keyrings, logs and JSON documents, and
+asks that it answers each.
 
     python benchmarks/fuzz.py [--cases 100000] [--from 0]
 
-A case is refused or judged. It fails where the checker raises, reports that it failed itself (a finding `internal`), takes more
-than 2 s of CPU time, leaves its process above 1 GiB, opens a file outside the submissions directory, or has OpenSSH do so. Cases
-come in chunks of 2 000; Hypothesis seeds each chunk with its number, so a run goes on where another ended (--from) and `--from N
---cases 2000` makes one chunk again. Three of four cases are documents and tables alone, the rest whole bundles, a tenth of those
-with everything that trust hangs on. Figures seen are in docs/mutations.md; tests/test_fuzz.py runs a few hundred.
+A case is refused or judged. It fails where the checker raises, reports that it failed itself (a
+finding `internal`), takes more than 2 s of CPU time, leaves its process above 1 GiB, opens a file
+outside the submissions directory, or has OpenSSH do so. Cases come in chunks of 2 000; Hypothesis
+seeds each chunk with its number, so a run goes on where another ended (--from) and `--from N
+--cases 2000` makes one chunk again. Three of four cases are documents and tables alone, the rest
+whole bundles, a tenth of those with everything that trust hangs on. Figures seen are in
+docs/mutations.md; tests/end_to_end/test_fuzz.py runs a few hundred.
 """
 
 import argparse
@@ -31,18 +34,20 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
-import good  # noqa: E402
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from mutate import file_mutated  # noqa: E402
+from support import bundles as good  # noqa: E402
 
-from checker import acceptance, engine  # noqa: E402
-from checker.documents import read_document  # noqa: E402
-from checker.files import Refused, unpack  # noqa: E402
-from checker.tables import COLUMNS, read_table  # noqa: E402
-from checker.trust import of_no_bundle  # noqa: E402
-from harness import bundle  # noqa: E402
-from rules import forge, records  # noqa: E402
+from checker import engine  # noqa: E402
+from checker.trust import acceptance_log as acceptance  # noqa: E402
+from checker.trust.bundle_trust import of_no_bundle  # noqa: E402
+from rules.bundle_format import records  # noqa: E402
+from rules.bundle_format import write as bundle  # noqa: E402
+from rules.bundle_format.csv_table import COLUMNS, read_table  # noqa: E402
+from rules.bundle_format.documents import read_document  # noqa: E402
+from rules.bundle_format.files import Refused, unpack  # noqa: E402
+from rules.testing import tampering as forge  # noqa: E402
 
 CHUNK = 2000
 SHM = Path("/dev/shm")
@@ -67,7 +72,8 @@ Tree = dict[str, bytes]
 
 
 def bases(scratch: Path) -> list[Tree]:
-    """Small good submissions: a simulated run with review, waiver and LOG, that withdrawn, training and serving on two boards."""
+    """Small good submissions: a simulated run with review, waiver and LOG, that withdrawn, training
+    and serving on two boards."""
     trees = []
     for withdrawn in (False, True):
         submissions = scratch / f"simulated-{withdrawn}"
@@ -88,7 +94,10 @@ def bases(scratch: Path) -> list[Tree]:
         bundle.write(make(), scratch / name / "example/system" / name)
         (scratch / name / "keyring").mkdir()
         (scratch / name / "keyring/allowed_signers").touch()
-    return [{str(f.relative_to(t)): f.read_bytes() for f in sorted(t.rglob("*")) if f.is_file()} for t in trees]
+    return [
+        {str(f.relative_to(t)): f.read_bytes() for f in sorted(t.rglob("*")) if f.is_file()}
+        for t in trees
+    ]
 
 
 # How it is mutated
@@ -105,9 +114,15 @@ def tree_mutated(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], Non
         elif action == 1:
             made[name] = made[random.choice(sorted(made))]
         elif action == 2:
-            made[str(Path(name).with_name(random.choice(("x", "a.json", "review.a@b.json", "submission..sig", "\x1b[2J"))))] = (
-                made[name]
-            )
+            made[
+                str(
+                    Path(name).with_name(
+                        random.choice(
+                            ("x", "a.json", "review.a@b.json", "submission..sig", "\x1b[2J")
+                        )
+                    )
+                )
+            ] = made[name]
         elif action == 3:
             return made, partial(replaced_by_odd, name, random.randrange(6))
         else:
@@ -123,7 +138,9 @@ def replaced_by_odd(name: str, kind: int, submissions: Path) -> None:
     elif kind == 1:
         path.mkdir()
     else:
-        path.symlink_to(("/etc/passwd", "/dev/zero", "../" * 12 + "etc/hostname", path.name)[kind - 2])
+        path.symlink_to(
+            ("/etc/passwd", "/dev/zero", "../" * 12 + "etc/hostname", path.name)[kind - 2]
+        )
 
 
 # What is asked of each case
@@ -134,7 +151,8 @@ class Outside(Exception):
 
 
 class Watch:
-    """Notes, from inside the interpreter, what is opened and started while it watches a directory."""
+    """Notes, from inside the interpreter, what is opened and started while it watches a
+    directory."""
 
     def __init__(self) -> None:
         self.inside = ""
@@ -148,8 +166,12 @@ class Watch:
         self.opened += [os.fspath(path) for path in named if isinstance(path, (str, Path))]
 
     def outside(self) -> list[str]:
-        """What was opened that lies neither below the directory watched nor among the checker's own files."""
-        allowed = tuple(os.path.realpath(p) for p in (self.inside, sys.prefix, sys.base_prefix, ROOT / "rules", ROOT / "checker"))
+        """What was opened that lies neither below the directory watched nor among the checker's own
+        files."""
+        allowed = tuple(
+            os.path.realpath(p)
+            for p in (self.inside, sys.prefix, sys.base_prefix, ROOT / "rules", ROOT / "checker")
+        )
         paths = [path for path in self.opened if path.startswith("/") and path != os.devnull]
         return [path for path in paths if not os.path.realpath(path).startswith(allowed)]
 
@@ -162,13 +184,17 @@ def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: 
         (submissions / name).parent.mkdir(parents=True, exist_ok=True)
         (submissions / name).write_bytes(content)
     then(submissions)
-    directory = submissions / next(name for name in tree if name.endswith("/result.json")).removesuffix("/result.json")
+    directory = submissions / next(
+        name for name in tree if name.endswith("/result.json")
+    ).removesuffix("/result.json")
     watch.opened, watch.inside = [], str(submissions)
     try:
         with in_time():
             judged = engine.judge_together({directory: submissions}, None, trust)
             verdicts = list(engine._across(judged))
-            beside = of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
+            beside = (
+                of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
+            )
             verdicts += engine._of_no_bundle(beside, [submissions])
         if outside := watch.outside():
             raise Outside(outside)
@@ -193,7 +219,10 @@ def judged_alone(tree: Tree, scratch: Path, random: Random) -> None:
         elif short == records.LOG_FILE:
             unpack(short, raw)
         else:
-            of = next((form for start, form in FORMATS.items() if short.startswith(start)), records.WAIVER_FORMAT)
+            of = next(
+                (form for start, form in FORMATS.items() if short.startswith(start)),
+                records.WAIVER_FORMAT,
+            )
             read_document(short, raw, of)
 
 
@@ -210,7 +239,8 @@ def one_case(random: Random, trees: list[Tree], scratch: Path, watch: Watch) -> 
 
 @contextlib.contextmanager
 def in_time() -> Iterator[None]:
-    """Breaks off what hangs. Raises AssertionError for what took too much CPU time: others may have the cores meanwhile."""
+    """Breaks off what hangs. Raises AssertionError for what took too much CPU time: others may have
+    the cores meanwhile."""
     begin = cpu_s()
     signal.alarm(HANG_S)
     try:
@@ -221,7 +251,9 @@ def in_time() -> Iterator[None]:
 
 
 def cpu_s() -> float:
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
 
 
 def broken_off(*_: object) -> None:
@@ -229,7 +261,8 @@ def broken_off(*_: object) -> None:
 
 
 def chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
-    """Run one chunk; returns how many cases it had, the longest of them in s, and what went wrong, by kind."""
+    """Run one chunk; returns how many cases it had, the longest of them in s, and what went wrong,
+    by kind."""
     signal.signal(signal.SIGALRM, broken_off)
     warnings.simplefilter("ignore")
     wrong: Counter[str] = Counter()
@@ -241,7 +274,11 @@ def chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
 
         @seed(number)
         @settings(
-            max_examples=cases, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+            max_examples=cases,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
         )
         @given(st.randoms(use_true_random=True))
         def run(random: Random) -> None:
@@ -251,7 +288,10 @@ def chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
                 one_case(Random(random.getrandbits(64)), trees, Path(place), watch)
             except Exception as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
-                wrong[f"chunk {number}, case {ran}: {error!r:.600} at {Path(last.filename).name}:{last.lineno}"] += 1
+                wrong[
+                    f"chunk {number}, case {ran}: {error!r:.600} at "
+                    f"{Path(last.filename).name}:{last.lineno}"
+                ] += 1
             ran, longest_s = ran + 1, max(longest_s, time.perf_counter() - begin)
 
         run()
@@ -262,19 +302,33 @@ WATCH = Watch()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--from", dest="first", type=int, default=0, help="the case to begin with, a multiple of 2 000")
+    parser.add_argument(
+        "--from",
+        dest="first",
+        type=int,
+        default=0,
+        help="the case to begin with, a multiple of 2 000",
+    )
     asked = parser.parse_args()
     numbers = range(asked.first // CHUNK, -(-(asked.first + asked.cases) // CHUNK))
     begin, ran, longest_s, failures = time.perf_counter(), 0, 0.0, 0
     of_each = partial(chunk, cases=min(CHUNK, asked.cases))
     with ProcessPoolExecutor() as pool:
-        for number, (count, seconds, wrong) in zip(numbers, pool.map(of_each, numbers), strict=True):
+        for number, (count, seconds, wrong) in zip(
+            numbers, pool.map(of_each, numbers), strict=True
+        ):
             ran, longest_s, failures = ran + count, max(longest_s, seconds), failures + len(wrong)
             print(*wrong, sep="\n", end="\n" if wrong else "")
             took_s = time.perf_counter() - begin
-            print(f"chunk {number}: {ran} cases by now, {failures} failed, {took_s:.0f} s, longest {longest_s:.1f} s", flush=True)
+            print(
+                f"chunk {number}: {ran} cases by now, {failures} failed, {took_s:.0f} s, "
+                f"longest {longest_s:.1f} s",
+                flush=True,
+            )
     sys.exit(1 if failures else 0)
 
 

@@ -1,4 +1,5 @@
-"""Ways of mutating the files of a submission: bytes, JSON documents by their structure, tables by cell, row and column."""
+"""Ways of mutating the files of a submission: bytes, JSON documents by their structure, tables by
+cell, row and column."""
 
 import contextlib
 import gzip
@@ -12,8 +13,31 @@ from typing import Any
 
 NUMBERS = (0, 1, -1, 2, 7, 255, 65535, 2**31, 2**32 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30, 0.0, -0.0, 0.5,
            1e-300, 1e15, 1e300, float("nan"), float("inf"))  # fmt: skip
-TEXTS = ("", " ", "a", "é", "\x00", "\x1b[2J", "\ud800", "../../etc/passwd", "/etc/passwd", "2026-02-30T00:00:00Z", "9" * 400,
-         "A" * 70000, "closed", "open", "demo", "1.0", "9.9", "epoch-3", "before", "NVIDIA", "AMD", "simulated")  # fmt: skip
+TEXTS = (
+    "",
+    " ",
+    "a",
+    "é",
+    "\x00",
+    "\x1b[2J",
+    "\ud800",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "2026-02-30T00:00:00Z",
+    "9" * 400,
+    # fmt: skip
+    "A" * 70000,
+    "closed",
+    "open",
+    "demo",
+    "1.0",
+    "9.9",
+    "epoch-3",
+    "before",
+    "NVIDIA",
+    "AMD",
+    "simulated",
+)
 CELLS = (b"", b"0", b"-1", b"1", b"nan", b"inf", b"1e3", b"1.5", b'"', b'"1"', b"a,b", b"9007199254740993", b"P0", b"ok",
          b"9223372036854775807", b"99999999999999999999", b"\xff", b"\x00", b"\r", b" 1", b"\xc2\xa0", b"65535",
          b"4294967295")  # fmt: skip
@@ -40,7 +64,13 @@ def bytes_mutated(raw: bytes, random: Random) -> bytes:
 
 def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all values inside a JSON value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(deeper for key, part in inner for deeper in nodes(part, (*path, key)))]
 
 
@@ -58,9 +88,24 @@ def scaled(value: Any, random: Random) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return random.choice((0, 1, value + 1, value - 1, -value, value * 10, value * 1000, value // 2, 2**53, 10**15))
+        return random.choice(
+            (
+                0,
+                1,
+                value + 1,
+                value - 1,
+                -value,
+                value * 10,
+                value * 1000,
+                value // 2,
+                2**53,
+                10**15,
+            )
+        )
     if isinstance(value, float):
-        return random.choice((0.0, -value, value * 1e3, value / 3600, value * (1 + 1e-9), 1e300, 5e-324))
+        return random.choice(
+            (0.0, -value, value * 1e3, value / 3600, value * (1 + 1e-9), 1e300, 5e-324)
+        )
     if isinstance(value, str):
         return random.choice((value[:-1], value + value, value.upper(), *TEXTS))
     if isinstance(value, list):
@@ -96,7 +141,9 @@ def json_mutated(raw: bytes, random: Random) -> bytes:
             of[last] = scaled(of[last], random)
     text = json.dumps(value, ensure_ascii=random.random() < 0.5)
     if random.random() < 0.05:
-        text = text.replace(":", random.choice((': 01, "a":', ":" + "[" * 3000, ': 1e999, "a":')), 1)
+        text = text.replace(
+            ":", random.choice((': 01, "a":', ":" + "[" * 3000, ': 1e999, "a":')), 1
+        )
     return text.encode(errors="surrogatepass")
 
 
@@ -105,7 +152,11 @@ def table_mutated(raw: bytes, random: Random) -> bytes:
     rows = [line.split(b",") for line in raw.rstrip(b"\n").split(b"\n")]
     for _ in range(random.choice((1, 1, 2, 4))):
         width, body = len(rows[0]), range(1, len(rows))
-        column, action, share = random.randrange(width), random.randrange(9), random.choice((0.01, 0.3, 1.0))
+        column, action, share = (
+            random.randrange(width),
+            random.randrange(9),
+            random.choice((0.01, 0.3, 1.0)),
+        )
         where = [i for i in body if random.random() < share] or list(body)[:1]
         if action == 0 and where:
             rows[where[0]][column:][:1] = [random.choice(CELLS)]
@@ -124,7 +175,9 @@ def table_mutated(raw: bytes, random: Random) -> bytes:
             factor = random.choice((0, 2, 10, 1000, 10**6))
             change(rows, where, column, lambda cell, factor=factor: b"%d" % (int(cell) * factor))
         elif action == 6:
-            constant = random.choice((*CELLS, *[row[min(column, len(row) - 1)] for row in rows[1:2]]))
+            constant = random.choice(
+                (*CELLS, *[row[min(column, len(row) - 1)] for row in rows[1:2]])
+            )
             change(rows, where, column, lambda _, constant=constant: constant)
         elif action == 7:
             other = random.randrange(width)
@@ -136,8 +189,11 @@ def table_mutated(raw: bytes, random: Random) -> bytes:
     return b"\n".join(map(b",".join, rows)) + random.choice((b"\n", b"\n", b"\n", b"", b"\n\n"))
 
 
-def change(rows: list[list[bytes]], where: list[int], column: int, to: Callable[[bytes], bytes]) -> None:
-    """Change the cells of a column in some rows; `to` may raise ValueError for what is no number."""
+def change(
+    rows: list[list[bytes]], where: list[int], column: int, to: Callable[[bytes], bytes]
+) -> None:
+    """Change the cells of a column in some rows; `to` may raise ValueError for what is no
+    number."""
     for i in where:
         with contextlib.suppress(ValueError):
             if i < len(rows) and column < len(rows[i]):
@@ -152,7 +208,11 @@ def file_mutated(name: str, raw: bytes, random: Random) -> bytes:
             text = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error):  # it was mutated before
             return bytes_mutated(raw, random)
-        made = bytes_mutated(text, random) if "log.txt" in name or random.random() < 0.1 else table_mutated(text, random)
+        made = (
+            bytes_mutated(text, random)
+            if "log.txt" in name or random.random() < 0.1
+            else table_mutated(text, random)
+        )
         return gzip.compress(made, 1, mtime=0)
     if name.endswith(".json"):
         return json_mutated(raw, random)

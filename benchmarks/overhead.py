@@ -1,10 +1,12 @@
-"""What recorder and sampler cost: tuned ResNet-50 with both against the bare loop, A B A B in one process.
+"""What recorder and sampler cost: tuned ResNet-50 with both against the bare loop, A B A B in one
+process.
 
     python benchmarks/overhead.py [--seconds 20] [--pairs 2] [--batch 1024]
 
-A is the implementation's loop with a recorder that only counts; B has two device events a batch and the sampling process
-beside it, as in a run. Both are timed over the same number of batches from device-synchronised instants. Prints a line a
-leg, the ratio B/A of the mean throughputs, and the sampler's intervals. Figures seen are in docs/performance.md.
+A is the implementation's loop with a recorder that only counts; B has two device events a batch and
+the sampling process beside it, as in a run. Both are timed over the same number of batches from
+device-synchronised instants. Prints a line a leg, the ratio B/A of the mean throughputs, and the
+sampler's intervals. Figures seen are in docs/performance.md.
 """
 
 import argparse
@@ -17,10 +19,10 @@ from typing import Any
 import pandas as pd
 import torch
 
-from harness.meters import open_meter
-from harness.plan import NODE
-from harness.recorder import CudaClock
-from harness.sampler import SAMPLES_FILE, Sampler, Settings
+from harness.power.sampler import SAMPLES_FILE, Sampler, Settings
+from harness.power.sources import open_meter
+from harness.run.plan import NODE
+from harness.run.recorder import CudaClock
 from reference.resnet50_train import build
 from rules.contract import Built, Job
 
@@ -66,14 +68,18 @@ def timed(built: Built, recorder: Bare, items: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--pairs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=1024)
     asked = parser.parse_args()
     built = build(Job("resnet50-train", "tuned", "full", asked.batch, 1, "cuda:0"))
     built.run(Bare(5))
-    batches = max(1, round(asked.seconds * timed(built, Bare(50), 50)))  # 50 batches of one item: batches/s
+    batches = max(
+        1, round(asked.seconds * timed(built, Bare(50), 50))
+    )  # 50 batches of one item: batches/s
     print(f"{batches} batches a leg, heating for one leg", flush=True)
     built.run(Bare(batches))
 
@@ -94,7 +100,11 @@ def main() -> None:
         print(f"B recorded  {recorded[-1]:9.1f} images/s", flush=True)
     print(f"ratio B/A   {statistics.mean(recorded) / statistics.mean(bare):.4f}")
     shown = pd.Series(intervals_ms).quantile([0.01, 0.5, 0.99, 1.0])
-    print("sampler     " + ", ".join(f"p{100 * q:.0f} {v:.3f} ms" for q, v in shown.items()) + f", missed ticks {missed}")
+    print(
+        "sampler     "
+        + ", ".join(f"p{100 * q:.0f} {v:.3f} ms" for q, v in shown.items())
+        + f", missed ticks {missed}"
+    )
 
 
 if __name__ == "__main__":

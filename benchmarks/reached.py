@@ -2,20 +2,21 @@
 
     python benchmarks/reached.py submissions/reference/*/*/
 
-First a row per bundle, whose last column counts the scored samples that gave the software power cap as the reason of slowdown.
-Then a row per run on several accelerators: throughput per accelerator against the bundle of one with the same workload,
-variant and batch, and the mean SM clock and power of each accelerator over the scored epochs.
+First a row per bundle, whose last column counts the scored samples that gave the software power cap
+as the reason of slowdown. Then a row per run on several accelerators: throughput per accelerator
+against the bundle of one with the same workload, variant and batch, and the mean SM clock and power
+of each accelerator over the scored epochs.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.files import read_files
-from checker.load import read_evidence
-from rules import metrics
-from rules.imbalance import imbalance
-from rules.records import Evidence, Json
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.bundle_format.records import Evidence, Json
+from rules.metrics import run as metrics
+from rules.metrics.imbalance import imbalance
 
 SOFTWARE_POWER_CAP = 0x4
 
@@ -36,9 +37,12 @@ def of_run(evidence: Evidence) -> str:
     head = {name: figure["mean"] for name, figure in result["headline"].items()}
     low, high = result["headline"]["items_per_s"]["ci95"]
     return (
-        f"| {result['workload']} {result['implementation']['variant']} | {result['settings']['accelerators']} "
-        f"| {result['settings']['batch_size']} | {rate(head['items_per_s'])} ({rate(low)} to {rate(high)}) "
-        f"| {head['mean_power_w_per_accelerator']:.1f} | {head['joules_per_item']:.4g} | {head['items_per_joule']:.4g} "
+        f"| {result['workload']} {result['implementation']['variant']} | "
+        f"{result['settings']['accelerators']} "
+        f"| {result['settings']['batch_size']} | {rate(head['items_per_s'])} ({rate(low)} "
+        f"to {rate(high)}) "
+        f"| {head['mean_power_w_per_accelerator']:.1f} | {head['joules_per_item']:.4g} | "
+        f"{head['items_per_joule']:.4g} "
         f"| {100 * head['mfu']:.1f} % | {sum(clocks) / len(clocks):.0f} "
         f"| {sum(bool(mask & SOFTWARE_POWER_CAP) for mask in reasons)} of {len(reasons)} |"
     )
@@ -59,10 +63,14 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
         mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.column("sm_mhz")]
         clocks.append(f"{sum(mhz) / len(mhz):.0f} at {own['mean_power_w']:.1f}")
     apart = imbalance(result) or {}
-    spread = ", ".join(f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz"))
+    spread = ", ".join(
+        f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz")
+    )
     return (
-        f"| {result['workload']} {result['implementation']['variant']} x{result['settings']['accelerators']} "
-        f"| {rate(per_accelerator)} | {rate(of_one) if of_one else 'none'} | {efficiency} | {', '.join(clocks)} | {spread} |"
+        f"| {result['workload']} {result['implementation']['variant']} "
+        f"x{result['settings']['accelerators']} "
+        f"| {rate(per_accelerator)} | {rate(of_one) if of_one else 'none'} | {efficiency} "
+        f"| {', '.join(clocks)} | {spread} |"
     )
 
 
@@ -79,8 +87,13 @@ def main() -> None:
         [of_run(e) for e in every],
     )
     table(
-        "| run | items/s per accelerator | of one | efficiency | SM MHz at W, each | apart %: active time, power, clock |",
-        [of_several(e, singles.get(key(e.result))) for e in every if e.result["settings"]["accelerators"] > 1],
+        "| run | items/s per accelerator | of one | efficiency | SM MHz at W, each | apart "
+        "%: active time, power, clock |",
+        [
+            of_several(e, singles.get(key(e.result)))
+            for e in every
+            if e.result["settings"]["accelerators"] > 1
+        ],
     )
 
 

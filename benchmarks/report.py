@@ -1,7 +1,9 @@
-"""How long `bench-report` takes with many bundles, how much memory, and how the page does in a browser.
+"""How long `bench-report` takes with many bundles, how much memory, and how the page does in a
+browser.
 
-Makes signed runs like the committed ones (see check_bundles.py), on as many systems as needed, and runs `bench-report` over them
-and the published figures in a process of its own, as a user would. With playwright and a Chromium it also opens the page.
+Makes signed runs like the committed ones (see check_bundles.py), on as many systems as needed, and
+runs `bench-report` over them and the published figures in a process of its own, as a user would.
+With playwright and a Chromium it also opens the page.
 
     python benchmarks/report.py --bundles 1000
 
@@ -26,7 +28,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long bench-report takes with many bundles.")
     parser.add_argument("--bundles", type=int, default=1000)
     parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep the bundles and the page there, and use those that are there"
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="keep the bundles and the page there, and use those that are there",
     )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -37,13 +42,19 @@ def main() -> None:
         begin, cpu_before = time.perf_counter(), cpu_s()
         most_kib = run([place / "submissions", ROOT / "submissions" / "published"], page)
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
-        print(f"{arguments.bundles} bundles on {cores()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU")
-        print(f"all processes together at most {most_kib / 2**20:.2f} GiB, page {page.stat().st_size / 1e6:.2f} MB")
+        print(
+            f"{arguments.bundles} bundles on {cores()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU"
+        )
+        print(
+            f"all processes together at most {most_kib / 2**20:.2f} GiB, page "
+            f"{page.stat().st_size / 1e6:.2f} MB"
+        )
         browse(page)
 
 
 def fill(submissions: Path, count: int) -> None:
-    """Different, signed runs like the committed ones on GPUs, but for those of servers, some on a system, with a keyring."""
+    """Different, signed runs like the committed ones on GPUs, but for those of servers, some on a
+    system, with a keyring."""
     key = submissions.parent / "key"
     submissions.mkdir(parents=True)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
@@ -59,12 +70,22 @@ def fill(submissions: Path, count: int) -> None:
 
 
 def run(paths: list[Path], page: Path) -> int:
-    """Make the page; returns the most memory in KiB that all its processes had at one time, shared pages counted for each."""
+    """Make the page; returns the most memory in KiB that all its processes had at one time, shared
+    pages counted for each."""
     code = "from reporting.cli import main; main()"
-    process = subprocess.Popen([sys.executable, "-c", code, *map(str, paths), "-o", str(page)], cwd=ROOT, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, paths), "-o", str(page)],
+        cwd=ROOT,
+        start_new_session=True,
+    )
     most = 0
     while process.poll() is None:
-        listed = subprocess.run(["ps", "-o", "rss=", "-s", str(process.pid)], capture_output=True, text=True, check=False)
+        listed = subprocess.run(
+            ["ps", "-o", "rss=", "-s", str(process.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         most = max(most, sum(map(int, listed.stdout.split())))
         time.sleep(0.2)
     if process.returncode:
@@ -83,11 +104,15 @@ def browse(page: Path) -> None:
         print("no browser figures: they need playwright and chromium")
         return
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=0)
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"], timeout=0
+        )
         for _ in range(5):
             tab = browser.new_page()
             tab.goto(page.as_uri(), timeout=0)
-            while (paint_ms := tab.evaluate(_PAINT)) is None:  # the page's policy forbids playwright's own waiting
+            while (
+                paint_ms := tab.evaluate(_PAINT)
+            ) is None:  # the page's policy forbids playwright's own waiting
                 time.sleep(0.05)
             sort_ms, rows = tab.evaluate(_SORT)
             print(f"first paint {paint_ms:.0f} ms; sort of {rows} rows {sort_ms:.0f} ms")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rules.records import EVIDENCE_FILES, KEYRING_DIR, MANIFEST_FILE
+from rules.bundle_format.records import EVIDENCE_FILES, KEYRING_DIR, MANIFEST_FILE
 
 PUBLISHED_DIR = "published"
 BUNDLE_FILES = frozenset({*EVIDENCE_FILES, MANIFEST_FILE})
@@ -16,7 +16,8 @@ class Places:
     """What lies below a path, each list sorted."""
 
     bundles: list[Path] = field(default_factory=list)
-    """Directories that hold a file of a bundle, and those that cannot be looked into: links and unreadable ones."""
+    """Directories that hold a file of a bundle, and those that cannot be looked into: links and
+    unreadable ones."""
     published: list[Path] = field(default_factory=list)
     """JSON files in a directory `published`."""
     keyrings: list[Path] = field(default_factory=list)
@@ -26,12 +27,15 @@ class Places:
 
 
 def below(root: Path) -> Places:
-    """Everything to judge at or below `root`, a directory or one published file. No link is followed below it."""
+    """Everything to judge at or below `root`, a directory or one published file. No link is
+    followed below it."""
     places = Places()
     if not root.is_dir():
         (places.published if _is_published(root) else places.bundles).append(root)
         return places
-    for parent, directories, files in os.walk(root, onerror=lambda e: places.bundles.append(Path(e.filename))):
+    for parent, directories, files in os.walk(
+        root, onerror=lambda e: places.bundles.append(Path(e.filename))
+    ):
         here = Path(parent)
         if not BUNDLE_FILES.isdisjoint((*directories, *files)):
             places.bundles.append(here)
@@ -52,7 +56,8 @@ def below(root: Path) -> Places:
 
 
 def as_given(path: Path, roots: Sequence[Path]) -> Path:
-    """The absolute `path` as somebody calls it who named `roots`: by one of them, or else from the working directory."""
+    """The absolute `path` as somebody calls it who named `roots`: by one of them, or else from the
+    working directory."""
     for root in roots:
         if path.is_relative_to(root.resolve()):
             return root / path.relative_to(root.resolve())

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checker.review import Review
+from checker.trust.records import Review
 from rules.rule import Finding, Severity, rules_by_id
 
 INTERNAL = "internal"
-"""Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to the end."""
+"""Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to
+the end."""
 
 BESIDE = ("log", "waiver", "keyring")
 """Standings of what lies beside bundles and is no bundle."""
@@ -15,11 +16,12 @@ BESIDE = ("log", "waiver", "keyring")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rule book says of one bundle, or of one file of published figures; or of what belongs to no bundle: the LOG, a
-    waiver, the keyring, which have a verdict only where there is something to say.
+    """What the rule book says of one bundle, or of one file of published figures; or of what
+    belongs to no bundle: the LOG, a waiver, the keyring, which have a verdict only where there is
+    something to say.
 
-    `standing` and `signer` are None where they could not be established. Beside those of bundles and `published` there are the
-    standings `BESIDE`.
+    `standing` and `signer` are None where they could not be established. Beside those of bundles
+    and `published` there are the standings `BESIDE`.
     """
 
     path: Path
@@ -35,7 +37,8 @@ class Verdict:
     reviews: tuple[Review, ...] = ()
     """The good, signed reviews of the bundle."""
     accepted: str = ""
-    """The version of the rule book under which the LOG says that the bundle was accepted; empty where it does not."""
+    """The version of the rule book under which the LOG says that the bundle was accepted; empty
+    where it does not."""
     manifest_sha256: str = ""
     """The SHA-256 of MANIFEST.json; empty where there is none."""
     kept: object = field(default=None, compare=False)
@@ -59,8 +62,9 @@ class Verdict:
         return "withdrawn" if self.withdrawn else "pass"
 
     def fails_by(self, finding: Finding) -> bool:
-        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal, which lifts what is wrong with
-        evidence. Who withdrew what must still be sure, so form and integrity count."""
+        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal, which
+        lifts what is wrong with evidence. Who withdrew what must still be sure, so form and
+        integrity count."""
         if finding.severity != Severity.ERROR or finding.waived:
             return False
         rule = rules_by_id().get(finding.rule)
@@ -69,7 +73,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Round:
-    """The verdicts on everything below some paths, in order of path, and the hidden directories that were left out."""
+    """The verdicts on everything below some paths, in order of path, and the hidden directories
+    that were left out."""
 
     verdicts: tuple[Verdict, ...]
     skipped: tuple[Path, ...]

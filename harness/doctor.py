@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness import journal
-from harness.caps import refusal
-from harness.meters import Device, Meter, MeterError, open_meter
-from harness.preflight import objections, watts
+from harness.power import cap_journal as journal
+from harness.power.cap_watchdog import refusal
+from harness.power.sources import Device, Meter, MeterError, open_meter
+from harness.run.preflight import objections, watts
 from harness.system import EXTRAS
 
 
@@ -31,19 +31,34 @@ def examine() -> Iterator[Check]:
         yield from _meter(name)
     yield from _limits_left()
     found = shutil.which("ssh-keygen")
-    yield Check("signing", found is not None, found or "no ssh-keygen", "" if found else "install OpenSSH's client")
+    yield Check(
+        "signing",
+        found is not None,
+        found or "no ssh-keygen",
+        "" if found else "install OpenSSH's client",
+    )
 
 
 def _stacks() -> Iterator[Check]:
     """The stacks that are installed here: one is enough, and their pins exclude each other."""
     here = {name: importlib.util.find_spec(name) is not None for name in ("torch", *EXTRAS)}
     yield Check(
-        "torch", here["torch"], "installed" if here["torch"] else "missing", "" if here["torch"] else "it comes with a stack"
+        "torch",
+        here["torch"],
+        "installed" if here["torch"] else "missing",
+        "" if here["torch"] else "it comes with a stack",
     )
     for name, extra in EXTRAS.items():
         absent = None if any(here[other] for other in EXTRAS) else False
-        advice = "" if here[name] else f"in an environment of its own: pip install 'wattmark[{extra}]'"
-        yield Check(f"stack {name}", True if here[name] else absent, "installed" if here[name] else "not installed", advice)
+        advice = (
+            "" if here[name] else f"in an environment of its own: pip install 'wattmark[{extra}]'"
+        )
+        yield Check(
+            f"stack {name}",
+            True if here[name] else absent,
+            "installed" if here[name] else "not installed",
+            advice,
+        )
 
 
 def _meter(name: str) -> Iterator[Check]:
@@ -66,7 +81,8 @@ def _meter(name: str) -> Iterator[Check]:
 
 
 def _limits_left() -> Iterator[Check]:
-    """Power limits that a run has set and not put back: one that lives, or one that was killed with its watchdog."""
+    """Power limits that a run has set and not put back: one that lives, or one that was killed with
+    its watchdog."""
     for place in journal.places():
         try:
             left = journal.Journal.at(place / journal.JOURNAL_FILE)
@@ -75,7 +91,11 @@ def _limits_left() -> Iterator[Check]:
             continue
         if left is not None:
             boards = ", ".join(one.uuid for one in left.accelerators)
-            advice = "that run lives" if journal.is_locked(place) else "that run is gone: bench-submit restore"
+            advice = (
+                "that run lives"
+                if journal.is_locked(place)
+                else "that run is gone: bench-submit restore"
+            )
             yield Check("limits set", False, f"{left.owner}, on {boards}", advice)
 
 
@@ -84,9 +104,20 @@ def _caps(name: str, meter: Meter, devices: Sequence[Device]) -> Iterator[Check]
     limits = {}
     for device in devices:
         state = meter.readback(device.uuid, frozenset())
-        limits[f"{watts(state.min_mw)} to {watts(state.max_mw)}, default {watts(state.default_mw)}"] = state.max_mw
+        limits[
+            f"{watts(state.min_mw)} to {watts(state.max_mw)}, default {watts(state.default_mw)}"
+        ] = state.max_mw
     known = [told for told, max_mw in limits.items() if max_mw is not None]
     if known:
         why_not = refusal(name)
-        able = "may be set here" if why_not is None else "only root may set them; caps are measured as found"
-        yield Check(f"caps {name}", True if why_not is None else None, f"{'; '.join(known)}; {able}", why_not or "")
+        able = (
+            "may be set here"
+            if why_not is None
+            else "only root may set them; caps are measured as found"
+        )
+        yield Check(
+            f"caps {name}",
+            True if why_not is None else None,
+            f"{'; '.join(known)}; {able}",
+            why_not or "",
+        )

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from harness.rundir import Interrupted
+from harness.run.run_directory import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Turn them into Interrupted while the block runs; a second one during the clean-up is ignored."""
+    """Turn them into Interrupted while the block runs; a second one during the clean-up is
+    ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         ignore()
@@ -24,7 +25,8 @@ def signals() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[list[int]]:
-    """Let one that arrives while the block runs take effect after it, however it ends. Gives those that have arrived so far."""
+    """Let one that arrives while the block runs take effect after it, however it ends. Gives those
+    that have arrived so far."""
     arrived: list[int] = []
     try:
         with _handled_by(lambda number, frame: arrived.append(number)):

@@ -5,31 +5,42 @@ import tempfile
 from pathlib import Path
 
 from checker import CheckerError
-from checker.files import Refused
 from checker.find import as_given
-from checker.keyring import PRINCIPAL
-from checker.seal import write_durable
-from checker.signature import SigningError, verify
-from checker.signature import sign as sign_content
-from checker.verify import Authority, authority
-from rules.records import MANIFEST_FILE, SIGNATURE_DIR, SUBMISSION_NAMESPACE, WITHDRAWAL_NAMESPACE
+from checker.trust.authority import Authority, authority
+from checker.trust.keyring import PRINCIPAL
+from checker.trust.signature import SigningError, verify
+from checker.trust.signature import sign as sign_content
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import (
+    MANIFEST_FILE,
+    SIGNATURE_DIR,
+    SUBMISSION_NAMESPACE,
+    WITHDRAWAL_NAMESPACE,
+)
+from rules.bundle_format.seal import write_durable
 
 __all__ = ["SigningError", "compare", "make", "put", "sign"]
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
-    """Sign `bundle`'s manifest, asking no keyring, and return the signature's path. Raises as `make` and `put` do."""
+    """Sign `bundle`'s manifest, asking no keyring, and return the signature's path. Raises as
+    `make` and `put` do."""
     path, _ = put(bundle, make(bundle, key, principal), principal)
     return path
 
 
 def make(bundle: Path, key: Path, principal: str) -> bytes:
-    """The signature over `bundle`'s manifest as `principal` (such as `center@example.org`). Nothing is written.
+    """The signature over `bundle`'s manifest as `principal` (such as `center@example.org`). Nothing
+    is written.
 
-    `key` is a private key, or a public one whose private part an ssh-agent holds. Raises SigningError.
+    `key` is a private key, or a public one whose private part an ssh-agent holds. Raises
+    SigningError.
     """
     if not PRINCIPAL.fullmatch(principal):
-        raise SigningError(f"--principal {principal!r}: must be like CENTER@example.org, of letters, digits and . _ + -")
+        raise SigningError(
+            f"--principal {principal!r}: must be like CENTER@example.org, of letters, "
+            "digits and . _ + -"
+        )
     manifest = bundle / MANIFEST_FILE
     if not manifest.is_file():
         raise SigningError(f"{bundle}: no {MANIFEST_FILE} there, so it is not a finished bundle")
@@ -37,7 +48,8 @@ def make(bundle: Path, key: Path, principal: str) -> bytes:
 
 
 def compare(bundle: Path, made: bytes, principal: str) -> str:
-    """Ask the keyring at or above `bundle` whether the signature `made` would count: empty if so, why not asked otherwise.
+    """Ask the keyring at or above `bundle` whether the signature `made` would count: empty if so,
+    why not asked otherwise.
 
     Raises SigningError where it would not count.
     """
@@ -54,7 +66,15 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
         signature.write_bytes(made)
         manifest = (bundle / MANIFEST_FILE).read_bytes()
         try:
-            verify(signature, made, manifest, f"--principal {principal}", principal, SUBMISSION_NAMESPACE, allowed.keyring)
+            verify(
+                signature,
+                made,
+                manifest,
+                f"--principal {principal}",
+                principal,
+                SUBMISSION_NAMESPACE,
+                allowed.keyring,
+            )
         except Refused as refusal:
             raise SigningError(_refusal(bundle, refusal)) from None
         except CheckerError as error:
@@ -63,7 +83,8 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
 
 
 def put(bundle: Path, made: bytes, principal: str) -> tuple[Path, list[str]]:
-    """Write the signature `made` and return its path, and the names of earlier ones by others, which go: one signs a bundle.
+    """Write the signature `made` and return its path, and the names of earlier ones by others,
+    which go: one signs a bundle.
 
     Raises SigningError where it cannot be written; what was there is there still.
     """
@@ -71,7 +92,9 @@ def put(bundle: Path, made: bytes, principal: str) -> tuple[Path, list[str]]:
     try:
         signature.parent.mkdir(exist_ok=True)
         write_durable(signature, made)
-        others = sorted(path for path in signature.parent.glob("submission.*.sig") if path != signature)
+        others = sorted(
+            path for path in signature.parent.glob("submission.*.sig") if path != signature
+        )
         for other in others:
             other.unlink()
     except OSError as error:
@@ -85,8 +108,10 @@ def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
     submissions = as_given(allowed.keyring.submissions, [bundle])
     known = ", ".join(allowed.principals) or "nobody"
     return (
-        f"{bundle}: not signed, for the keyring in {submissions} lets {known} sign here, and not {principal}.\n"
-        f"  A center signs below its own directory, here {submissions}/{principal.partition('@')[0]}/. "
+        f"{bundle}: not signed, for the keyring in {submissions} lets {known} sign here, "
+        f"and not {principal}.\n"
+        "  A center signs below its own directory, here "
+        f"{submissions}/{principal.partition('@')[0]}/. "
         "The keyring needs a line for its key:\n"
         f'  {principal} namespaces="{SUBMISSION_NAMESPACE},{WITHDRAWAL_NAMESPACE}" KEYTYPE KEY'
     )
@@ -94,4 +119,7 @@ def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
 
 def _refusal(bundle: Path, refusal: Refused) -> str:
     (problem, *_) = refusal.problems
-    return f"{bundle}: not signed, for it would be {problem.rule}: {problem.found.found}. {problem.found.message}"
+    return (
+        f"{bundle}: not signed, for it would be {problem.rule}: {problem.found.found}. "
+        f"{problem.found.message}"
+    )

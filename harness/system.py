@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness import __version__
-from harness.meters import Device
-from harness.plan import PlanError
-from rules.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
+from harness.power.sources import Device
+from harness.run.plan import PlanError
+from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 
 PACKAGES = (
     "torch", "torchvision", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "timm", "triton", "numpy", "pandas", "jsonschema",
@@ -23,16 +23,20 @@ PACKAGES = (
     "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "torchao", "sglang", "sglang-kernel",
     "flashinfer-python",
 )  # fmt: skip
-VARIABLES = re.compile(r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$")
+VARIABLES = re.compile(
+    r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$"
+)
 EXTRAS = {"timm": "vision", "diffusers": "diffusion", "litgpt": "litgpt", "sglang": "sglang"}
-"""The extra of pyproject.toml that brings each stack; each is installed in an environment of its own."""
+"""The extra of pyproject.toml that brings each stack; each is installed in an environment of its
+own."""
 CONTAINER_VARIABLE = "WATTMARK_CONTAINER"
 DESCRIPTION = {"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""}
 SOURCES = ("rules", "reference", "harness")
 
 
 def read_description(path: Path | None) -> Json:
-    """What the submitter says of the system in a TOML file: name, site, category, cooling, interconnect (all text).
+    """What the submitter says of the system in a TOML file: name, site, category, cooling,
+    interconnect (all text).
 
     Raises PlanError that names the file, the key and what is allowed.
     """
@@ -42,7 +46,8 @@ def read_description(path: Path | None) -> Json:
         stated = tomllib.loads(path.read_text())
     except OSError as error:
         raise PlanError(
-            f"--system {path}: cannot be read ({error.strerror}); name a TOML file that describes the system"
+            f"--system {path}: cannot be read ({error.strerror}); name a TOML file that "
+            "describes the system"
         ) from None
     except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None
@@ -52,7 +57,9 @@ def read_description(path: Path | None) -> Json:
         if not isinstance(value, str):
             raise PlanError(f"{path}: {key} must be text in quotes, found {value!r}")
     if stated.get("category", "research") not in ("available", "preview", "research"):
-        raise PlanError(f"{path}: category must be available, preview or research, found {stated['category']!r}")
+        raise PlanError(
+            f"{path}: category must be available, preview or research, found {stated['category']!r}"
+        )
     return {**DESCRIPTION, **stated}
 
 
@@ -63,18 +70,23 @@ def describe_system(description: Json, nodes: list[Json]) -> Json:
 
 
 def describe_node(name: str, devices: tuple[Device, ...]) -> Json:
-    """This node and its accelerators in system.json. Host names are left out; a node is called by its number."""
+    """This node and its accelerators in system.json. Host names are left out; a node is called by
+    its number."""
     return {
         "name": name,
         "cpu": _first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
         "cpu_cores": os.cpu_count() or 1,
-        "memory_bytes": int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0]) * 1024,
+        "memory_bytes": int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
+        * 1024,
         "accelerators": [asdict(d) for d in devices],
     }
 
 
-def describe_environment(driver: str | None, source_sha256: str, variables: Mapping[str, str]) -> Json:
-    """environment.json. The container's digest is what WATTMARK_CONTAINER says; no variable that may hold a path is kept."""
+def describe_environment(
+    driver: str | None, source_sha256: str, variables: Mapping[str, str]
+) -> Json:
+    """environment.json. The container's digest is what WATTMARK_CONTAINER says; no variable that
+    may hold a path is kept."""
     return {
         "format": ENVIRONMENT_FORMAT,
         "wattmark": __version__,
@@ -91,21 +103,27 @@ def describe_environment(driver: str | None, source_sha256: str, variables: Mapp
 
 
 def source_hash() -> str:
-    """SHA-256 over the Python files of rules, reference and harness as they are installed: names and contents, sorted."""
+    """SHA-256 over the Python files of rules, reference and harness as they are installed: names
+    and contents, sorted."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(p for source in SOURCES for p in (root / source).rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(
+            path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
+        )
     return digest.hexdigest()
 
 
 def git_state(directory: Path) -> Json | None:
-    """Commit and whether the sources have changes, None where `directory` is not the top of a git checkout."""
+    """Commit and whether the sources have changes, None where `directory` is not the top of a git
+    checkout."""
     if not (directory / ".git").exists():
         return None
     try:
         commit, changes = (
-            subprocess.run(["git", "-C", str(directory), *words], capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run(
+                ["git", "-C", str(directory), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
             for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", *SOURCES])
         )
     except (OSError, subprocess.CalledProcessError):

@@ -1,16 +1,20 @@
-"""LLaMA 3 8B pre-training: LitGPT's model, set-up and loop (`litgpt.pretrain.main`) on sequences of 4096 tokens.
+"""LLaMA 3 8B pre-training: LitGPT's model, set-up and loop (`litgpt.pretrain.main`) on sequences of
+4096 tokens.
 
-What is measured: the steps of LitGPT's own loop. A batch begins where LitGPT asks for its tokens and ends after its
-optimiser step: copy to int64, forward, loss, backward, clipping and AdamW. Nothing in there waits for the device. The
-loop is left after the last batch, before LitGPT would save a checkpoint. What LitGPT prints of its speed is not used.
+What is measured: the steps of LitGPT's own loop. A batch begins where LitGPT asks for its tokens
+and ends after its optimiser step: copy to int64, forward, loss, backward, clipping and AdamW.
+Nothing in there waits for the device. The loop is left after the last batch, before LitGPT would
+save a checkpoint. What LitGPT prints of its speed is not used.
 
-Configuration: LitGPT's `Llama-3-8B` (32 layers, 4096 wide, 32 heads in 8 groups, vocabulary 128256) with LitGPT's
-initialisation; AdamW with the betas and the weight decay of LLaMA (Touvron et al. 2023, section 2.3).
+Configuration: LitGPT's `Llama-3-8B` (32 layers, 4096 wide, 32 heads in 8 groups, vocabulary 128256)
+with LitGPT's initialisation; AdamW with the betas and the weight decay of LLaMA (Touvron et al.
+2023, section 2.3).
 
-`baseline` is LitGPT as it comes but for `bf16-true` (see the workload's notes): the model compiled as a whole, gradients
-clipped, the loss taken eagerly, in fp32 and in chunks. `tuned` compiles block by block and the loss too, keeps the logits
-in bf16 and does not clip. `fp8` is `tuned` with torchao's FP8 linear layers, scaled by tensor, in the blocks. Several GPUs
-share the model by FSDP2, where a block is the unit of sharding and, in every variant, of compilation.
+`baseline` is LitGPT as it comes but for `bf16-true` (see the workload's notes): the model compiled
+as a whole, gradients clipped, the loss taken eagerly, in fp32 and in chunks. `tuned` compiles block
+by block and the loss too, keeps the logits in bf16 and does not clip. `fp8` is `tuned` with
+torchao's FP8 linear layers, scaled by tensor, in the blocks. Several GPUs share the model by FSDP2,
+where a block is the unit of sharding and, in every variant, of compilation.
 """
 
 import os
@@ -36,25 +40,46 @@ from torch.utils.data import DataLoader, IterableDataset
 from torchmetrics.aggregation import RunningMean
 
 from reference.inputs import check_options, check_weights, corpus_batches, sha256
-from reference.litgpt_model import Bf16, checkpoint_by_block, compile_by_block, shard, to_fp8, whole_cross_entropy
+from reference.litgpt_model import (
+    Bf16,
+    checkpoint_by_block,
+    compile_by_block,
+    shard,
+    to_fp8,
+    whole_cross_entropy,
+)
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
 
-SMOKE_LAYER = {"n_embd": 64, "n_head": 4, "head_size": 16, "n_query_groups": 2, "intermediate_size": 128}
+SMOKE_LAYER = {
+    "n_embd": 64,
+    "n_head": 4,
+    "head_size": 16,
+    "n_query_groups": 2,
+    "intermediate_size": 128,
+}
 SMOKE_MODEL = {"n_layer": 2, "padded_vocab_size": 512, **SMOKE_LAYER}
 RESIDENT_BATCHES = 4  # of random tokens
-ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}  # a low rate: the loss must fall, quality is not measured
+ADAMW = {
+    "lr": 1e-4,
+    "weight_decay": 0.1,
+    "betas": (0.9, 0.95),
+}  # a low rate: the loss must fall, quality is not measured
 WARMUP_STEPS = 100
 MAX_NORM = 1.0
 NEVER = sys.maxsize
-OPTIONS = {"precision": ("bf16-true", "bf16-mixed"), "checkpointing": ("none", "block"), "tokenizer": ()}
+OPTIONS = {
+    "precision": ("bf16-true", "bf16-mixed"),
+    "checkpointing": ("none", "block"),
+    "tokenizer": (),
+}
 
 
 def build(job: Job) -> Built:
     """Check what is asked for and put the tokens on `job.device`.
 
-    LitGPT builds the model in `run`, so torch.OutOfMemoryError comes from there. Raises ValueError for an option, corpus,
-    tokenizer or checkpoint that cannot be used.
+    LitGPT builds the model in `run`, so torch.OutOfMemoryError comes from there. Raises ValueError
+    for an option, corpus, tokenizer or checkpoint that cannot be used.
     """
     check_options(job, OPTIONS)
     config = configuration(job.size)
@@ -65,10 +90,16 @@ def build(job: Job) -> Built:
     if job.corpus:
         tokens = corpus_batches(job, config.block_size, config.padded_vocab_size)
     else:
-        random = torch.Generator().manual_seed(job.seed + 1 + job.rank)  # other tokens on every rank
+        random = torch.Generator().manual_seed(
+            job.seed + 1 + job.rank
+        )  # other tokens on every rank
         shape = (RESIDENT_BATCHES, job.batch_size, config.block_size + 1)
         tokens = torch.randint(config.padded_vocab_size, shape, generator=random, dtype=torch.int32)
-    on_gpu, tuned, sharded = job.device.startswith("cuda"), job.variant != "baseline", job.world_size > 1
+    on_gpu, tuned, sharded = (
+        job.device.startswith("cuda"),
+        job.variant != "baseline",
+        job.world_size > 1,
+    )
     tokenizer = job.options.get("tokenizer")
     compiled = "blocks and loss" if tuned else "blocks" if sharded else "model"
     return Built(
@@ -89,7 +120,11 @@ def build(job: Job) -> Built:
             "warmup_steps": WARMUP_STEPS,
             "weight_decay": ADAMW["weight_decay"],
             "gradient_clipping": None if tuned else MAX_NORM,
-            "tokenizer": f"sha256 {sha256(tokenizer)}" if tokenizer else "bytes" if job.corpus else None,
+            "tokenizer": f"sha256 {sha256(tokenizer)}"
+            if tokenizer
+            else "bytes"
+            if job.corpus
+            else None,
             "resident_batches": len(tokens),
         },
         corpus_sha256=sha256(job.corpus) if job.corpus else None,
@@ -98,7 +133,8 @@ def build(job: Job) -> Built:
 
 
 def run(job: Job, config: Config, tokens: Tensor, recorder: Recorder) -> None:
-    """Let LitGPT pre-train on `tokens`, of shape (batches, samples, sequence + 1), until the recorder has enough."""
+    """Let LitGPT pre-train on `tokens`, of shape (batches, samples, sequence + 1), until the
+    recorder has enough."""
     on_gpu, tuned = job.device.startswith("cuda"), job.variant != "baseline"
     fabric = MeasuredFabric(job, recorder)
     fabric.launch()
@@ -127,12 +163,16 @@ def run(job: Job, config: Config, tokens: Tensor, recorder: Recorder) -> None:
         max_norm=MAX_NORM,
     )
     in_litgpt: dict[str, Any] = {
-        # It validates two batches before the first step: eagerly here, or the model would be compiled a second time for it.
+        # It validates two batches before the first step: eagerly here, or the model would be
+        # compiled a second time for it.
         "validate": torch.compiler.set_stance("force_eager")(pretrain.validate),
-        # Its mean of the loss, which is only logged, asks the device in every step whether the loss is NaN.
+        # Its mean of the loss, which is only logged, asks the device in every step whether the loss
+        # is NaN.
         "RunningMean": partial(RunningMean, nan_strategy="disable"),
         "measure_flops": lambda *_: 0,  # for its log too
-        "chunked_cross_entropy": torch.compile(whole_cross_entropy) if tuned else chunked_cross_entropy,
+        "chunked_cross_entropy": torch.compile(whole_cross_entropy)
+        if tuned
+        else chunked_cross_entropy,
     }
     with (
         # On a CPU, where only the smoke size runs, compiling would take longer than the run.
@@ -184,18 +224,22 @@ class MeasuredFabric(Fabric):
             accelerator="cuda" if job.device.startswith("cuda") else "cpu",
             devices=local,
             num_nodes=job.world_size // local,
-            strategy=ModelParallelStrategy(partial(shard, precision), job.world_size, 1) if job.world_size > 1 else "auto",
+            strategy=ModelParallelStrategy(partial(shard, precision), job.world_size, 1)
+            if job.world_size > 1
+            else "auto",
             precision=None if lean else precision,
             plugins=Bf16("bf16-true") if lean else None,
             callbacks=self,
         )
 
     def setup(self, module: nn.Module, *others: Any, **settings: Any) -> Any:
-        """Takes LitGPT's model, marked for compilation, and changes it before it is sharded and compiled."""
+        """Takes LitGPT's model, marked for compilation, and changes it before it is sharded and
+        compiled."""
         model = module._orig_mod
         if self.job.variant == "fp8":
             to_fp8(model, emulate=self.device.type == "cpu")
-            # The layers are new objects, and where they are sharded they initialise themselves later: as LitGPT wants it.
+            # The layers are new objects, and where they are sharded they initialise themselves
+            # later: as LitGPT wants it.
             pretrain.initialize_weights(self, model, model.config.n_layer, model.config.n_embd)
         if self.job.variant != "baseline" or self.job.world_size > 1:
             compile_by_block(model)
@@ -208,7 +252,9 @@ class MeasuredFabric(Fabric):
         super().backward(tensor, *others, **settings)
 
     def clip_gradients(self, *others: Any, **settings: Any) -> None:
-        if self.job.variant == "baseline":  # as LitGPT does it, but without asking the device whether the norm is finite
+        if (
+            self.job.variant == "baseline"
+        ):  # as LitGPT does it, but without asking the device whether the norm is finite
             super().clip_gradients(*others, **settings, error_if_nonfinite=False)
 
     def on_after_optimizer_step(self, strategy: Any, optimizer: Any) -> None:
@@ -222,4 +268,6 @@ class MeasuredFabric(Fabric):
 def configuration(size: str) -> Config:
     """LitGPT's configuration of the model in that size; its context is the workload's sequence."""
     sequence = workloads()["llama3-8b-pretrain"].size(size).input_shape[0]
-    return Config.from_name("Llama-3-8B", block_size=sequence, **(SMOKE_MODEL if size == "smoke" else {}))
+    return Config.from_name(
+        "Llama-3-8B", block_size=sequence, **(SMOKE_MODEL if size == "smoke" else {})
+    )

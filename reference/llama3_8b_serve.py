@@ -1,20 +1,23 @@
 """LLaMA 3 8B serving: SGLang's own server, sent requests over HTTP.
 
-Measured is the whole server, from the prompt's token ids to the last generated token: HTTP, scheduler, prefill and decode.
-Text is not tokenised, prompts share nothing that could be cached, and decoding is greedy. Every answer has the full
-length: no token ends it. The first token is streamed at once and the others with the last, so that the client, which
-shares the machine with the server, has little to read.
+Measured is the whole server, from the prompt's token ids to the last generated token: HTTP,
+scheduler, prefill and decode. Text is not tokenised, prompts share nothing that could be cached,
+and decoding is greedy. Every answer has the full length: no token ends it. The first token is
+streamed at once and the others with the last, so that the client, which shares the machine with the
+server, has little to read.
 
-Configuration: Table 3 of "The Llama 3 Herd of Models" (arXiv 2407.21783), context and norm as in the published
-checkpoints, written out below and shrunk for the smoke size. Weights are SGLang's random ones unless a checkpoint is given.
+Configuration: Table 3 of "The Llama 3 Herd of Models" (arXiv 2407.21783), context and norm as in
+the published checkpoints, written out below and shrunk for the smoke size. Weights are SGLang's
+random ones unless a checkpoint is given.
 
-`baseline` is SGLang as it comes. `tuned` keeps decoding in CUDA graphs at every batch size up to the concurrency (SGLang's
-own limit on an H200 is 256) and keeps the KV cache in pages of 128 tokens, which decoding reads faster than single ones.
-Prefill needs no graph at 8 192 tokens a chunk.
+`baseline` is SGLang as it comes. `tuned` keeps decoding in CUDA graphs at every batch size up to
+the concurrency (SGLang's own limit on an H200 is 256) and keeps the KV cache in pages of 128
+tokens, which decoding reads faster than single ones. Prefill needs no graph at 8 192 tokens a
+chunk.
 
-Options: `attention` names an attention backend (SGLang chooses one otherwise: FlashAttention 3 on Hopper), and `parallel`
-says what several accelerators do: `dp`, each holds the whole model and takes its share of the requests, or `tp`, each holds
-a part of every layer.
+Options: `attention` names an attention backend (SGLang chooses one otherwise: FlashAttention 3 on
+Hopper), and `parallel` says what several accelerators do: `dp`, each holds the whole model and
+takes its share of the requests, or `tp`, each holds a part of every layer.
 """
 
 import asyncio
@@ -58,7 +61,12 @@ SMOKE = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
 }
-SHAPE = (*SMOKE, "rope_theta", "hidden_act", "tie_word_embeddings")  # the keys that decide parameters and arithmetic
+SHAPE = (
+    *SMOKE,
+    "rope_theta",
+    "hidden_act",
+    "tie_word_embeddings",
+)  # the keys that decide parameters and arithmetic
 ATTENTION = ("fa3", "flashinfer", "triton")
 PARALLEL = ("dp", "tp")
 UNEVEN = 1.125  # how many more requests than its share a replica may have at times
@@ -75,15 +83,20 @@ RECORDED = (
 def build(job: Job) -> Built:
     """Start the server and wait until it answers.
 
-    Raises ValueError for an option or checkpoint that it cannot use, RuntimeError where the server does not start and
-    torch.OutOfMemoryError where that was for want of memory.
+    Raises ValueError for an option or checkpoint that it cannot use, RuntimeError where the server
+    does not start and torch.OutOfMemoryError where that was for want of memory.
     """
     config = LLAMA3_8B | (SMOKE if job.size == "smoke" else {})
     if job.corpus:
         raise ValueError(f"{job.workload} takes no --corpus: leave it out")
-    if job.requests and job.requests.prompt_tokens + job.requests.output_tokens > config["max_position_embeddings"]:
+    if (
+        job.requests
+        and job.requests.prompt_tokens + job.requests.output_tokens
+        > config["max_position_embeddings"]
+    ):
         raise ValueError(
-            f"prompt and answer together are longer than the model's context of {config['max_position_embeddings']} tokens"
+            "prompt and answer together are longer than the model's context of "
+            f"{config['max_position_embeddings']} tokens"
         )
     arguments, environment = command_line(job)
     with ExitStack() as stack:
@@ -95,7 +108,9 @@ def build(job: Job) -> Built:
         else:
             arguments += ["--model-path", job.weights]
             weights_sha256 = checkpoint_sha256(Path(job.weights), config)
-        url = stack.enter_context(serving(arguments, environment | {"TMPDIR": str(folder), "HF_HUB_OFFLINE": "1"}))
+        url = stack.enter_context(
+            serving(arguments, environment | {"TMPDIR": str(folder), "HF_HUB_OFFLINE": "1"})
+        )
         with DIRECT.open(f"{url}/server_info") as answer:
             said = json.load(answer)
         running = stack.pop_all()  # it runs on until `run` has ended
@@ -116,13 +131,16 @@ def build(job: Job) -> Built:
 
 
 def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
-    """Arguments and environment of the server, but for the model. Raises ValueError for an option that is not known."""
+    """Arguments and environment of the server, but for the model. Raises ValueError for an option
+    that is not known."""
     assert job.requests is not None
     options = {"attention": None, "parallel": "dp"} | job.options
     for name, value in options.items():
         known = {"attention": (None, *ATTENTION), "parallel": PARALLEL}.get(name)
         if known is None:
-            raise ValueError(f"option {name}: there is none of that name; there are attention and parallel")
+            raise ValueError(
+                f"option {name}: there is none of that name; there are attention and parallel"
+            )
         if value not in known:
             raise ValueError(f"option {name}={value}: give one of {', '.join(filter(None, known))}")
     arguments = [
@@ -131,7 +149,8 @@ def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
         "--disable-radix-cache",  # no two prompts share a beginning
         "--grammar-backend=none",
         "--sampling-backend=pytorch",  # greedy: nothing is sampled
-        f"--stream-interval={job.requests.output_tokens + 1}",  # SGLang streams token 1, this many later the next
+        # SGLang streams token 1, this many later the next
+        f"--stream-interval={job.requests.output_tokens + 1}",
         f"--random-seed={job.seed}",
         f"--{options['parallel']}-size={job.accelerators}",
         "--enable-metrics",
@@ -143,24 +162,41 @@ def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
     if on_cpu:
         arguments += ["--device=cpu", "--max-total-tokens=4096", "--disable-overlap-schedule"]
         arguments += [f"--cuda-graph-backend-{phase}=disabled" for phase in ("decode", "prefill")]
-        return arguments, {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}  # for so small a model, threads only wait
+        return arguments, {
+            "SGLANG_USE_CPU_ENGINE": "1",
+            "OMP_NUM_THREADS": "1",
+        }  # for so small a model, threads only wait
     if job.variant == "tuned":
         replicas = job.accelerators if options["parallel"] == "dp" else 1
         running = math.ceil(job.requests.concurrency / replicas * (1 if replicas == 1 else UNEVEN))
-        arguments += [f"--cuda-graph-max-bs-decode={running}", "--disable-prefill-cuda-graph", "--page-size=128"]
+        arguments += [
+            f"--cuda-graph-max-bs-decode={running}",
+            "--disable-prefill-cuda-graph",
+            "--page-size=128",
+        ]
         if replicas > 1:
-            arguments.append("--load-balance-method=total_requests")  # in turn, a slow replica would fall behind
+            arguments.append(
+                "--load-balance-method=total_requests"
+            )  # in turn, a slow replica would fall behind
     return arguments, {}
 
 
 async def drive(load: Load, url: str) -> None:
     """Let the load generator send its requests to the server at `url`."""
-    limits = aiohttp.TCPConnector(limit=0)  # the load decides how many are in flight, and how long it waits
+    limits = aiohttp.TCPConnector(
+        limit=0
+    )  # the load decides how many are in flight, and how long it waits
     patience = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(url, connector=limits, timeout=patience, read_bufsize=READ_BUFFER_BYTES) as session:
+    async with aiohttp.ClientSession(
+        url, connector=limits, timeout=patience, read_bufsize=READ_BUFFER_BYTES
+    ) as session:
 
         async def send(request: Request) -> AsyncIterator[Progress]:
-            sampling = {"max_new_tokens": request.output_tokens, "ignore_eos": True, "temperature": 0}
+            sampling = {
+                "max_new_tokens": request.output_tokens,
+                "ignore_eos": True,
+                "temperature": 0,
+            }
             body = {"input_ids": request.prompt, "sampling_params": sampling, "stream": True}
             async with session.post("/generate", json=body) as answer:
                 if answer.status != 200:
@@ -170,7 +206,10 @@ async def drive(load: Load, url: str) -> None:
                         said = json.loads(line[6:])
                         if "error" in said:
                             raise RuntimeError(said["error"]["message"])
-                        yield Progress(said["meta_info"]["prompt_tokens"], said["meta_info"]["completion_tokens"])
+                        yield Progress(
+                            said["meta_info"]["prompt_tokens"],
+                            said["meta_info"]["completion_tokens"],
+                        )
 
         async def generated() -> int:
             async with session.get("/metrics") as answer:
@@ -180,12 +219,21 @@ async def drive(load: Load, url: str) -> None:
 
 
 def generation_tokens(metrics: str) -> int:
-    """Tokens generated, over all label sets, from the server's metrics in Prometheus' text format; 0 before the first."""
-    return round(sum(float(value) for value in re.findall(r"^sglang:generation_tokens_total(?:\{.*\})? (\S+)", metrics, re.M)))
+    """Tokens generated, over all label sets, from the server's metrics in Prometheus' text format;
+    0 before the first."""
+    return round(
+        sum(
+            float(value)
+            for value in re.findall(
+                r"^sglang:generation_tokens_total(?:\{.*\})? (\S+)", metrics, re.M
+            )
+        )
+    )
 
 
 def parameters(config: dict[str, Any]) -> int:
-    """Number of parameters: embedding and output head, attention, gated MLP, and two norms a layer and one at the end."""
+    """Number of parameters: embedding and output head, attention, gated MLP, and two norms a layer
+    and one at the end."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
     grouped = hidden * config["num_key_value_heads"] // config["num_attention_heads"]
     layer = 2 * hidden * (hidden + grouped) + 3 * hidden * config["intermediate_size"] + 2 * hidden
@@ -210,18 +258,32 @@ def settings(said: dict[str, Any]) -> dict[str, str | int | float | bool | None]
 def checkpoint_sha256(checkpoint: Path, config: dict[str, Any]) -> str:
     """SHA-256 over the safetensors files of a Hugging Face checkpoint, in order of name.
 
-    Raises ValueError where there are none, or where they are quantised or of a model of another shape.
+    Raises ValueError where there are none, or where they are quantised or of a model of another
+    shape.
     """
     files = sorted(checkpoint.glob("*.safetensors"))
     if not files or not (checkpoint / "config.json").is_file():
-        raise ValueError(f"weights {checkpoint}: give a folder that holds config.json and *.safetensors files")
+        raise ValueError(
+            f"weights {checkpoint}: give a folder that holds config.json and *.safetensors files"
+        )
     found = json.loads((checkpoint / "config.json").read_text())
     if quantised := [key for key in ("quantization_config", "compression_config") if key in found]:
-        raise ValueError(f"weights {checkpoint}/config.json: {quantised[0]}: the workload serves weights in bf16")
+        raise ValueError(
+            f"weights {checkpoint}/config.json: {quantised[0]}: the workload serves weights in bf16"
+        )
     if (checkpoint / "hf_quant_config.json").exists():
-        raise ValueError(f"weights {checkpoint}/hf_quant_config.json: the workload serves weights in bf16")
-    if other := [f"{key} {found.get(key)} instead of {config[key]}" for key in SHAPE if found.get(key) != config[key]]:
-        raise ValueError(f"weights {checkpoint}/config.json: another model than the workload's: {', '.join(other)}")
+        raise ValueError(
+            f"weights {checkpoint}/hf_quant_config.json: the workload serves weights in bf16"
+        )
+    if other := [
+        f"{key} {found.get(key)} instead of {config[key]}"
+        for key in SHAPE
+        if found.get(key) != config[key]
+    ]:
+        raise ValueError(
+            f"weights {checkpoint}/config.json: another model than the workload's: "
+            f"{', '.join(other)}"
+        )
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as content:

@@ -1,6 +1,7 @@
 """ResNet-50 training on synthetic images, timm's model.
 
-`baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused optimiser.
+`baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused
+optimiser.
 """
 
 import torch
@@ -13,14 +14,16 @@ from rules.workloads import workloads
 
 CLASSES = 1000
 RESIDENT_BATCHES = 4
-LEARNING_RATE = 0.1  # kept small for the batch sizes in use: the loss must fall, accuracy is not measured
+LEARNING_RATE = (
+    0.1  # kept small for the batch sizes in use: the loss must fall, accuracy is not measured
+)
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-5
 
 
 def build(job: Job) -> Built:
-    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where they do not fit, and
-    ValueError for what it does not take.
+    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where
+    they do not fit, and ValueError for what it does not take.
     """
     if job.options or job.weights or job.corpus:
         raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
@@ -39,14 +42,24 @@ def build(job: Job) -> Built:
     network = import_timm().create_model(workload.model, num_classes=CLASSES)
     parameters = sum(p.numel() for p in network.parameters())
     network = network.to(device, memory_format=layout).train()
-    optimiser = torch.optim.SGD(network.parameters(), LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu)
+    optimiser = torch.optim.SGD(
+        network.parameters(),
+        LEARNING_RATE,
+        MOMENTUM,
+        weight_decay=WEIGHT_DECAY,
+        fused=tuned and on_gpu,
+    )
     model: nn.Module = network
     if job.world_size > 1:
-        model = DistributedDataParallel(network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True)
+        model = DistributedDataParallel(
+            network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True
+        )
     if tuned and on_gpu:
         model = torch.compile(model)
 
-    random = torch.Generator(device).manual_seed(job.seed + 1 + job.rank)  # other images on every rank
+    random = torch.Generator(device).manual_seed(
+        job.seed + 1 + job.rank
+    )  # other images on every rank
     shape = (RESIDENT_BATCHES, job.batch_size, *size.input_shape)
     images = [
         torch.randn(shape[1:], generator=random, device=device).to(data_type, memory_format=layout)
@@ -60,7 +73,9 @@ def build(job: Job) -> Built:
             recorder.start()
             optimiser.zero_grad(set_to_none=True)
             with torch.autocast(device.type, torch.bfloat16, enabled=tuned):
-                loss = nn.functional.cross_entropy(model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES])
+                loss = nn.functional.cross_entropy(
+                    model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES]
+                )
             loss.backward()
             optimiser.step()
             recorder.end(items=job.batch_size, loss=loss.detach())

@@ -1,7 +1,8 @@
 """timm, where torchvision's compiled operators do not load.
 
-timm imports torchvision, whose registry wheel holds CUDA operators; beside a CPU build of torch that import fails on the
-missing schema of `torchvision::nms`, an operator that no workload uses. Declaring the two schemas is enough.
+timm imports torchvision, whose registry wheel holds CUDA operators; beside a CPU build of torch
+that import fails on the missing schema of `torchvision::nms`, an operator that no workload uses.
+Declaring the two schemas is enough.
 """
 
 from types import ModuleType
@@ -12,7 +13,8 @@ _LIBRARIES: list[torch.library.Library] = []  # the schemas live as long as thes
 
 
 def declare_operators() -> None:
-    """Declare the schemas that torchvision's import asks for, once in a process and before that import."""
+    """Declare the schemas that torchvision's import asks for, once in a process and before that
+    import."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -1,7 +1,8 @@
 """ViT-L/16 training on synthetic images, timm's model.
 
-`baseline` is TF32 and eager. `tuned` is bf16 autocast, compiled, with a fused optimiser; its residual stream is bf16 too
-(under autocast alone it would be fp32, because the position embedding that opens it is).
+`baseline` is TF32 and eager. `tuned` is bf16 autocast, compiled, with a fused optimiser; its
+residual stream is bf16 too (under autocast alone it would be fp32, because the position embedding
+that opens it is).
 """
 
 import torch
@@ -27,8 +28,8 @@ class ToBf16(nn.Module):
 
 
 def build(job: Job) -> Built:
-    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where they do not fit, and
-    ValueError for what it does not take.
+    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where
+    they do not fit, and ValueError for what it does not take.
     """
     if job.options or job.weights or job.corpus:
         raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
@@ -42,20 +43,30 @@ def build(job: Job) -> Built:
     torch.backends.cudnn.allow_tf32 = True
     torch.manual_seed(job.seed)  # the same weights on every rank
     shrunk = SMOKE_MODEL if job.size == "smoke" else {}
-    network = import_timm().create_model(workload.model, num_classes=CLASSES, img_size=size.input_shape[-1], **shrunk)
+    network = import_timm().create_model(
+        workload.model, num_classes=CLASSES, img_size=size.input_shape[-1], **shrunk
+    )
     parameters = sum(p.numel() for p in network.parameters())
     network = network.to(device).train()
     if tuned:
         network.norm_pre = ToBf16()
-    optimiser = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu)
+    optimiser = torch.optim.AdamW(
+        network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu
+    )
     model: nn.Module = network
     if job.world_size > 1:
-        model = DistributedDataParallel(network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True)
+        model = DistributedDataParallel(
+            network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True
+        )
     if tuned and on_gpu:
         model = torch.compile(model)
 
-    random = torch.Generator(device).manual_seed(job.seed + 1 + job.rank)  # other images on every rank
-    images = torch.randn(RESIDENT_BATCHES, job.batch_size, *size.input_shape, generator=random, device=device)
+    random = torch.Generator(device).manual_seed(
+        job.seed + 1 + job.rank
+    )  # other images on every rank
+    images = torch.randn(
+        RESIDENT_BATCHES, job.batch_size, *size.input_shape, generator=random, device=device
+    )
     if tuned:
         images = images.to(torch.bfloat16)
     labels = torch.randint(CLASSES, images.shape[:2], generator=random, device=device)
@@ -66,7 +77,9 @@ def build(job: Job) -> Built:
             recorder.start()
             optimiser.zero_grad(set_to_none=True)
             with torch.autocast(device.type, torch.bfloat16, enabled=tuned):
-                loss = nn.functional.cross_entropy(model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES])
+                loss = nn.functional.cross_entropy(
+                    model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES]
+                )
             loss.backward()
             optimiser.step()
             recorder.end(items=job.batch_size, loss=loss.detach())

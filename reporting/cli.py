@@ -14,9 +14,25 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
-@click.option("--tables", type=_DIRECTORY, help="Also write every table there as CSV, Markdown and LaTeX, and report.json.")
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="PATH...",
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page to write.",
+)
+@click.option(
+    "--tables",
+    type=_DIRECTORY,
+    help="Also write every table there as CSV, Markdown and LaTeX, and report.json.",
+)
 @click.option("--figures", type=_DIRECTORY, help="Also write every chart there as SVG and PDF.")
 @click.option(
     "--keyring",
@@ -24,11 +40,18 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
 @click.version_option(package_name="wattmark", prog_name="bench-report")
-def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path | None, keyring: Path | None) -> None:
-    """Judge all bundles below each PATH and write them, beside published figures found there, as one HTML page.
+def main(
+    paths: tuple[Path, ...],
+    out: Path,
+    tables: Path | None,
+    figures: Path | None,
+    keyring: Path | None,
+) -> None:
+    """Judge all bundles below each PATH and write them, beside published figures found there, as
+    one HTML page.
 
-    The page needs no network, and without JavaScript it is static. Bundles that fail the check are listed with their
-    findings, and none of their figures is shown.
+    The page needs no network, and without JavaScript it is static. Bundles that fail the check are
+    listed with their findings, and none of their figures is shown.
     """
     from datetime import UTC, datetime
 
@@ -60,4 +83,7 @@ def main(paths: tuple[Path, ...], out: Path, tables: Path | None, figures: Path 
     passed = sum(row.trail is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
-    click.echo(f"{out}: {passed} passed, {failed} failed, {withdrawn} withdrawn, {published} published figures")
+    click.echo(
+        f"{out}: {passed} passed, {failed} failed, {withdrawn} withdrawn, {published} "
+        "published figures"
+    )

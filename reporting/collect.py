@@ -1,16 +1,17 @@
-"""Gathers what a report shows: bundles and published figures below some paths, as far as the check accepts them."""
+"""Gathers what a report shows: bundles and published figures below some paths, as far as the check
+accepts them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from checker.engine import judge_all
-from checker.files import MAX_BYTES, read_files, read_plain
 from checker.find import below
-from checker.load import read_published, read_tables
 from checker.verdict import BESIDE, Verdict
-from reporting.rows import Row, Run, published, reduce, submitted
-from rules.records import PUBLISHED_FORMAT, Json
+from reporting.results_model import Row, Run, published, reduce, submitted
+from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
+from rules.bundle_format.load import read_published, read_tables
+from rules.bundle_format.records import PUBLISHED_FORMAT, Json
 from rules.rule import Bundle
 
 
@@ -20,7 +21,8 @@ class NothingFoundError(Exception):
 
 @dataclass(frozen=True)
 class Collected:
-    """What a report is made of. `rejected` are verdicts of what failed the check, `withdrawn` of bundles that no longer stand."""
+    """What a report is made of. `rejected` are verdicts of what failed the check, `withdrawn` of
+    bundles that no longer stand."""
 
     rows: Sequence[Row]
     papers: Sequence[Json]
@@ -29,27 +31,33 @@ class Collected:
 
     @property
     def bundles_rejected(self) -> int:
-        """How many of `rejected` are bundles or files of figures: the LOG, a waiver and the keyring are neither."""
+        """How many of `rejected` are bundles or files of figures: the LOG, a waiver and the keyring
+        are neither."""
         return sum(verdict.standing not in BESIDE for verdict in self.rejected)
 
 
 def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
-    """Judge everything below `paths`. What passes gives rows; what fails or was withdrawn is kept apart and gives none.
+    """Judge everything below `paths`. What passes gives rows; what fails or was withdrawn is kept
+    apart and gives none.
 
-    Raises NothingFoundError for a path with nothing to judge, and checker.CheckerError where signatures cannot be
-    verified at all.
+    Raises NothingFoundError for a path with nothing to judge, and checker.CheckerError where
+    signatures cannot be verified at all.
     """
     for path in paths:
         places = below(path)
         if not places.bundles and not places.published:
-            raise NothingFoundError(f"{path}: no bundle and no published figures there; name a directory that has some")
+            raise NothingFoundError(
+                f"{path}: no bundle and no published figures there; name a directory that has some"
+            )
     verdicts = judge_all(paths, keyring, keep=reduce).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     papers = [_paper(v.path) for v in passed if v.standing == "published"]
     rows = [submitted(v.kept, v) for v in passed if isinstance(v.kept, Run)]
     for paper in papers:
         rows.extend(published(paper))
-    failed, withdrawn = ([v for v in verdicts if v.status == status] for status in ("fail", "withdrawn"))
+    failed, withdrawn = (
+        [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
+    )
     return Collected(rows, papers, failed, withdrawn)
 
 
@@ -59,4 +67,6 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _paper(path: Path) -> Json:
-    return read_published(path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT)
+    return read_published(
+        path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT
+    )

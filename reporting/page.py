@@ -1,4 +1,5 @@
-"""The page: the tables and their charts put into one self-contained HTML file, and the same tables as files."""
+"""The page: the tables and their charts put into one self-contained HTML file, and the same tables
+as files."""
 
 import base64
 import hashlib
@@ -18,13 +19,14 @@ from markupsafe import Markup
 from reporting.charts import draw, pack, scripts
 from reporting.charts.compact import intern
 from reporting.collect import Collected
-from reporting.content import Content, content
-from reporting.markup import TableMarkup, finding_item
-from reporting.planning import DEFAULTS
-from reporting.results import Link, counted, plural
-from reporting.tables import record, seen, to_csv, to_latex, to_markdown
-from rules import VERSION, comparison
-from rules.records import Json
+from reporting.html_tables import TableMarkup, finding_item
+from reporting.page_model import Content, content
+from reporting.report_table import record, seen, to_csv, to_latex, to_markdown
+from reporting.sections.planning import DEFAULTS
+from reporting.sections.results import Link, counted, plural
+from rules import VERSION
+from rules.bundle_format.records import Json
+from rules.metrics import comparison
 
 FORMAT = "wattmark-report/1"
 """Of the JSON of everything."""
@@ -36,7 +38,8 @@ def linker(output: Path) -> Link:
 
 
 def render(shown: Content, output: Path, now: datetime) -> str:
-    """The HTML of the page; links to bundles are relative to `output`. Raises ChartError without the extra `report`."""
+    """The HTML of the page; links to bundles are relative to `output`. Raises ChartError without
+    the extra `report`."""
     environment = Environment(
         loader=PackageLoader("reporting"),
         autoescape=True,
@@ -63,7 +66,9 @@ def render(shown: Content, output: Path, now: datetime) -> str:
         board_spread=comparison.BOARD_SPREAD_PERCENT,
         now=now,
         rules_version=VERSION,
-        bundle_count=len(bundles) + shown.collected.bundles_rejected + len(shown.collected.withdrawn),
+        bundle_count=len(bundles)
+        + shown.collected.bundles_rejected
+        + len(shown.collected.withdrawn),
         systems=sorted({row.system for row in bundles}),
         with_findings=sum(bool(row.trail and row.trail.findings) for row in bundles),
         link=linker(output),
@@ -81,9 +86,13 @@ def write_tables(shown: Content, directory: Path, now: datetime) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for table in shown.tables:
         for suffix, text_of in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
-            (directory / f"{table.id}{suffix}").write_text(text_of(table), encoding="utf-8", newline="")
+            (directory / f"{table.id}{suffix}").write_text(
+                text_of(table), encoding="utf-8", newline=""
+            )
     everything = {**_about(shown, now), "tables": [record(table) for table in shown.tables]}
-    (directory / "report.json").write_text(json.dumps(everything, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (directory / "report.json").write_text(
+        json.dumps(everything, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _about(shown: Content, now: datetime) -> dict[str, Any]:
@@ -100,7 +109,9 @@ def _about(shown: Content, now: datetime) -> dict[str, Any]:
 
 def _source(paper: Json) -> Json:
     stated = {key: paper[key] for key in ("authors", "year", "title")}
-    return stated | ({"url": paper["url"]} if paper["url"].startswith(("https://", "http://")) else {})
+    return stated | (
+        {"url": paper["url"]} if paper["url"].startswith(("https://", "http://")) else {}
+    )
 
 
 def _template(name: str) -> str:
@@ -113,8 +124,13 @@ def _json(value: object) -> str:
 
 
 def _policy(programs: Sequence[str]) -> str:
-    """A Content-Security-Policy that lets these programs run and nothing else, and nothing over the network."""
-    digests = (base64.b64encode(hashlib.sha256(program.encode()).digest()).decode() for program in programs)
+    """A Content-Security-Policy that lets these programs run and nothing else, and nothing over the
+    network."""
+    digests = (
+        base64.b64encode(hashlib.sha256(program.encode()).digest()).decode() for program in programs
+    )
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; connect-src 'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; connect-src 'none'"
+    )
     return f"{policy}; base-uri 'none'; form-action 'none'"

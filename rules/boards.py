@@ -1,9 +1,11 @@
-"""Facts about accelerator boards from their makers' data sheets: dense peaks, the highest power a board may be set to, memory.
+"""Facts about accelerator boards from their makers' data sheets: dense peaks, the highest power a
+board may be set to, memory.
 
 The peaks are the rule book's alone: no bundle declares one.
 
-Sources: NVIDIA H100 Tensor Core GPU data sheet (SXM), NVIDIA H200 Tensor Core GPU data sheet (SXM), NVIDIA A100 80GB data
-sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets print tensor rates *with sparsity*; dense is half of that.
+Sources: NVIDIA H100 Tensor Core GPU data sheet (SXM), NVIDIA H200 Tensor Core GPU data sheet (SXM),
+NVIDIA A100 80GB data sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets print tensor
+rates *with sparsity*; dense is half of that.
 """
 
 import math
@@ -15,7 +17,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Board:
-    """One board. Peaks are dense, in TFLOP/s (a multiply-add counts as two), by precision; power in W, bandwidth in TB/s."""
+    """One board. Peaks are dense, in TFLOP/s (a multiply-add counts as two), by precision; power in
+    W, bandwidth in TB/s."""
 
     id: str
     vendor: str
@@ -41,7 +44,18 @@ BOARDS = (
     Board("H200", "NVIDIA", ("NVIDIA H200",), _HOPPER, 700, 40, 4.8, 141, 1980, True),
     Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",), _HOPPER, 700, 40, 3.35, 80, 1980, True),
     Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",), _A100, 400, 30, 2.039, 80, 1410, False),
-    Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"), _MI300X, 750, 90, 5.3, 192, 2100, True),
+    Board(
+        "MI300X",
+        "AMD",
+        ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"),
+        _MI300X,
+        750,
+        90,
+        5.3,
+        192,
+        2100,
+        True,
+    ),
 )
 
 SIMULATED_PREFIX = "Simulated "
@@ -54,7 +68,8 @@ def real_board(name: str) -> Board | None:
 
 @lru_cache(maxsize=1024)
 def board(name: str) -> Board | None:
-    """The board that an accelerator's reported name means (simulated ones stand for their model), or None."""
+    """The board that an accelerator's reported name means (simulated ones stand for their model),
+    or None."""
     wanted = name.removeprefix(SIMULATED_PREFIX)
     return next((b for b in BOARDS if wanted == b.id or wanted in b.names), None)
 

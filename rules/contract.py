@@ -1,17 +1,18 @@
-"""What an implementation is given and what it must give back: the contract between a workload's code and the harness.
+"""What an implementation is given and what it must give back: the contract between a workload's
+code and the harness.
 
-An implementation is one function, named to the harness as `module:function`. It builds the model and its resident data
-and returns a `Built`; the harness then calls `Built.run` with a recorder, and the implementation's own loop says where
-each batch begins and ends:
+An implementation is one function, named to the harness as `module:function`. It builds the model
+and its resident data and returns a `Built`; the harness then calls `Built.run` with a recorder, and
+the implementation's own loop says where each batch begins and ends:
 
     while recorder.more():
         recorder.start()
         loss = train_step()
         recorder.end(items=batch_size * items_per_sample, loss=loss)
 
-The recorder decides how many batches there are (warm-up, calibration, then 11 epochs); the loop never counts. A loop
-that belongs to a framework calls the same three methods from its callbacks. Between `start` and `end` nothing may wait
-for the device: no `.item()`, no printing of a loss.
+The recorder decides how many batches there are (warm-up, calibration, then 11 epochs); the loop
+never counts. A loop that belongs to a framework calls the same three methods from its callbacks.
+Between `start` and `end` nothing may wait for the device: no `.item()`, no printing of a loss.
 
 An implementation that serves is handed a `Load` instead, and tells it how one request is sent:
 
@@ -30,31 +31,37 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class RequestSet:
-    """What is asked of a server during a run. Every request has the same lengths; no two have the same prompt."""
+    """What is asked of a server during a run. Every request has the same lengths; no two have the
+    same prompt."""
 
     prompt_tokens: int
     output_tokens: int
     concurrency: int
-    """Requests in flight: always as many in a closed loop, at most as many where they arrive at a rate."""
+    """Requests in flight: always as many in a closed loop, at most as many where they arrive at a
+    rate."""
     rate_per_s: float | None = None
-    """Mean arrival rate of a Poisson process; None is a closed loop, where each answer is followed by the next request."""
+    """Mean arrival rate of a Poisson process; None is a closed loop, where each answer is followed
+    by the next request."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one process of a run is to build. `device` is a torch device string such as `cuda:0` or `cpu`."""
+    """What one process of a run is to build. `device` is a torch device string such as `cuda:0` or
+    `cpu`."""
 
     workload: str
     variant: str
     size: str
     batch_size: int
-    """Samples per batch of this rank. A sample is an image, a sequence or a request: `Size.items_per_sample` items."""
+    """Samples per batch of this rank. A sample is an image, a sequence or a request:
+    `Size.items_per_sample` items."""
     seed: int
     device: str
     rank: int = 0
     world_size: int = 1
     accelerators: int = 1
-    """Accelerators of this process: one, but all of the node for a server, which spreads over them by itself."""
+    """Accelerators of this process: one, but all of the node for a server, which spreads over them
+    by itself."""
     uuids: tuple[str, ...] = ()
     """Their UUIDs, as the meter knows them."""
     requests: RequestSet | None = None
@@ -64,14 +71,16 @@ class Job:
     weights: str | None = None
     """Path of a checkpoint; None is weights made from the seed."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What the submitter asks of this implementation beyond the rest. It raises ValueError on one it does not know."""
+    """What the submitter asks of this implementation beyond the rest. It raises ValueError on one
+    it does not know."""
 
 
 class Recorder(Protocol):
     """What the harness hands to an implementation."""
 
     def more(self) -> bool:
-        """Whether another batch is wanted. Between epochs this waits for the device; inside an epoch it does not."""
+        """Whether another batch is wanted. Between epochs this waits for the device; inside an
+        epoch it does not."""
         ...
 
     def start(self) -> None:
@@ -79,16 +88,19 @@ class Recorder(Protocol):
         ...
 
     def end(self, items: int, loss: Any) -> None:
-        """Mark the end of a batch of `items` items. `loss` is a scalar, still on the device; it is read after the epoch.
+        """Mark the end of a batch of `items` items. `loss` is a scalar, still on the device; it is
+        read after the epoch.
 
-        It is kept until then: hand over a detached tensor of its own, not a buffer that the next step writes to.
+        It is kept until then: hand over a detached tensor of its own, not a buffer that the next
+        step writes to.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a server: token ids of the prompt, and how many tokens to generate, no fewer and no more."""
+    """One request to a server: token ids of the prompt, and how many tokens to generate, no fewer
+    and no more."""
 
     prompt: list[int]
     output_tokens: int
@@ -96,14 +108,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a server says that it is with a request: tokens of the prompt, and tokens generated so far."""
+    """How far a server says that it is with a request: tokens of the prompt, and tokens generated
+    so far."""
 
     prompt_tokens: int
     output_tokens: int
 
 
 Send = Callable[[Request], AsyncIterator[Progress]]
-"""Sends a request and yields the server's progress as it comes; the end of the iteration is the end of the answer."""
+"""Sends a request and yields the server's progress as it comes; the end of the iteration is the end
+of the answer."""
 
 
 class Load(Protocol):
@@ -112,7 +126,8 @@ class Load(Protocol):
     async def drive(self, send: Send, generated: Callable[[], Awaitable[int]]) -> None:
         """Send requests until the run has what it needs, and return when none is in flight.
 
-        `generated` returns how many tokens the server has generated by its own count since it started.
+        `generated` returns how many tokens the server has generated by its own count since it
+        started.
         """
         ...
 
@@ -127,7 +142,8 @@ class Built:
     parameters: int
     input_shape: tuple[int, ...]
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    """Whatever else a reader needs to repeat it: optimiser, learning rate, memory format, compile mode."""
+    """Whatever else a reader needs to repeat it: optimiser, learning rate, memory format, compile
+    mode."""
     vocabulary: int | None = None
     """For serving: prompts are made of token ids below it."""
     corpus_sha256: str | None = None

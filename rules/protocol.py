@@ -1,4 +1,5 @@
-"""The numbers of the measurement protocol, one frozen set per version; bundles are judged by the version they name."""
+"""The numbers of the measurement protocol, one frozen set per version; bundles are judged by the
+version they name."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -6,7 +7,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the energy counter and the trapezoid over power samples may differ, as shares of the counter's energy."""
+    """How far the energy counter and the trapezoid over power samples may differ, as shares of the
+    counter's energy."""
 
     run: float
     epoch: float
@@ -36,7 +38,8 @@ class Protocol:
     board_power_tolerance: float
     """On averaged power, against the highest power that the board may be set to."""
     transient_tolerance: float
-    """The same for a single instantaneous reading: a board holds its cap on average, not in every instant."""
+    """The same for a single instantaneous reading: a board holds its cap on average, not in every
+    instant."""
     invalid_slowdown_mask: int
     """Of NVML's reasons, which the simulated boards have too."""
     invalid_slowdown_mask_amd: int
@@ -49,13 +52,14 @@ class Protocol:
         return self.epochs - self.discarded_epochs
 
 
-# NVML's reasons that make an epoch invalid: hardware slowdown 0x8, software thermal 0x20, hardware thermal 0x40 and
-# power brake 0x80. 0x4, the software power cap, is what a capped run is about and is allowed.
-# Source: NVML API reference, nvmlClocksEventReasons.
+# NVML's reasons that make an epoch invalid: hardware slowdown 0x8, software thermal 0x20, hardware
+# thermal 0x40 and power brake 0x80. 0x4, the software power cap, is what a capped run is about and
+# is allowed. Source: NVML API reference, nvmlClocksEventReasons.
 _INVALID_SLOWDOWN = 0x8 | 0x20 | 0x40 | 0x80
 
-# The same of AMD's: processor hot 0x1, and the heat of socket 0x4, voltage regulators 0x8 and memory 0x10. 0x2, package power
-# tracking, is the power cap at work. Source: AMD SMI reference, the throttle residencies of the GPU metrics.
+# The same of AMD's: processor hot 0x1, and the heat of socket 0x4, voltage regulators 0x8 and
+# memory 0x10. 0x2, package power tracking, is the power cap at work. Source: AMD SMI reference, the
+# throttle residencies of the GPU metrics.
 _INVALID_SLOWDOWN_AMD = 0x1 | 0x4 | 0x8 | 0x10
 
 V1_0 = Protocol(

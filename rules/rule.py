@@ -1,12 +1,14 @@
-"""A rule: one file in `rules/checks/`, named after the offence, that looks at a bundle and says what is wrong with it.
+"""A rule: one file in `rules/checks/`, named after the offence, that looks at a bundle and says
+what is wrong with it.
 
-Such a file holds a docstring, which is the rule's page (a title line, then the sections `## What it does`, `## Why it is
-bad`, `## What to do` and `## Source`), one `RULE`, one function marked `@RULE.check`, and the ways of spoiling a good
-bundle that the rule must notice: `@RULE.mutation` alters the evidence before it is sealed and signed, `@RULE.tampering`
-alters the files afterwards.
+Such a file holds a docstring, which is the rule's page (a title line, then the sections `## What it
+does`, `## Why it is bad`, `## What to do` and `## Source`), one `RULE`, one function marked
+`@RULE.check`, and the ways of spoiling a good bundle that the rule must notice: `@RULE.mutation`
+alters the evidence before it is sealed and signed, `@RULE.tampering` alters the files afterwards.
 
-A rule across the bundles of a round (family X) has a function marked `@RULE.across` in place of the check. It sees a digest
-of each bundle that has passed, and its ways of spoiling, `@RULE.pairing`, alter two good bundles.
+A rule across the bundles of a round (family X) has a function marked `@RULE.across` in place of the
+check. It sees a digest of each bundle that has passed, and its ways of spoiling, `@RULE.pairing`,
+alter two good bundles.
 """
 
 import importlib
@@ -19,15 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rules.checks
+from rules.bundle_format.records import Evidence, Json, Read
 from rules.protocol import PROTOCOLS, Protocol
-from rules.records import Evidence, Json, Read
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:
-    from rules.digest import Digest
-    from rules.metrics import Part
-    from rules.series import Series
-    from rules.tables import Ints, Table
+    from rules.bundle_format.table import Ints, Table
+    from rules.metrics.power_series import Series
+    from rules.metrics.run import Part
+    from rules.run_summary import Digest
 
 
 FAMILIES = {
@@ -58,11 +60,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Found:
-    """What a check has to say: where, what was found, what was expected, and what it means or what to do about it."""
+    """What a check has to say: where, what was found, what was expected, and what it means or what
+    to do about it."""
 
     file: str
     pointer: str
-    """A JSON pointer (`/epochs/3/items`) in a JSON file, `row 12` or `rows 12-40` in a table, empty for the whole file."""
+    """A JSON pointer (`/epochs/3/items`) in a JSON file, `row 12` or `rows 12-40` in a table, empty
+    for the whole file."""
     found: str
     expected: str
     message: str
@@ -85,7 +89,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the form or the integrity of a bundle, met while it was read; `rule` is whose offence it is."""
+    """Something wrong with the form or the integrity of a bundle, met while it was read; `rule` is
+    whose offence it is."""
 
     rule: str
     found: Found
@@ -93,7 +98,8 @@ class Problem:
 
 @dataclass
 class Bundle:
-    """A bundle as the rules see it. `evidence` is None where problems of form kept it from being read."""
+    """A bundle as the rules see it. `evidence` is None where problems of form kept it from being
+    read."""
 
     path: Path
     problems: tuple[Problem, ...]
@@ -121,7 +127,8 @@ class Bundle:
 
     @property
     def requests(self) -> "Table | None":
-        """None where nothing was served, and where it was but the table is missing (P115 says it)."""
+        """None where nothing was served, and where it was but the table is missing (P115 says
+        it)."""
         return self._evidence.requests
 
     @property
@@ -154,14 +161,15 @@ class Bundle:
     @cached_property
     def samples_of(self) -> "Mapping[str, Table]":
         """The samples of each sampled accelerator, in the order of the file."""
-        from rules import grouping
+        from rules.metrics import intervals as grouping
 
         return grouping.by_accelerator(self.samples)
 
     @cached_property
     def batches_of(self) -> "Mapping[tuple[int, int], Ints]":
-        """The places of the batches of each epoch and rank, in that order, and of each in the order of their numbers."""
-        from rules import grouping
+        """The places of the batches of each epoch and rank, in that order, and of each in the order
+        of their numbers."""
+        from rules.metrics import intervals as grouping
 
         return grouping.by_epoch_and_rank(self.batches)
 
@@ -169,7 +177,10 @@ class Bundle:
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
         """Start of the first and end of the last batch in ns, by epoch and rank, in that order."""
         start_ns, end_ns = (self.batches.ints(name) for name in ("start_ns", "end_ns"))
-        return {key: (int(start_ns[at].min()), int(end_ns[at].max())) for key, at in self.batches_of.items()}
+        return {
+            key: (int(start_ns[at].min()), int(end_ns[at].max()))
+            for key, at in self.batches_of.items()
+        }
 
     @cached_property
     def scored_spans_of(self) -> Mapping[int, list[tuple[int, int]]]:
@@ -187,18 +198,22 @@ class Bundle:
 
     @cached_property
     def parts(self) -> "tuple[Part, ...] | str":
-        """What each accelerator did in each epoch, or the reason why the evidence does not tell (T101 says it)."""
-        from rules import metrics
+        """What each accelerator did in each epoch, or the reason why the evidence does not tell
+        (T101 says it)."""
+        from rules.metrics import run as metrics
 
         try:
-            return tuple(metrics.parts_of(self.result, self.samples_of, self.batches, self.batches_of))
+            return tuple(
+                metrics.parts_of(self.result, self.samples_of, self.batches, self.batches_of)
+            )
         except metrics.MetricsError as error:
             return str(error)
 
     @cached_property
     def computed(self) -> "Json | str":
-        """The figures recomputed from the raw tables (see `metrics.figures`), or the reason why they cannot be."""
-        from rules import metrics
+        """The figures recomputed from the raw tables (see `metrics.figures`), or the reason why
+        they cannot be."""
+        from rules.metrics import run as metrics
 
         if isinstance(self.parts, str):
             return self.parts
@@ -216,7 +231,7 @@ class Bundle:
     @cached_property
     def series(self) -> "tuple[Series, ...]":
         """The readings of each accelerator that worked, as arrays."""
-        from rules.series import series
+        from rules.metrics.power_series import series
 
         return series(self)
 
@@ -249,11 +264,12 @@ Tamper = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly speak as well, and
-    `sometimes` those that do so on some evidence, such as that of a board whose power swings within a batch.
+    """One way to spoil the evidence of a good bundle. `companions` are other rules that rightly
+    speak as well, and `sometimes` those that do so on some evidence, such as that of a board whose
+    power swings within a batch.
 
-    With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful cheat would. Where `serving`,
-    the good bundle to spoil is that of a server.
+    With `rederive` the stated figures are computed anew from the spoilt evidence, as a careful
+    cheat would. Where `serving`, the good bundle to spoil is that of a server.
     """
 
     name: str
@@ -277,9 +293,11 @@ class Tampering:
 
 @dataclass(frozen=True)
 class Pairing:
-    """One way to spoil the evidence of two good bundles of one submission, so that together they cannot stand.
+    """One way to spoil the evidence of two good bundles of one submission, so that together they
+    cannot stand.
 
-    The first of the two is the one at fault, or, with `both`, each of them. With `elsewhere` the second is of another center.
+    The first of the two is the one at fault, or, with `both`, each of them. With `elsewhere` the
+    second is of another center.
     """
 
     name: str
@@ -295,8 +313,9 @@ def _nothing(_: object) -> Iterator[Any]:
 
 @dataclass
 class Rule:
-    """One rule of the book. `standings` are those it applies to; `since` is the first protocol version it holds for, and
-    `added` the version of the rule book that has it first: what was accepted before is not refused by it."""
+    """One rule of the book. `standings` are those it applies to; `since` is the first protocol
+    version it holds for, and `added` the version of the rule book that has it first: what was
+    accepted before is not refused by it."""
 
     id: str
     severity: Severity
@@ -304,11 +323,14 @@ class Rule:
     added: str = "1.0.0"
     standings: tuple[str, ...] = STANDINGS
     sees_withdrawn: bool = False
-    """Whether a rule across bundles compares with withdrawn ones too: what was withdrawn is not handed in again."""
+    """Whether a rule across bundles compares with withdrawn ones too: what was withdrawn is not
+    handed in again."""
     statistical: bool = False
-    """Whether it judges how likely readings are: it may speak beside any rule on readings that were altered."""
+    """Whether it judges how likely readings are: it may speak beside any rule on readings that were
+    altered."""
     waivable: bool = True
-    """Whether a waiver can lift it: not where a statement is false, whatever the circumstances, and never one on form."""
+    """Whether a waiver can lift it: not where a statement is false, whatever the circumstances, and
+    never one on form."""
     name: str = field(default="", init=False)
     page: str = field(default="", init=False)
     run: Check = field(default_factory=lambda: _nothing, init=False)
@@ -331,11 +353,16 @@ class Rule:
         return function
 
     def problems(self, bundle: Bundle) -> Iterator[Found]:
-        """The problems met while the bundle was read that are this rule's: the check of rules on form and integrity."""
+        """The problems met while the bundle was read that are this rule's: the check of rules on
+        form and integrity."""
         return (p.found for p in bundle.problems if p.rule == self.id)
 
     def mutation(
-        self, *companions: str, sometimes: tuple[str, ...] = (), rederive: bool = True, serving: bool = False
+        self,
+        *companions: str,
+        sometimes: tuple[str, ...] = (),
+        rederive: bool = True,
+        serving: bool = False,
     ) -> Callable[[Mutate], Mutate]:
         """Mark a way to spoil the evidence of a good bundle that this rule must notice."""
 
@@ -350,26 +377,39 @@ class Rule:
         """Mark a way to spoil the files of a sealed bundle that this rule must notice."""
 
         def mark(function: Tamper) -> Tamper:
-            self.tamperings.append(Tampering(function.__name__, function, frozenset(companions), reseal))
+            self.tamperings.append(
+                Tampering(function.__name__, function, frozenset(companions), reseal)
+            )
             return function
 
         return mark
 
-    def pairing(self, *companions: str, both: bool = False, elsewhere: bool = False) -> Callable[[Pair], Pair]:
+    def pairing(
+        self, *companions: str, both: bool = False, elsewhere: bool = False
+    ) -> Callable[[Pair], Pair]:
         """Mark a way to spoil the evidence of two good bundles that this rule must notice."""
 
         def mark(function: Pair) -> Pair:
-            self.pairings.append(Pairing(function.__name__, function, frozenset(companions), both, elsewhere))
+            self.pairings.append(
+                Pairing(function.__name__, function, frozenset(companions), both, elsewhere)
+            )
             return function
 
         return mark
 
     def judge(self, bundle: Bundle) -> Iterator[Finding]:
-        """The findings of this rule on a bundle; of more than `MOST_FINDINGS` the rest are only counted."""
+        """The findings of this rule on a bundle; of more than `MOST_FINDINGS` the rest are only
+        counted."""
         found = list(self.run(bundle))
         rest = len(found) - MOST_FINDINGS
         if rest > 0:
-            more = Found(found[0].file, "", f"{rest} more of the kind", "none", "They are not listed one by one.")
+            more = Found(
+                found[0].file,
+                "",
+                f"{rest} more of the kind",
+                "none",
+                "They are not listed one by one.",
+            )
             found[MOST_FINDINGS:] = [more]
         return map(self._finding, found)
 
@@ -392,20 +432,26 @@ class Rule:
 
     @property
     def on_form(self) -> bool:
-        """Whether the rule looks at form and integrity, and so also at bundles whose evidence cannot be read."""
+        """Whether the rule looks at form and integrity, and so also at bundles whose evidence
+        cannot be read."""
         return self.id[0] in "SI"
 
 
 @cache
 def rules_by_id() -> Mapping[str, Rule]:
-    """All rules of the book by id: every module of `rules/checks/` defines one. Raises ValueError for an id used twice."""
+    """All rules of the book by id: every module below `rules/checks/` defines one. Raises
+    ValueError for an id used twice."""
     found: dict[str, Rule] = {}
-    for info in pkgutil.iter_modules(rules.checks.__path__):
-        module: Any = importlib.import_module(f"{rules.checks.__name__}.{info.name}")
+    for info in pkgutil.walk_packages(rules.checks.__path__, f"{rules.checks.__name__}."):
+        if info.ispkg:
+            continue
+        module: Any = importlib.import_module(info.name)
         rule: Rule = module.RULE
-        rule.name = info.name.replace("_", "-")
+        rule.name = info.name.rpartition(".")[2].replace("_", "-")
         rule.page = (module.__doc__ or "").strip()
         if rule.id in found:
-            raise ValueError(f"{info.name}.py: the id {rule.id} is already that of {found[rule.id].name}")
+            raise ValueError(
+                f"{info.name}: the id {rule.id} is already that of {found[rule.id].name}"
+            )
         found[rule.id] = rule
     return dict(sorted(found.items()))

@@ -1,14 +1,15 @@
 """What the bits of a slowdown mask mean, by the `vendor` of the board in system.json.
 
-NVIDIA's and the simulated boards' are NVML's reasons as they are (NVML API reference, nvmlClocksEventReasons). AMD's meter
-sets a bit for each residency counter of throttling that grew since the reading before. Other vendors' are not known.
+NVIDIA's and the simulated boards' are NVML's reasons as they are (NVML API reference,
+nvmlClocksEventReasons). AMD's meter sets a bit for each residency counter of throttling that grew
+since the reading before. Other vendors' are not known.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.bundle_format.table import Table
 from rules.protocol import Protocol
-from rules.tables import Table
 
 POWER_CAP = {"NVIDIA": 0x4, "simulated": 0x4, "AMD": 0x2}
 """The power cap holds the clock down: NVML's software power cap, AMD's package power tracking."""
@@ -19,7 +20,8 @@ SYNC_BOOST = {"NVIDIA": 0x10, "simulated": 0x10}
 
 
 def invalid(protocol: Protocol, vendor: str) -> int:
-    """The bits that no scored sample of a board of this vendor may have; 0 where their meaning is not known."""
+    """The bits that no scored sample of a board of this vendor may have; 0 where their meaning is
+    not known."""
     masks = {
         "NVIDIA": protocol.invalid_slowdown_mask,
         "simulated": protocol.invalid_slowdown_mask,

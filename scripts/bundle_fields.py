@@ -1,6 +1,8 @@
-"""Writes docs/bundle-fields.md, the fields of every JSON file: `python scripts/bundle_fields.py` from the project's root.
+"""Writes docs/bundle-fields.md, the fields of every JSON file: `python scripts/bundle_fields.py`
+from the project's root.
 
-The tables are made from the schemas in `rules/schemas/`; a test asks that what is committed is current.
+The tables are made from the schemas in `rules/schemas/`; a test asks that what is committed is
+current.
 """
 
 import json
@@ -32,17 +34,26 @@ def page() -> str:
     lines = [
         "# The fields of the JSON files",
         "",
-        "Made by `scripts/bundle_fields.py` from `rules/schemas/`. What the files are for is in [the format](bundle-format.md).",
+        "Made by `scripts/bundle_fields.py` from `rules/schemas/`. What the files are for "
+        "is in [the format](bundle-format.md).",
         "`a[]` stands for each member of the list `a`, `a/*` for each value of the object `a`.",
     ]
     for name, where in FILES.items():
         schema = read(name)
-        lines += ["", f"## {where}", "", f"{schema['title']} (`{schema['properties']['format']['const']}`).", ""]
+        lines += [
+            "",
+            f"## {where}",
+            "",
+            f"{schema['title']} (`{schema['properties']['format']['const']}`).",
+            "",
+        ]
         lines += ["| field | value | meaning |", "|---|---|---|"]
         for field, own, needed in fields(schema, schema):
             absent = "" if needed else " May be absent."
             meaning = own.get("description", "").rstrip(".")
-            lines.append(f"| `{field}` | {_cell(_value(own, schema))} | {_cell(meaning)}.{absent} |")
+            lines.append(
+                f"| `{field}` | {_cell(_value(own, schema))} | {_cell(meaning)}.{absent} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +63,9 @@ def read(name: str) -> dict[str, Any]:
     return schema
 
 
-def fields(schema: Any, root: dict[str, Any], at: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
+def fields(
+    schema: Any, root: dict[str, Any], at: str = ""
+) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Every field below `schema`: its name, its schema, and whether it must be there."""
     schema = _followed(schema, root)
     for name, own in schema.get("properties", {}).items():

@@ -1,4 +1,5 @@
-"""Writes docs/mutations.md: every rule, the ways of spoiling a good bundle that it must notice, and whether it did when tried.
+"""Writes docs/mutations.md: every rule, the ways of spoiling a good bundle that it must notice, and
+whether it did when tried.
 
     python scripts/mutation_table.py             tries all of them (some ten minutes on two cores)
     python scripts/mutation_table.py --check     says whether the page tells of the rules and ways as they are now
@@ -15,11 +16,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "mutations.md"
 BEGIN = "<!-- What follows is written by scripts/mutation_table.py. -->\n"
-HEAD = "| rule | severity | ways of spoiling | tried | caught | missed | companions |\n|---|---|---|---|---|---|---|\n"
+HEAD = (
+    "| rule | severity | ways of spoiling | tried | caught | missed | companions "
+    "|\n|---|---|---|---|---|---|---|\n"
+)
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from conftest import Submissions, make_key  # noqa: E402
-from spoiling import Case, cases  # noqa: E402
+from support.mutation_cases import Case, cases  # noqa: E402
 
 from rules.rule import Rule, rules_by_id  # noqa: E402
 
@@ -37,7 +41,10 @@ def row(rule: Rule, own: Sequence[Case], wrong: Mapping[str, str]) -> str:
     ways = list(dict.fromkeys(case.spoiling.name for case in own))
     companions = sorted({other for case in own for other in case.spoiling.companions})
     missed = sum(bool(wrong[case.name]) for case in own)
-    names = ", ".join(way.replace("_", " ") for way in ways) or "(none: it is met in every test of the others)"
+    names = (
+        ", ".join(way.replace("_", " ") for way in ways)
+        or "(none: it is met in every test of the others)"
+    )
     numbers = f"{len(own)} | {len(own) - missed} | {missed}"
     link = f"[{rule.id}](rules/{rule.id}-{rule.name}.md) {rule.name}"
     return f"| {link} | {rule.severity} | {names} | {numbers} | {', '.join(companions)} |"
@@ -46,14 +53,25 @@ def row(rule: Rule, own: Sequence[Case], wrong: Mapping[str, str]) -> str:
 def page(wrong: Mapping[str, str]) -> str:
     """The whole page, where `wrong` says of each case what was not as it must be."""
     every, rules = list(cases()), rules_by_id()
-    rows = [row(rule, [case for case in every if case.rule is rule], wrong) for rule in rules.values()]
+    rows = [
+        row(rule, [case for case in every if case.rule is rule], wrong) for rule in rules.values()
+    ]
     missed = sum(bool(text) for text in wrong.values())
     ways = len({(case.rule.id, case.spoiling.name) for case in every})
     summary = (
-        f"{len(rules)} rules, {ways} ways of spoiling, tried {len(every)} times on made and measured bundles: "
+        f"{len(rules)} rules, {ways} ways of spoiling, tried {len(every)} times on made "
+        "and measured bundles: "
         f"{len(every) - missed} caught, {missed} missed.\n\n"
     )
-    return PAGE.read_text().partition(BEGIN)[0] + BEGIN + "\n" + summary + HEAD + "\n".join(rows) + "\n"
+    return (
+        PAGE.read_text().partition(BEGIN)[0]
+        + BEGIN
+        + "\n"
+        + summary
+        + HEAD
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def is_current() -> bool:
@@ -64,9 +82,17 @@ def is_current() -> bool:
 def main() -> None:
     every = list(cases())
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if is_current() else f"{PAGE} is not current; run python scripts/mutation_table.py")
+        sys.exit(
+            0 if is_current() else f"{PAGE} is not current; run python scripts/mutation_table.py"
+        )
     with ProcessPoolExecutor() as pool:
-        wrong = dict(zip((case.name for case in every), pool.map(tried, range(len(every)), chunksize=4), strict=True))
+        wrong = dict(
+            zip(
+                (case.name for case in every),
+                pool.map(tried, range(len(every)), chunksize=4),
+                strict=True,
+            )
+        )
     for name, text in wrong.items():
         if text:
             print(f"{name}: {text}")

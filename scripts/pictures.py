@@ -2,8 +2,9 @@
 
     python scripts/pictures.py
 
-The page is of submissions/ and of the simulated sweeps of `make simulated-sweep`, which have to be there. Needs a Chromium, by
-default Debian's; another one is named with the environment variable CHROMIUM.
+The page is of submissions/ and of the simulated sweeps of `make simulated-sweep`, which have to be
+there. Needs a Chromium, by default Debian's; another one is named with the environment variable
+CHROMIUM.
 """
 
 import os
@@ -26,7 +27,8 @@ DRAWN_MS = 2000
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows: a section of the page in a window of a size in CSS pixels, each of `scale` pixels."""
+    """What a picture shows: a section of the page in a window of a size in CSS pixels, each of
+    `scale` pixels."""
 
     name: str
     width: int
@@ -49,13 +51,19 @@ PICTURES = (
 def main() -> None:
     """Make the page and take each picture of it."""
     if not SIMULATED.is_dir():
-        raise SystemExit(f"{SIMULATED}: there are no simulated sweeps; run `make simulated-sweep` first")
+        raise SystemExit(
+            f"{SIMULATED}: there are no simulated sweeps; run `make simulated-sweep` first"
+        )
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         page = Path(scratch) / "report.html"
         subprocess.run(
-            [Path(sys.executable).parent / "bench-report", "submissions", SIMULATED, "--out", page], cwd=ROOT, check=True
+            [Path(sys.executable).parent / "bench-report", "submissions", SIMULATED, "--out", page],
+            cwd=ROOT,
+            check=True,
         )
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         for picture in PICTURES:
             take(browser, page, picture)
 
@@ -70,7 +78,10 @@ def take(browser: Browser, page: Path, picture: Picture) -> None:
     window.goto(page.as_uri())
     window.emulate_media(media=picture.medium, color_scheme=picture.colours)
     section = window.locator(f"#{picture.section}")
-    section.evaluate("section => { for (const d of document.querySelectorAll('details')) d.open ||= d.contains(section); }")
+    section.evaluate(
+        "section => { for (const d of document.querySelectorAll('details')) d.open ||= "
+        "d.contains(section); }"
+    )
     for _ in range(3):  # what is drawn above moves it
         section.evaluate("section => section.scrollIntoView({ behavior: 'instant' })")
         window.wait_for_timeout(DRAWN_MS)

@@ -1,4 +1,5 @@
-"""Writes a page for every rule, and an index, to docs/rules/: `python scripts/rule_pages.py` from the project's root.
+"""Writes a page for every rule, and an index, to docs/rules/: `python scripts/rule_pages.py` from
+the project's root.
 
 The pages are the docstrings of `rules/checks/`; a test asks that what is committed is current.
 """
@@ -22,7 +23,9 @@ def _page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
     since = f"since protocol {rule.since}, rule book {rule.added}"
     facts = f"`{rule.id}` {rule.name} · {rule.severity} · {since} · {', '.join(rule.standings)}"
-    ways = [way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings, *rule.pairings)]
+    ways = [
+        way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings, *rule.pairings)
+    ]
     tested = "\n".join(f"- {way}" for way in ways)
     return f"# {rule.id}: {rule.title}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
 
@@ -31,14 +34,22 @@ def _index(rules: list[Rule]) -> str:
     lines = [
         "# The rules",
         "",
-        f"{len(rules)} rules. An error refuses a bundle, a warning marks it, a note is for the reviewer.",
+        f"{len(rules)} rules. An error refuses a bundle, a warning marks it, a note is for "
+        "the reviewer.",
         '"Protocol" in a source is section 3 of [the design](../design.md).',
-        "`bench-check explain ID` prints a page. `scripts/rule_pages.py` makes these pages from `rules/checks/`.",
+        "`bench-check explain ID` prints a page. `scripts/rule_pages.py` makes these pages "
+        "from `rules/checks/`.",
     ]
     for letter, family in FAMILIES.items():
         own = [rule for rule in rules if rule.id[0] == letter]
         if own:
-            lines += ["", f"## {letter}: {family}", "", "| rule | severity | offence |", "|---|---|---|"]
+            lines += [
+                "",
+                f"## {letter}: {family}",
+                "",
+                "| rule | severity | offence |",
+                "|---|---|---|",
+            ]
             lines += [f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {r.title} |" for r in own]
     return "\n".join(lines) + "\n"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from good import good_evidence, good_serving_evidence
-from pages import Element, Report, Tree
+from support.bundles import good_evidence, good_serving_evidence
+from support.html import Element, Report, Tree
 
-from harness import bundle
 from harness.sign import sign
 from reporting.cli import main
-from rules.records import SUBMISSION_NAMESPACE, Evidence
+from rules.bundle_format import write as bundle
+from rules.bundle_format.records import SUBMISSION_NAMESPACE, Evidence
 
 PRINCIPAL = "example@wattmark"
 """Who signs the bundles of the tests; they lie in the directory of the center `example`."""
@@ -28,13 +28,17 @@ def _good(serving: bool) -> Evidence:
 
 
 def fresh_evidence(serving: bool = False) -> Evidence:
-    """The good evidence of tests/good.py, of training or of serving, made once and copied, so that a test may alter it."""
+    """The good evidence of tests/support/bundles.py, of training or of serving, made once and
+    copied, so that a test may alter it."""
     return copy.deepcopy(_good(serving))
 
 
 def make_key(path: Path) -> Path:
-    """A new ed25519 key at `path` without a passphrase; the public part lies beside it with the suffix `.pub`."""
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True)
+    """A new ed25519 key at `path` without a passphrase; the public part lies beside it with the
+    suffix `.pub`."""
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True
+    )
     return path
 
 
@@ -49,14 +53,24 @@ class Submissions:
     def keyring(self) -> Path:
         return self.root / "keyring"
 
-    def allow(self, key: Path, principal: str = PRINCIPAL, options: str = f'namespaces="{SUBMISSION_NAMESPACE}"') -> None:
-        """Add `key` to the keyring as `principal` with the given options of an allowed_signers line."""
+    def allow(
+        self,
+        key: Path,
+        principal: str = PRINCIPAL,
+        options: str = f'namespaces="{SUBMISSION_NAMESPACE}"',
+    ) -> None:
+        """Add `key` to the keyring as `principal` with the given options of an allowed_signers
+        line."""
         self.keyring.mkdir(parents=True, exist_ok=True)
         with (self.keyring / "allowed_signers").open("a") as signers:
             signers.write(f"{principal} {options} {key.with_suffix('.pub').read_text()}")
 
     def add(
-        self, evidence: Evidence | None = None, run_id: str | None = None, system: str = "h200x2", principal: str = PRINCIPAL
+        self,
+        evidence: Evidence | None = None,
+        run_id: str | None = None,
+        system: str = "h200x2",
+        principal: str = PRINCIPAL,
     ) -> Path:
         """Write, seal and sign a bundle (the good one by default) and return its directory."""
         evidence = evidence or fresh_evidence()
@@ -67,7 +81,8 @@ class Submissions:
         return directory
 
     def reseal(self, directory: Path) -> None:
-        """Make manifest and signature of a bundle anew, as its submitter could after altering files."""
+        """Make manifest and signature of a bundle anew, as its submitter could after altering
+        files."""
         bundle.seal(directory)
         sign(directory, self.key, PRINCIPAL)
 
@@ -88,14 +103,19 @@ def submissions(tmp_path: Path, signing_key: Path) -> Submissions:
 
 @pytest.fixture
 def sealed_bundle(submissions: Submissions) -> Callable[..., Path]:
-    """Makes sealed bundles in the `submissions` fixture: `sealed_bundle(evidence=None, run_id=None, system=...)`."""
+    """Makes sealed bundles in the `submissions` fixture: `sealed_bundle(evidence=None, run_id=None,
+    system=...)`."""
     return submissions.add
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of a Chromium, for the tests that render the report."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if found is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
     return found
@@ -103,10 +123,18 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a report on everything in submissions/: report.html, tables/ and figures/."""
+    """The directory of a report on everything in submissions/: report.html, tables/ and
+    figures/."""
     directory = tmp_path_factory.mktemp("report")
     submissions = Path(__file__).parents[1] / "submissions"
-    to = ["-o", str(directory / "report.html"), "--tables", str(directory / "tables"), "--figures", str(directory / "figures")]
+    to = [
+        "-o",
+        str(directory / "report.html"),
+        "--tables",
+        str(directory / "tables"),
+        "--figures",
+        str(directory / "figures"),
+    ]
     done = CliRunner().invoke(main, [str(submissions), *to])
     assert done.exit_code == 0, done.output
     return directory

@@ -1,9 +1,9 @@
-"""For programs: one object, `wattmark-verdict/1` (`rules/schemas/verdict-1.json`)."""
+"""For programs: one object, `wattmark-verdict/1` (`rules/bundle_format/schemas/verdict-1.json`)."""
 
 import json
 from dataclasses import asdict
 
-from checker.shown import Shown, fingerprint, printable_strings
+from checker.selection import Shown, fingerprint, printable_strings
 from checker.verdict import Verdict
 from rules import VERSION
 
@@ -25,7 +25,8 @@ def render(what: Shown) -> str:
 
 def _of_bundle(what: Shown, verdict: Verdict) -> dict[str, object]:
     findings = [
-        {**asdict(f), "known": what.is_known(verdict, f), "fingerprint": fingerprint(verdict, f)} for f in verdict.findings
+        {**asdict(f), "known": what.is_known(verdict, f), "fingerprint": fingerprint(verdict, f)}
+        for f in verdict.findings
     ]
     return {
         "path": str(verdict.path),

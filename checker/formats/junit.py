@@ -1,16 +1,18 @@
-"""For CI servers: the XML that JUnit's runners write, a test suite for each bundle and a test case for each rule."""
+"""For CI servers: the XML that JUnit's runners write, a test suite for each bundle and a test case
+for each rule."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from checker.shown import PARTIAL, Shown, printable
+from checker.selection import PARTIAL, Shown, printable
 from checker.verdict import INTERNAL, Verdict
 from rules.rule import FAMILIES, STANDINGS, Finding, Rule, rules_by_id
 
 
 def render(what: Shown) -> str:
-    """A failure is an error that counts, a skipped case a rule that was not asked or is waived or known.
+    """A failure is an error that counts, a skipped case a rule that was not asked or is waived or
+    known.
 
     A partial check is an error of its own: a server that counts failures alone would call it clean.
     """
@@ -27,9 +29,13 @@ def render(what: Shown) -> str:
 
 
 def _partial(what: Shown) -> ET.Element:
-    suite = ET.Element("testsuite", name="bench-check", tests="1", failures="0", errors="1", skipped="0")
+    suite = ET.Element(
+        "testsuite", name="bench-check", tests="1", failures="0", errors="1", skipped="0"
+    )
     ET.SubElement(suite, "properties")
-    case = ET.SubElement(suite, "testcase", classname="bench-check", name="the whole rule book was asked")
+    case = ET.SubElement(
+        suite, "testcase", classname="bench-check", name="the whole rule book was asked"
+    )
     told = printable(f"partial: {', '.join(what.partial)}; no judgement by the rule book")
     ET.SubElement(case, "error", message=told, type=PARTIAL)
     return suite
@@ -69,7 +75,9 @@ def _cases(what: Shown, verdict: Verdict) -> Iterator[ET.Element]:
         yield case
     for finding in found[INTERNAL]:
         case = ET.Element("testcase", classname=name, name=INTERNAL)
-        ET.SubElement(case, "error", message=printable(finding.message), type=INTERNAL).text = printable(finding.found)
+        ET.SubElement(
+            case, "error", message=printable(finding.message), type=INTERNAL
+        ).text = printable(finding.found)
         yield case
 
 
@@ -88,9 +96,22 @@ def _tell(what: Shown, verdict: Verdict, case: ET.Element, found: list[Finding])
 
 def _line(what: Shown, verdict: Verdict, finding: Finding) -> str:
     at = " ".join(filter(None, (finding.file, finding.pointer)))
-    aside = f"waived by {finding.waived}: " if finding.waived else "known: " if what.is_known(verdict, finding) else ""
-    aside = f"withdrawn ({verdict.withdrawn}): {aside}" if verdict.withdrawn and not verdict.fails_by(finding) else aside
-    return printable(f"{aside}{finding.severity} {at}: found: {finding.found}; expected: {finding.expected}. {finding.message}")
+    aside = (
+        f"waived by {finding.waived}: "
+        if finding.waived
+        else "known: "
+        if what.is_known(verdict, finding)
+        else ""
+    )
+    aside = (
+        f"withdrawn ({verdict.withdrawn}): {aside}"
+        if verdict.withdrawn and not verdict.fails_by(finding)
+        else aside
+    )
+    return printable(
+        f"{aside}{finding.severity} {at}: found: {finding.found}; expected: "
+        f"{finding.expected}. {finding.message}"
+    )
 
 
 def _not_asked(what: Shown, verdict: Verdict, rule: Rule) -> str:

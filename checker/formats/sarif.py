@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from checker.shown import Shown, fingerprint, place, printable, printable_strings, relative
+from checker.selection import Shown, fingerprint, place, printable, printable_strings, relative
 from checker.verdict import INTERNAL, Verdict
 from rules import VERSION
 from rules.rule import FAMILIES, Finding, Rule, rules_by_id
 
 _ROWS = re.compile(r"rows? (\d+)(?:-(\d+))?")
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 
 
 def render(what: Shown) -> str:
-    """One run: the whole rule book, and a result for each finding. Paths are relative to the working directory."""
+    """One run: the whole rule book, and a result for each finding. Paths are relative to the
+    working directory."""
     ids = list(rules_by_id())
     found = [(v, f) for v in what.verdicts for f in v.findings]
     run = {
@@ -33,11 +36,17 @@ def render(what: Shown) -> str:
         "invocations": [
             {
                 "executionSuccessful": not what.broken,
-                "toolExecutionNotifications": [_notification(v, f) for v, f in found if f.rule == INTERNAL],
+                "toolExecutionNotifications": [
+                    _notification(v, f) for v, f in found if f.rule == INTERNAL
+                ],
             }
         ],
-        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The directory in which bench-check was called."}}},
-        "results": [_of_finding(what, v, f, ids.index(f.rule)) for v, f in found if f.rule != INTERNAL],
+        "originalUriBaseIds": {
+            "SRCROOT": {"description": {"text": "The directory in which bench-check was called."}}
+        },
+        "results": [
+            _of_finding(what, v, f, ids.index(f.rule)) for v, f in found if f.rule != INTERNAL
+        ],
         "properties": printable_strings(
             {
                 "partial": what.partial,
@@ -59,7 +68,11 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
         "help": {"text": rule.page, "markdown": f"# {rule.page}"},
         "helpUri": f"urn:wattmark:rule:{rule.id}",
         "defaultConfiguration": {"level": rule.severity},
-        "properties": {"tags": [FAMILIES[rule.id[0]]], "added": rule.added, "standings": list(rule.standings)},
+        "properties": {
+            "tags": [FAMILIES[rule.id[0]]],
+            "added": rule.added,
+            "standings": list(rule.standings),
+        },
     }
 
 
@@ -73,17 +86,27 @@ def _of_finding(what: Shown, verdict: Verdict, finding: Finding, index: int) -> 
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": finding.severity,
-        "message": {"text": printable(f"found: {finding.found}; expected: {finding.expected}. {finding.message}")},
+        "message": {
+            "text": printable(
+                f"found: {finding.found}; expected: {finding.expected}. {finding.message}"
+            )
+        },
         "locations": [_location(verdict, finding)],
         "partialFingerprints": {"wattmark/v1": fingerprint(verdict, finding)},
     }
     if any(option.startswith("--baseline") for option in what.partial):
         result["baselineState"] = "unchanged" if what.is_known(verdict, finding) else "new"
     lifted = [f"waived by {finding.waived}"] if finding.waived else []
-    lifted += [f"the bundle was withdrawn: {verdict.withdrawn}"] if verdict.withdrawn and not verdict.fails_by(finding) else []
+    lifted += (
+        [f"the bundle was withdrawn: {verdict.withdrawn}"]
+        if verdict.withdrawn and not verdict.fails_by(finding)
+        else []
+    )
     lifted += ["known by the baseline"] if what.is_known(verdict, finding) else []
     if lifted:
-        result["suppressions"] = [{"kind": "external", "justification": printable(why)} for why in lifted]
+        result["suppressions"] = [
+            {"kind": "external", "justification": printable(why)} for why in lifted
+        ]
     return result
 
 

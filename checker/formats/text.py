@@ -5,7 +5,7 @@ from itertools import groupby
 
 import click
 
-from checker.shown import Shown, printable, summary, withdrawal
+from checker.selection import Shown, printable, summary, withdrawal
 from checker.terminal import COLOURS
 from checker.verdict import Verdict
 from rules.rule import Finding, Severity
@@ -20,23 +20,32 @@ def render(what: Shown) -> str:
     told: set[tuple[str, ...]] = set()
     lines = [line for verdict in what.verdicts for line in _of_bundle(what, verdict, told)]
     if what.skipped:
-        lines.append(f"not judged, because hidden (unfinished runs): {', '.join(printable(str(p)) for p in what.skipped)}")
+        lines.append(
+            "not judged, because hidden (unfinished runs): "
+            f"{', '.join(printable(str(p)) for p in what.skipped)}"
+        )
     lines += [f"in the baseline, but no longer found: {printable(line)}" for line in what.gone]
     if what.partial:
-        lines.append(f"partial: with {', '.join(map(printable, what.partial))} this is no judgement by the rule book")
+        lines.append(
+            f"partial: with {', '.join(map(printable, what.partial))} this is no judgement "
+            "by the rule book"
+        )
     worst = "red" if any(what.status(v) == "fail" for v in what.verdicts) else None
     return "\n".join([*lines, click.style(printable(summary(what)), fg=worst)])
 
 
 def _of_bundle(what: Shown, verdict: Verdict, told: set[tuple[str, ...]]) -> Iterator[str]:
-    """The lines on one bundle; `told` is what was said of others, word by word, and is not said again."""
+    """The lines on one bundle; `told` is what was said of others, word by word, and is not said
+    again."""
     status = what.status(verdict)
     styled = click.style(status, fg=_STATUS_COLOURS[status], bold=True)
     yield f"{printable(str(verdict.path))}: {styled} ({printable(', '.join(_who(verdict)))})"
     if verdict.withdrawn:
         yield f"  {printable(withdrawal(verdict))}"
     worst_first = sorted(verdict.findings, key=lambda f: list(Severity).index(f.severity))
-    for _, alike in groupby(worst_first, lambda f: (f.rule, f.file, f.message, f.waived, what.is_known(verdict, f))):
+    for _, alike in groupby(
+        worst_first, lambda f: (f.rule, f.file, f.message, f.waived, what.is_known(verdict, f))
+    ):
         yield from _of_findings(what, verdict, told, *alike)
     if verdict.rules_not_run:
         yield f"  {verdict.rules_not_run} rules were not asked, because the evidence cannot be read"
@@ -54,7 +63,9 @@ def _who(verdict: Verdict) -> Iterator[str]:
         yield f"accepted under rule book {verdict.accepted}"
 
 
-def _of_findings(what: Shown, verdict: Verdict, told: set[tuple[str, ...]], finding: Finding, *others: Finding) -> Iterator[str]:
+def _of_findings(
+    what: Shown, verdict: Verdict, told: set[tuple[str, ...]], finding: Finding, *others: Finding
+) -> Iterator[str]:
     """One finding whole, and of others of the kind, in the same file, only where and what."""
     severity = click.style(finding.severity, fg=COLOURS[finding.severity])
     known = "known " if what.is_known(verdict, finding) else ""

@@ -1,7 +1,8 @@
-"""The charts of the page. Each is drawn from one table: its spec names the table and holds none of its numbers.
+"""The charts of the page. Each is drawn from one table: its spec names the table and holds none of
+its numbers.
 
-`charts(table)` finds those that belong to a table by the end of its id. `draw` makes their static pictures, and the page draws
-the same specs again when a reader scrolls to them.
+`charts(table)` finds those that belong to a table by the end of its id. `draw` makes their static
+pictures, and the page draws the same specs again when a reader scrolls to them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +12,10 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from checker.engine import cores
-from rules.records import Json
+from rules.bundle_format.records import Json
 
 if TYPE_CHECKING:
-    from reporting.tables import Table
+    from reporting.report_table import Table
 
 
 _FEW = 3
@@ -27,7 +28,8 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. `spec` is Vega-Lite without its rows and without the look that all charts share."""
+    """One chart. `spec` is Vega-Lite without its rows and without the look that all charts
+    share."""
 
     id: str
     title: str
@@ -47,7 +49,8 @@ class Drawn:
 
 
 def charts(table: "Table") -> list[Chart]:
-    """The charts of a table; none where it has no rows for them. Raises ChartError without the extra `report`."""
+    """The charts of a table; none where it has no rows for them. Raises ChartError without the
+    extra `report`."""
     altair = _altair()
     from reporting.charts import bars, curves, spans
 
@@ -61,7 +64,9 @@ def charts(table: "Table") -> list[Chart]:
         "trace": spans.trace,
     }
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
-    with altair.utils.schemapi.debug_mode(False):  # the specs are checked in the tests, not in every report
+    with altair.utils.schemapi.debug_mode(
+        False
+    ):  # the specs are checked in the tests, not in every report
         return of[kind](table) if kind in of else []
 
 
@@ -75,11 +80,13 @@ def _altair() -> Any:
 
 
 def draw(tables: "Sequence[Table]") -> "dict[str, list[Drawn]]":
-    """The charts of all tables, drawn, by the id of the table. Raises ChartError without the extra `report`."""
+    """The charts of all tables, drawn, by the id of the table. Raises ChartError without the extra
+    `report`."""
     _altair()  # before there are processes that each would miss it
     if len(tables) <= _FEW:
         return {table.id: _drawn(table) for table in tables}
-    # A forked copy of a process that has drawn before would wait for the renderer's threads, which are not copied.
+    # A forked copy of a process that has drawn before would wait for the renderer's threads, which
+    # are not copied.
     with ProcessPoolExecutor(cores(), mp_context=get_context("forkserver")) as pool:
         return dict(zip((table.id for table in tables), pool.map(_drawn, tables), strict=True))
 
@@ -94,7 +101,8 @@ def _drawn(table: "Table") -> list[Drawn]:
 
 
 def scripts() -> tuple[str, ...]:
-    """The texts of the page's scripts that draw charts, in their order. They come after the one that sets `window.wattmark`."""
+    """The texts of the page's scripts that draw charts, in their order. They come after the one
+    that sets `window.wattmark`."""
     from reporting.charts import render
 
     return render.scripts()

@@ -1,12 +1,13 @@
-"""Charts that compare a few things side by side: intervals of energy, scaling, the best at each cap, tuned beside baseline."""
+"""Charts that compare a few things side by side: intervals of energy, scaling, the best at each
+cap, tuned beside baseline."""
 
 from typing import Any
 
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.looks import INK, linear, looks, numbers, points, spec, zero_based
-from reporting.tables import Table
+from reporting.charts.style import INK, linear, looks, numbers, points, spec, zero_based
+from reporting.report_table import Table
 
 _MOST = 24
 """More rows than that are a list and no chart: the best are drawn, and the caption says so."""
@@ -34,14 +35,29 @@ def energy(table: Table) -> list[Chart]:
     )
     at = points(base.encode(x=linear(alt.X, table, key, drawn)), look, legend=False)
     rest = f"Of {len(data)} runs the {_MOST} lowest. " if len(data) > _MOST else ""
-    hollow = " Hollow: the cap is not shown to have held." if any(row["doubt"] for row in drawn) else ""
+    hollow = (
+        " Hollow: the cap is not shown to have held." if any(row["doubt"] for row in drawn) else ""
+    )
     about = (
-        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one kind differ by about 4 %, which no "
+        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one "
+        "kind differ by about 4 %, which no "
         f"interval of one board contains.{hollow}"
     )
-    alt_text = f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table holds the same values."
+    alt_text = (
+        f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table holds "
+        "the same values."
+    )
     made = spec(alt.layer(interval, at, _written(base)), 8 + _ROW_PX * len(drawn))
-    return [Chart(f"{table.id}-energy", "Energy per item with 95 % intervals", about, alt_text, table, made)]
+    return [
+        Chart(
+            f"{table.id}-energy",
+            "Energy per item with 95 % intervals",
+            about,
+            alt_text,
+            table,
+            made,
+        )
+    ]
 
 
 def scaling(table: Table) -> list[Chart]:
@@ -52,7 +68,9 @@ def scaling(table: Table) -> list[Chart]:
     look = looks(data)
     base = alt.Chart(alt.NamedData(table.id)).transform_filter("datum.speed_up != null")
     highest = max(max(float(row["speed_up"] or 0), float(row["count"] or 0)) for row in data)
-    x = alt.X("count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending")
+    x = alt.X(
+        "count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending"
+    )
     y = zero_based(alt.Y, "speed_up", table.column("speed_up").label, highest)
     wide = min(48, 480 // len(data))
     bar = base.mark_bar(size=wide, strokeWidth=1.5, tooltip={"content": "data"}).encode(
@@ -61,7 +79,9 @@ def scaling(table: Table) -> list[Chart]:
         y=y,
         fill=alt.Fill("line:N", scale=look.colour, legend=look.legend),
         stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
-        fillOpacity=alt.condition("datum.doubt || datum.implausible", alt.value(0), alt.value(0.85)),
+        fillOpacity=alt.condition(
+            "datum.doubt || datum.implausible", alt.value(0), alt.value(0.85)
+        ),
     )
     perfect = base.mark_tick(thickness=1.5, color=INK, size=wide + 8).encode(
         x=x, xOffset=alt.XOffset("bar:N", sort="ascending"), y="count:Q"
@@ -69,24 +89,39 @@ def scaling(table: Table) -> list[Chart]:
     bars = "datum.line + ' · ' + datum.cap_w + ' W'"
     drawn = spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
     about = (
-        "Against the runs on one accelerator of the same kind at the same cap. The line across a bar is perfect scaling. "
+        "Against the runs on one accelerator of the same kind at the same cap. The line "
+        "across a bar is perfect scaling. "
         "Hollow: the cap is not shown to have held, or the figure cannot be."
     )
-    alt_text = f"Speed-up over the number of accelerators, {len(data)} runs. The table holds the same values."
-    return [Chart(f"{table.id}-bars", "Several accelerators against one", about, alt_text, table, drawn)]
+    alt_text = (
+        f"Speed-up over the number of accelerators, {len(data)} runs. The table holds the same "
+        "values."
+    )
+    return [
+        Chart(f"{table.id}-bars", "Several accelerators against one", about, alt_text, table, drawn)
+    ]
 
 
 def best(table: Table) -> list[Chart]:
     """The best system at each cap, in throughput and in efficiency."""
     found = []
-    for by, title in (("throughput", "Highest throughput at each cap"), ("efficiency", "Highest efficiency at each cap")):
+    for by, title in (
+        ("throughput", "Highest throughput at each cap"),
+        ("efficiency", "Highest efficiency at each cap"),
+    ):
         data = [row for row in table.data if row["by"] == by]
         if len({row["cap_w"] for row in data}) < 2:
             continue
         look = looks(data)
         x = linear(alt.X, table, "cap_w", data)
-        y = zero_based(alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data))
-        named = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.by == '{by}'").encode(x=x, y=y)
+        y = zero_based(
+            alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data)
+        )
+        named = (
+            alt.Chart(alt.NamedData(table.id))
+            .transform_filter(f"datum.by == '{by}'")
+            .encode(x=x, y=y)
+        )
         alt_text = f"{title}, {len(data)} points. The table holds the same values."
         drawn = spec(points(named, look, "true"), 180)
         found.append(Chart(f"{table.id}-{by}", title, table.about, alt_text, table, drawn))
@@ -113,7 +148,9 @@ def tuned(table: Table) -> list[Chart]:
     gap = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(other), x2=f"{key}:Q")
     layers = [gap]
     for field, shape, colour in ((other, "square", "#0072B2"), (key, "circle", "#D55E00")):
-        at = base.mark_point(shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"})
+        at = base.mark_point(
+            shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
+        )
         layers.append(at.encode(x=x(field)))
     rest = f"The first {_MOST} rows of the table. " if len(table.rows) > _MOST else ""
     about = f"{rest}Square: baseline, the stack as it comes. Circle: tuned, as named. {table.about}"
@@ -130,4 +167,6 @@ def _listed(base: Any) -> Any:
 
 def _written(base: Any) -> Any:
     """The names of the rows, each above its own: so they have room on a phone too."""
-    return base.mark_text(align="left", baseline="bottom", x=2, dy=-6, fontSize=11).encode(text="name:N")
+    return base.mark_text(align="left", baseline="bottom", x=2, dy=-6, fontSize=11).encode(
+        text="name:N"
+    )

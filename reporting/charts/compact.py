@@ -1,7 +1,8 @@
-"""Makes the renderer's output short: a page holds dozens of pictures, and most of their bytes say nothing.
+"""Makes the renderer's output short: a page holds dozens of pictures, and most of their bytes say
+nothing.
 
-Nothing drawn changes: defaults, empty groups and repeats go, lengths are given to a tenth of a pixel, and a value that several
-specs share is kept once.
+Nothing drawn changes: defaults, empty groups and repeats go, lengths are given to a tenth of a
+pixel, and a value that several specs share is kept once.
 """
 
 import json
@@ -12,7 +13,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from rules.records import Json
+from rules.bundle_format.records import Json
 
 _DEFAULTS = {
     "opacity": "1",
@@ -35,7 +36,9 @@ _LENGTHS = ("d", "transform", "x", "y", "x2", "y2", "width", "height", "viewBox"
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _SHIFT = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 _POINT = re.compile(r"M[-\d.,]+Z?")
-_SHAPE = re.compile(r"(?:M[-\d.,]+(?:L[-\d.,]+|A[\d.]+,[\d.]+,0,1,1,[-\d.,]+)*|M[-\d.,]+(?:[hv][-\d.]+)+)Z?")
+_SHAPE = re.compile(
+    r"(?:M[-\d.,]+(?:L[-\d.,]+|A[\d.]+,[\d.]+,0,1,1,[-\d.,]+)*|M[-\d.,]+(?:[hv][-\d.]+)+)Z?"
+)
 """A shape of points: of lines and of half circles, or of steps."""
 _COMMAND = re.compile(r"([MLAhvZ])([-\d.,]*)")
 _PLACE = ("transform", "d", "x2", "y2")
@@ -69,13 +72,16 @@ def _to_tenths(found: re.Match[str]) -> str:
 
 
 def _prune(element: Xml.Element) -> None:
-    """Take out what draws nothing, put children of bare groups in the place of the group, and join marks of one look."""
+    """Take out what draws nothing, put children of bare groups in the place of the group, and join
+    marks of one look."""
     kept: list[Xml.Element] = []
     for child in element:
         _prune(child)
         if child.tag == "g" and not child.attrib:
             kept += child
-        elif (child.tag != "g" or len(child)) and not (child.tag == "path" and _draws_nothing(child)):
+        elif (child.tag != "g" or len(child)) and not (
+            child.tag == "path" and _draws_nothing(child)
+        ):
             kept.append(child)
     joined: list[Xml.Element] = []
     for look, run in groupby(kept, key=_look):
@@ -85,7 +91,8 @@ def _prune(element: Xml.Element) -> None:
 
 
 def _draws_nothing(path: Xml.Element) -> bool:
-    """Whether a path is hidden, is a line of one point, or has no colour of its own where groups have none either."""
+    """Whether a path is hidden, is a line of one point, or has no colour of its own where groups
+    have none either."""
     hidden = path.get("display") == "none" or set(path.attrib) <= {"d", "transform"}
     return hidden or _POINT.fullmatch(path.get("d", "")) is not None
 
@@ -96,10 +103,15 @@ def _look(element: Xml.Element) -> tuple[tuple[str, str], ...]:
     if (
         not shifted
         or len(element)
-        or not (element.tag == "line" or (element.tag == "path" and _SHAPE.fullmatch(element.get("d", ""))))
+        or not (
+            element.tag == "line"
+            or (element.tag == "path" and _SHAPE.fullmatch(element.get("d", "")))
+        )
     ):
         return ()
-    return tuple((name, value) for name, value in sorted(element.attrib.items()) if name not in _PLACE)
+    return tuple(
+        (name, value) for name, value in sorted(element.attrib.items()) if name not in _PLACE
+    )
 
 
 def _join(marks: list[Xml.Element]) -> Xml.Element:
@@ -117,7 +129,8 @@ def _join(marks: list[Xml.Element]) -> Xml.Element:
 
 
 def _moved(shape: str, x: float, y: float) -> Iterator[str]:
-    """A closed shape around the origin, around x, y: lengths of lines and arcs are written from where the pen is."""
+    """A closed shape around the origin, around x, y: lengths of lines and arcs are written from
+    where the pen is."""
     at_x = at_y = 0.0
     for command, numbers in _COMMAND.findall(shape):
         values = [float(number) for number in numbers.split(",") if number]
@@ -148,7 +161,8 @@ def _steps(path: str) -> str:
 
 
 def pack(specs: Mapping[str, Json]) -> Json:
-    """The specs with every longer value that occurs twice kept once: `{"$": n}` stands for `shared[n]`, which may hold others."""
+    """The specs with every longer value that occurs twice kept once: `{"$": n}` stands for
+    `shared[n]`, which may hold others."""
     seen = Counter(text for spec in specs.values() for text in _texts(spec))
     shared: list[Any] = []
     places: dict[str, int] = {}
@@ -159,7 +173,11 @@ def pack(specs: Mapping[str, Json]) -> Json:
         text = _text(value)
         if text in places:
             return {"$": places[text]}
-        inner = {k: packed(v) for k, v in value.items()} if isinstance(value, dict) else [packed(v) for v in value]
+        inner = (
+            {k: packed(v) for k, v in value.items()}
+            if isinstance(value, dict)
+            else [packed(v) for v in value]
+        )
         if len(text) < _SHARED_FROM or seen[text] < 2:
             return inner
         shared.append(inner)
@@ -170,20 +188,33 @@ def pack(specs: Mapping[str, Json]) -> Json:
 
 
 def intern(records: Sequence[Json]) -> Json:
-    """Records of tables with every longer value that several cells hold kept once: the cell `[n]` stands for `shared[n]`, and the
-    cell `[]` for what stands above it; `[-n]` stands for n of these. Tables with the same head share it, at `head` in `heads`."""
-    seen = Counter(cell for record in records for row in record["rows"] for cell in row if len(str(cell)) > _CELL_FROM)
+    """Records of tables with every longer value that several cells hold kept once: the cell `[n]`
+    stands for `shared[n]`, and the cell `[]` for what stands above it; `[-n]` stands for n of
+    these. Tables with the same head share it, at `head` in `heads`."""
+    seen = Counter(
+        cell
+        for record in records
+        for row in record["rows"]
+        for cell in row
+        if len(str(cell)) > _CELL_FROM
+    )
     shared = [cell for cell, times in seen.items() if times > 1]
     places = {cell: place for place, cell in enumerate(shared)}
 
     def cells(row: Sequence[Any], above: Sequence[Any]) -> list[Any]:
         short = [[places[cell]] if cell in places else cell for cell in row]
         return _folded(
-            [[] if len(str(put)) > 2 and _same(cell, over) else put for put, cell, over in zip(short, row, above, strict=True)]
+            [
+                [] if len(str(put)) > 2 and _same(cell, over) else put
+                for put, cell, over in zip(short, row, above, strict=True)
+            ]
         )
 
     def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        return [cells(row, of[place - 1] if place else [_NONE] * len(row)) for place, row in enumerate(of)]
+        return [
+            cells(row, of[place - 1] if place else [_NONE] * len(row))
+            for place, row in enumerate(of)
+        ]
 
     heads: dict[str, int] = {}
     tables = []

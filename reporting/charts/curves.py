@@ -1,6 +1,7 @@
 """Charts of lines: figures against the cap, and efficiency against performance.
 
-Only measured or published points are drawn, joined by straight lines; nothing is fitted or smoothed.
+Only measured or published points are drawn, joined by straight lines; nothing is fitted or
+smoothed.
 """
 
 from collections.abc import Iterator
@@ -8,7 +9,8 @@ from collections.abc import Iterator
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.looks import (
+from reporting.charts.label_layout import labels
+from reporting.charts.style import (
     EFFICIENCY_HEIGHT,
     HEIGHT,
     INK,
@@ -22,8 +24,7 @@ from reporting.charts.looks import (
     points,
     spec,
 )
-from reporting.charts.place import labels
-from reporting.tables import Table
+from reporting.report_table import Table
 
 HOLLOW = "Hollow and off the line: the cap is not shown to have held."
 CROSSED = "Crossed: the figure cannot be; the table says why."
@@ -32,14 +33,24 @@ _CAP = "cap_w"
 _RATE = "items_per_s_per_accelerator"
 _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _SWEPT = {
-    "energy_gain_percent": ("energy", "decrease of energy, 100 (1 \u2212 E / E at the default cap)"),
-    "performance_loss_percent": ("time", "increase of time, 100 (t / t at the default cap \u2212 1)"),
+    "energy_gain_percent": (
+        "energy",
+        "decrease of energy, 100 (1 \u2212 E / E at the default cap)",
+    ),
+    "performance_loss_percent": (
+        "time",
+        "increase of time, 100 (t / t at the default cap \u2212 1)",
+    ),
     "gain_minus_loss_points": ("balance", "energy gain minus performance loss"),
-    "edp_gain_percent": ("edp", "decrease of the energy delay product E t against that at the default cap"),
+    "edp_gain_percent": (
+        "edp",
+        "decrease of the energy delay product E t against that at the default cap",
+    ),
     "eds_gain_k15_percent": ("eds15", "decrease of the energy delay sum for a slow-down by 1.5"),
     "eds_gain_k2_percent": ("eds2", "decrease of the energy delay sum for a slow-down by 2"),
 }
-"""The end of the chart's id, and what its column is of the same work; the chart is called as its column is."""
+"""The end of the chart's id, and what its column is of the same work; the chart is called as its
+column is."""
 _SMALL = 150
 
 
@@ -70,9 +81,14 @@ def of_power(table: Table) -> list[Chart]:
 
 
 def of_sweeps(table: Table) -> list[Chart]:
-    """Efficiency against the cap with its peak, and what each cap saves and costs against the default cap."""
+    """Efficiency against the cap with its peak, and what each cap saves and costs against the
+    default cap."""
     peak = "Larger: the most efficient run that counts of each sweep. "
-    found = [_against_cap(table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best")]
+    found = [
+        _against_cap(
+            table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best"
+        )
+    ]
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
         better = "worse" if column.key == "performance_loss_percent" else "better"
@@ -82,18 +98,31 @@ def of_sweeps(table: Table) -> list[Chart]:
 
 
 def _against_cap(
-    table: Table, key: str, name: str, title: str, about: str, height: int = HEIGHT, large: str = "false"
+    table: Table,
+    key: str,
+    name: str,
+    title: str,
+    about: str,
+    height: int = HEIGHT,
+    large: str = "false",
 ) -> Chart | None:
-    """A line of `key` over the caps of each line; lines join the means of repeats. None where there are not two caps."""
+    """A line of `key` over the caps of each line; lines join the means of repeats. None where there
+    are not two caps."""
     data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
     if len({row[_CAP] for row in data}) < 2:
         return None
     look = looks(data)
     x, y = linear(alt.X, table, _CAP, data), linear(alt.Y, table, key, data)
-    base = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{_CAP} != null && datum['{key}'] != null").encode(x=x, y=y)
+    base = (
+        alt.Chart(alt.NamedData(table.id))
+        .transform_filter(f"datum.{_CAP} != null && datum['{key}'] != null")
+        .encode(x=x, y=y)
+    )
     line = (
         base.transform_filter("!datum.doubt")
-        .transform_aggregate([alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", _CAP])
+        .transform_aggregate(
+            [alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", _CAP]
+        )
         .mark_line(strokeWidth=1.4, opacity=0.8)
         .encode(
             order=f"{_CAP}:Q",
@@ -103,7 +132,11 @@ def _against_cap(
     )
     layers = [line, points(base, look, large), crosses(base)]
     if min(numbers(data, key)) < 0 < max(numbers(data, key)):
-        zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(stroke=INK, opacity=0.5).encode(y=alt.datum(0))
+        zero = (
+            alt.Chart(alt.InlineData(values=[{}]))
+            .mark_rule(stroke=INK, opacity=0.5)
+            .encode(y=alt.datum(0))
+        )
         layers.insert(0, zero)
     drawn = spec(alt.layer(*layers), height)
     alt_text = f"{table.column(key).label} against {table.column(_CAP).label}, {_counted(data)}"
@@ -111,12 +144,17 @@ def _against_cap(
 
 
 def _efficiency(table: Table) -> Chart | None:
-    """Items/J against items/s with the cap at each point; a switch adds the assumed power of the node."""
+    """Items/J against items/s with the cap at each point; a switch adds the assumed power of the
+    node."""
     data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
     if not data:
         return None
     look = looks(data)
-    assumed = alt.param(name="node", value=False, bind=alt.binding_checkbox(name="add 100 W per node of 4 (assumption) "))
+    assumed = alt.param(
+        name="node",
+        value=False,
+        bind=alt.binding_checkbox(name="add 100 W per node of 4 (assumption) "),
+    )
     rates = numbers(data, _RATE)
     efficiencies = numbers(data, _EFFICIENCY, _WITH_NODE)
     x = logarithmic(alt.X, _RATE, table.column(_RATE).label, rates)
@@ -141,17 +179,26 @@ def _efficiency(table: Table) -> Chart | None:
             strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
         )
     )
-    ring = base.transform_filter("datum.ahead").mark_point(shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False)
+    ring = base.transform_filter("datum.ahead").mark_point(
+        shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False
+    )
     layers = [line, ring, points(base, look, "datum.best"), crosses(base), *_labels(base, table)]
     about = (
-        "Numbers are caps in W. Larger: the most efficient point of its line. Ringed: on the Pareto front, no other point that "
-        "counts has both more throughput and more efficiency; published points, whose power is taken to be the cap, have a front "
-        f"of their own. Both axes are logarithmic. {_marks(data)} The switch adds 25 W per accelerator, 100 W per node of four, "
+        "Numbers are caps in W. Larger: the most efficient point of its line. Ringed: on "
+        "the Pareto front, no other point that "
+        "counts has both more throughput and more efficiency; published points, whose "
+        "power is taken to be the cap, have a front "
+        f"of their own. Both axes are logarithmic. {_marks(data)} The switch adds 25 W per "
+        "accelerator, 100 W per node of four, "
         "as Mayr et al. do: an assumption."
     )
-    alt_text = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
+    alt_text = (
+        f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
+    )
     drawn = spec(alt.layer(*layers).add_params(assumed), EFFICIENCY_HEIGHT)
-    return Chart(f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn)
+    return Chart(
+        f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn
+    )
 
 
 def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
@@ -159,10 +206,12 @@ def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
     placed = labels(table)
     if placed:
         found = alt.LookupData(data=alt.InlineData(values=placed), key="row", fields=["label"])
-        with_label = base.transform_lookup("row", from_=found).transform_filter("datum.label != null")
-        yield with_label.mark_text(dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1")).encode(
-            text="label:N"
+        with_label = base.transform_lookup("row", from_=found).transform_filter(
+            "datum.label != null"
         )
+        yield with_label.mark_text(
+            dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1")
+        ).encode(text="label:N")
 
 
 def _begun(text: str) -> str:
@@ -181,4 +230,7 @@ def _marks(data: Data) -> str:
 
 def _counted(data: Data) -> str:
     lines = len({row["line"] for row in data})
-    return f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table holds the same values."
+    return (
+        f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table holds the "
+        "same values."
+    )

@@ -1,4 +1,5 @@
-"""Draws charts: as SVG for the page, as SVG and PDF for papers, and as the script that draws them in the page."""
+"""Draws charts: as SVG for the page, as SVG and PDF for papers, and as the script that draws them
+in the page."""
 
 import json
 from collections.abc import Iterable
@@ -9,21 +10,25 @@ from pathlib import Path
 import vl_convert
 
 from reporting.charts import Chart, compact
-from reporting.charts.looks import CONFIG, UNSEEN, WIDTH
-from rules.records import Json
+from reporting.charts.style import CONFIG, UNSEEN, WIDTH
+from rules.bundle_format.records import Json
 
 
 def to_svg(chart: Chart) -> str:
-    """The chart as one compact SVG element. The renderer escapes text of the data; what it returns is markup."""
+    """The chart as one compact SVG element. The renderer escapes text of the data; what it returns
+    is markup."""
     return compact.svg(str(vl_convert.vegalite_to_svg(_filled(chart), config=CONFIG)))
 
 
 def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
-    """Write each chart as SVG and as PDF into `directory`, which is made; returns the files. Raises OSError."""
+    """Write each chart as SVG and as PDF into `directory`, which is made; returns the files. Raises
+    OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
-        svg = str(vl_convert.vegalite_to_svg(_filled(chart), config=CONFIG)).replace("currentColor", "#000")
+        svg = str(vl_convert.vegalite_to_svg(_filled(chart), config=CONFIG)).replace(
+            "currentColor", "#000"
+        )
         for suffix, content in ((".svg", svg.encode()), (".pdf", vl_convert.svg_to_pdf(svg))):
             path = directory / f"{chart.id}{suffix}"
             path.write_bytes(content)
@@ -33,7 +38,8 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
 
 @cache
 def scripts() -> tuple[str, ...]:
-    """The texts of the scripts that draw charts in the page, in their order: the libraries, then what calls them."""
+    """The texts of the scripts that draw charts in the page, in their order: the libraries, then
+    what calls them."""
     upgrade = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
     libraries = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return libraries, upgrade.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
@@ -41,7 +47,11 @@ def scripts() -> tuple[str, ...]:
 
 def _filled(chart: Chart) -> Json:
     """The spec with the rows of its table, at the width of a static picture."""
-    spec = {**chart.spec, "width": WIDTH, "datasets": {**chart.spec.get("datasets", {}), chart.table.id: chart.table.data}}
+    spec = {
+        **chart.spec,
+        "width": WIDTH,
+        "datasets": {**chart.spec.get("datasets", {}), chart.table.id: chart.table.data},
+    }
     if "layer" in spec:
         spec["layer"] = [layer for layer in spec["layer"] if layer.get("name") != UNSEEN]
     return spec

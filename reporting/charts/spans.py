@@ -5,14 +5,18 @@ from typing import Any
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.looks import INK, UNSEEN, numbers, spec, zero_based
-from reporting.tables import Table
+from reporting.charts.style import INK, UNSEEN, numbers, spec, zero_based
+from reporting.report_table import Table
 
 _POWER, _CAP, _RATED = "#0072B2", "#D55E00", "#CC79A7"
 _MOST = 24
 _ROW_PX = 34
 _EPOCHS = {"discarded": "#D55E00", "even": "#888888", "odd": "#444444"}
-_LIMITS = (("rated_w", "rated", _RATED, [1, 0]), ("cap_w", "cap", _CAP, [6, 3]), ("idle_w", "idle", INK, [2, 2]))
+_LIMITS = (
+    ("rated_w", "rated", _RATED, [1, 0]),
+    ("cap_w", "cap", _CAP, [6, 3]),
+    ("idle_w", "idle", INK, [2, 2]),
+)
 
 
 def trace(table: Table) -> list[Chart]:
@@ -27,38 +31,63 @@ def trace(table: Table) -> list[Chart]:
     y = alt.Y("low_w:Q", title="power, W", scale=scale, axis=alt.Axis(tickCount=6))
     epochs = (
         base.transform_filter("datum.epoch != null")
-        .transform_aggregate(begin="min(t_s)", end="max(to_s)", scored="max(scored)", groupby=["epoch"])
+        .transform_aggregate(
+            begin="min(t_s)", end="max(to_s)", scored="max(scored)", groupby=["epoch"]
+        )
         .transform_calculate(look="!datum.scored ? 'discarded' : datum.epoch % 2 ? 'odd' : 'even'")
         .mark_rect(opacity=0.18)
         .encode(
             x=alt.X("begin:Q", title="time, s"),
             x2="end:Q",
-            fill=alt.Fill("look:N", scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())), legend=None),
+            fill=alt.Fill(
+                "look:N",
+                scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())),
+                legend=None,
+            ),
         )
     )
-    power = base.mark_area(interpolate="step-after", opacity=0.85, fill=_POWER, stroke=_POWER, strokeWidth=0.6).encode(
-        x=x, y=y, y2="high_w:Q"
+    power = base.mark_area(
+        interpolate="step-after", opacity=0.85, fill=_POWER, stroke=_POWER, strokeWidth=0.6
+    ).encode(x=x, y=y, y2="high_w:Q")
+    hover = (
+        base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
+        .encode(x=x, x2="to_s:Q")
+        .properties(name=UNSEEN)
     )
-    hover = base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"}).encode(x=x, x2="to_s:Q").properties(name=UNSEEN)
     layers = [epochs, power]
     for key, name, colour, dash in _LIMITS:
         if data[0][key] is None:
             continue
         one = base.transform_filter("datum.t_s == 0")
-        line = one.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(y=alt.Y(f"{key}:Q", scale=scale))
+        line = one.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
+            y=alt.Y(f"{key}:Q", scale=scale)
+        )
         # Cap and rated power are often the same: their words stand side by side.
         left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
-        word = one.mark_text(align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name).encode(y=f"{key}:Q")
+        word = one.mark_text(
+            align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
+        ).encode(y=f"{key}:Q")
         layers += [line, word]
     run = table.title.partition(", ")[2]
     about = (
-        f"{run}: {table.about} Shaded: the epochs, in orange the first, which is discarded; their edges are drawn to the nearest "
+        f"{run}: {table.about} Shaded: the epochs, in orange the first, which is "
+        "discarded; their edges are drawn to the nearest "
         "span. Rated is what the maker lets the board be set to; idle is what it draws at least."
     )
     alt_text = (
-        f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} spans; the file of the table holds the same values."
+        f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} spans; the file of "
+        "the table holds the same values."
     )
-    return [Chart(f"{table.id}-power", "Power over time", about, alt_text, table, spec(alt.layer(*layers, hover), 170))]
+    return [
+        Chart(
+            f"{table.id}-power",
+            "Power over time",
+            about,
+            alt_text,
+            table,
+            spec(alt.layer(*layers, hover), 170),
+        )
+    ]
 
 
 def distribution(table: Table) -> list[Chart]:
@@ -81,17 +110,24 @@ def distribution(table: Table) -> list[Chart]:
 
     whisker = base.mark_rule(strokeWidth=1).encode(x=x("min_w"), x2="max_w:Q")
     wide = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(x=x("p5_w"), x2="p95_w:Q")
-    box = base.mark_bar(height=11, fill=_POWER, tooltip={"content": "data"}).encode(x=x("p25_w"), x2="p75_w:Q")
+    box = base.mark_bar(height=11, fill=_POWER, tooltip={"content": "data"}).encode(
+        x=x("p25_w"), x2="p75_w:Q"
+    )
     median = base.mark_tick(thickness=2, height=15, color=INK).encode(x=x("median_w"))
     cap = base.mark_tick(thickness=2, height=18, color=_CAP).encode(x=x("cap_w"))
-    name = base.mark_text(align="left", baseline="bottom", x=2, dy=-8, fontSize=11).encode(text="name:N")
+    name = base.mark_text(align="left", baseline="bottom", x=2, dy=-8, fontSize=11).encode(
+        text="name:N"
+    )
     about = (
-        f"{_first(len(table.data))}Readings of all accelerators within the scored epochs. Dark box: the middle half, with the "
+        f"{_first(len(table.data))}Readings of all accelerators within the scored epochs. "
+        "Dark box: the middle half, with the "
         "median; light box: 5 to 95 %; line: lowest to highest. Orange: the cap."
     )
     alt_text = f"Spread of power of {len(data)} runs. The table holds the same values."
     drawn = spec(alt.layer(whisker, wide, box, median, cap, name), 8 + _ROW_PX * len(data))
-    return [Chart(f"{table.id}-spread", "Spread of the power readings", about, alt_text, table, drawn)]
+    return [
+        Chart(f"{table.id}-spread", "Spread of the power readings", about, alt_text, table, drawn)
+    ]
 
 
 def _first(count: int) -> str:

@@ -1,4 +1,4 @@
-  // The panels. Their formulas are those of rules/comparison.py, and a test holds the two together.
+  // The panels. Their formulas are those of rules/metrics/comparison.py, and a test holds the two together.
   const relative = (value, baseline) => 100 * (value / baseline - 1);
 
   function form(name, fields, update) {

@@ -27,7 +27,7 @@
     return kept[id];
   }
 
-  // The next four say a cell as reporting/tables.py does.
+  // The next four say a cell as reporting/report_table.py does.
   const grouped = (digits) => digits.replace(/\B(?=(\d{3})+(?!\d))/g, NO_BREAK);
   function fixed(value, decimals) {
     const [whole, part] = Math.abs(value).toFixed(decimals).split(".");

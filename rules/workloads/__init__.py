@@ -1,4 +1,5 @@
-"""Workload definitions: what is run and how much arithmetic one item takes. One file per workload; they are discovered."""
+"""Workload definitions: what is run and how much arithmetic one item takes. One file per workload;
+they are discovered."""
 
 import importlib
 import pkgutil
@@ -16,28 +17,33 @@ Choice = tuple[str | bool | None, ...]
 class Size:
     """How large a workload is run.
 
-    `full` is the workload; `smoke` is a shrunk one that a laptop CPU finishes in seconds and that is never compared.
-    FLOPs count a multiply-add as two and cover one item, in training forward and backward.
+    `full` is the workload; `smoke` is a shrunk one that a laptop CPU finishes in seconds and that
+    is never compared. FLOPs count a multiply-add as two and cover one item, in training forward and
+    backward.
     """
 
     input_shape: tuple[int, ...]
     parameters: int
     flops_per_item: float
     batch_sizes: Mapping[str, int]
-    """Default samples per batch of a rank, by variant. For serving a sample is a request, and these are in flight at once."""
+    """Default samples per batch of a rank, by variant. For serving a sample is a request, and these
+    are in flight at once."""
     max_batch_size: int
     """Where the search for the highest stable batch stops."""
     min_flops_per_item: float | None = None
     """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
     read_parameters: int = 0
-    """For serving: parameters that a step of decoding reads whole, which those of an embedding are not."""
+    """For serving: parameters that a step of decoding reads whole, which those of an embedding are
+    not."""
     kv_values_per_token: int = 0
     """For serving: numbers that the cache of keys and values holds of one token."""
     items_per_sample: int = 1
-    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens, an answer's for requests."""
+    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens, an
+    answer's for requests."""
 
     def request_set(self, concurrency: int) -> RequestSet:
-        """What a server is sent, in a closed loop: prompts of the input's length, answers of a sample's items."""
+        """What a server is sent, in a closed loop: prompts of the input's length, answers of a
+        sample's items."""
         return RequestSet(self.input_shape[0], self.items_per_sample, concurrency)
 
 
@@ -58,7 +64,8 @@ class Workload:
     precisions: tuple[str, ...]
     """Precisions allowed in the closed division."""
     fixed: Mapping[str, Mapping[str, Choice]]
-    """By variant, what the reference implementation says of its own settings that decide the arithmetic of an item."""
+    """By variant, what the reference implementation says of its own settings that decide the
+    arithmetic of an item."""
     full: Size
     smoke: Size | None = None
     implementation: str | None = None
@@ -77,6 +84,10 @@ class Workload:
 
 @cache
 def workloads() -> Mapping[str, Workload]:
-    """All workloads by id, in order of id: every module of this folder defines one as `WORKLOAD`."""
-    found = [importlib.import_module(f"{__name__}.{m.name}").WORKLOAD for m in pkgutil.iter_modules(__path__)]
+    """All workloads by id, in order of id: every module of this folder defines one as
+    `WORKLOAD`."""
+    found = [
+        importlib.import_module(f"{__name__}.{m.name}").WORKLOAD
+        for m in pkgutil.iter_modules(__path__)
+    ]
     return {w.id: w for w in sorted(found, key=lambda w: w.id)}

@@ -13,9 +13,21 @@ WORKLOAD = Workload(
     variants={"baseline": "bf16", "tuned": "bf16", "fp8": "fp8"},
     precisions=("bf16", "fp16"),
     fixed={
-        "baseline": {"fp8_linear": (None,), "fabric_precision": _PARAMETERS, "compiled": ("model", "blocks")},
-        "tuned": {"fp8_linear": (None,), "fabric_precision": _PARAMETERS, "compiled": ("blocks and loss",)},
-        "fp8": {"fp8_linear": (_FP8,), "fabric_precision": _PARAMETERS, "compiled": ("blocks and loss",)},
+        "baseline": {
+            "fp8_linear": (None,),
+            "fabric_precision": _PARAMETERS,
+            "compiled": ("model", "blocks"),
+        },
+        "tuned": {
+            "fp8_linear": (None,),
+            "fabric_precision": _PARAMETERS,
+            "compiled": ("blocks and loss",),
+        },
+        "fp8": {
+            "fp8_linear": (_FP8,),
+            "fabric_precision": _PARAMETERS,
+            "compiled": ("blocks and loss",),
+        },
     },
     full=Size(
         input_shape=(4096,),
@@ -37,10 +49,14 @@ WORKLOAD = Workload(
     ),
     implementation="reference.llama3_8b_pretrain:build",
     notes=(
-        "FLOPs per token are 6 for each parameter in a matrix product (45.03 G: the embedding, 0.53 G parameters, is looked up) "
-        "and attention at a sequence of 4 096: 6.44 G as libraries count it, 3.22 G for the causal half that has to be computed; "
-        "the bound takes the half. All variants hold parameters, gradients and AdamW's state in bf16 (64 GB); LitGPT's own "
-        "default, bf16-mixed, takes 128 GB beside the activations, so it is an option for several GPUs. "
+        "FLOPs per token are 6 for each parameter in a matrix product (45.03 G: the "
+        "embedding, 0.53 G parameters, is looked up) "
+        "and attention at a sequence of 4 096: 6.44 G as libraries count it, 3.22 G for "
+        "the causal half that has to be computed; "
+        "the bound takes the half. All variants hold parameters, gradients and AdamW's "
+        "state in bf16 (64 GB); LitGPT's own "
+        "default, bf16-mixed, takes 128 GB beside the activations, so it is an option for "
+        "several GPUs. "
         "The fp8 variant is for the open division."
     ),
     published_as=("llama3_8b_pretraining",),

@@ -40,12 +40,18 @@ WORKLOAD = Workload(
     ),
     implementation="reference.llama3_8b_serve:build",
     notes=(
-        "An item is an output token; a batch is one completed request of 1 024 prompt tokens and 512 output tokens. FLOPs per"
-        " item are those of a whole request, prefill included, divided by its output tokens. The weights of the layers are"
-        " applied to every token but the last, which is generated and not read again: 2 x 6.979 G x 1 535 / 512 = 41.85 G. The"
-        " output head is applied once for each output token, 2 x 0.525 G = 1.05 G. A token attends to itself and all before it,"
-        " 4 x 4 096 FLOPs for each of these in each of the 32 layers: 1.21 G. The least is without attention."
-        " A step of decoding reads every parameter but the embedding's 0.525 G, and of each token before it the 2 x 8 x 128 keys"
+        "An item is an output token; a batch is one completed request of 1 024 prompt "
+        "tokens and 512 output tokens. FLOPs per"
+        " item are those of a whole request, prefill included, divided by its output "
+        "tokens. The weights of the layers are"
+        " applied to every token but the last, which is generated and not read again: 2 x "
+        "6.979 G x 1 535 / 512 = 41.85 G. The"
+        " output head is applied once for each output token, 2 x 0.525 G = 1.05 G. A token "
+        "attends to itself and all before it,"
+        " 4 x 4 096 FLOPs for each of these in each of the 32 layers: 1.21 G. The least is "
+        "without attention."
+        " A step of decoding reads every parameter but the embedding's 0.525 G, and of "
+        "each token before it the 2 x 8 x 128 keys"
         " and values of 32 layers."
     ),
     published_as=("llama3_8b_inference",),

@@ -34,5 +34,6 @@ WORKLOAD = Workload(
         max_batch_size=16,
     ),
     implementation="reference.sd2_train:build",
-    notes="The U-Net of sd2-train alone: neither encoder is in the loop. An item is the latent of one 512 x 512 image.",
+    notes="The U-Net of sd2-train alone: neither encoder is in the loop. An item is the latent "
+    "of one 512 x 512 image.",
 )

@@ -34,6 +34,7 @@ WORKLOAD = Workload(
         max_batch_size=16,
     ),
     implementation="reference.sd2_train:build",
-    notes="FLOPs per item: the U-Net forward and backward 2.409 T, the VAE encoder 1.117 T, the text encoder 0.045 T.",
+    notes="FLOPs per item: the U-Net forward and backward 2.409 T, the VAE encoder 1.117 T, the "
+    "text encoder 0.045 T.",
     published_as=("stable_diffusion_v2",),
 )

@@ -1,4 +1,5 @@
-"""Stable Diffusion v2 on diffusers: its definition against the models, its steps, and smoke runs through the command line."""
+"""Stable Diffusion v2 on diffusers: its definition against the models, its steps, and smoke runs
+through the command line."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,7 +40,8 @@ class Steps:
 
 @cache
 def counted(size: str) -> tuple[float, float, dict[str, float]]:
-    """FLOPs of the encoders and of the U-Net with its backward pass, for one image; and of the U-Net's forward by operator.
+    """FLOPs of the encoders and of the U-Net with its backward pass, for one image; and of the
+    U-Net's forward by operator.
 
     Counted on the meta device, where attention is two batched products, which FlopCounterMode sees.
     """
@@ -54,7 +56,10 @@ def counted(size: str) -> tuple[float, float, dict[str, float]]:
     assert latents.shape[1:] == workloads()["sd2-latents-train"].size(size).input_shape
     with FlopCounterMode(display=False) as training:
         predicted = unet(latents, timesteps, embeddings).sample
-        forward = {str(operator): flops / BATCH for operator, flops in training.get_flop_counts()["Global"].items()}
+        forward = {
+            str(operator): flops / BATCH
+            for operator, flops in training.get_flop_counts()["Global"].items()
+        }
         torch.nn.functional.mse_loss(predicted, latents).backward()
     return encoding.get_total_flops() / BATCH, training.get_total_flops() / BATCH, forward
 
@@ -62,12 +67,17 @@ def counted(size: str) -> tuple[float, float, dict[str, float]]:
 @pytest.mark.parametrize("size", ["full", "smoke"])
 def test_flops_per_image_are_those_of_the_models(size: str) -> None:
     encoders, unet, _ = counted(size)
-    assert workloads()["sd2-latents-train"].size(size).flops_per_item == pytest.approx(unet, rel=0.005)
-    assert workloads()["sd2-train"].size(size).flops_per_item == pytest.approx(encoders + unet, rel=0.005)
+    assert workloads()["sd2-latents-train"].size(size).flops_per_item == pytest.approx(
+        unet, rel=0.005
+    )
+    assert workloads()["sd2-train"].size(size).flops_per_item == pytest.approx(
+        encoders + unet, rel=0.005
+    )
 
 
 def test_attention_is_counted() -> None:
-    """Two products of 2 x queries x keys x width, in each of the full U-Net's 16 blocks, against itself and against 77 tokens."""
+    """Two products of 2 x queries x keys x width, in each of the full U-Net's 16 blocks, against
+    itself and against 77 tokens."""
     blocks = [(64 * 64, 320, 5), (32 * 32, 640, 5), (16 * 16, 1280, 5), (8 * 8, 1280, 1)]
     expected = sum(4 * count * queries * (queries + 77) * width for queries, width, count in blocks)
     assert counted("full")[2]["aten.bmm"] == pytest.approx(expected)
@@ -111,7 +121,9 @@ def weights(network: torch.nn.Module) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("variant", ["baseline", "tuned"])
-def test_a_step_trains_the_unet_and_neither_encoder(monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
+def test_a_step_trains_the_unet_and_neither_encoder(
+    monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
     unets, encoders = keep(monkeypatch, "make_unet"), keep(monkeypatch, "Encoders")
     built = sd2_train.build(job(variant=variant))
     (unet,), (frozen,) = unets, encoders
@@ -159,7 +171,9 @@ def test_what_it_does_not_know_is_refused() -> None:
 def take_part(rank: int, directory: str) -> None:
     """Train two steps as one of two ranks; leave weights and losses in `directory`."""
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", f"file://{directory}/store", rank=rank, world_size=2)
+    torch.distributed.init_process_group(
+        "gloo", f"file://{directory}/store", rank=rank, world_size=2
+    )
     with pytest.MonkeyPatch.context() as monkeypatch:
         unets = keep(monkeypatch, "make_unet")
         built = sd2_train.build(job("sd2-latents-train", rank=rank, world_size=2))
@@ -171,7 +185,9 @@ def take_part(rank: int, directory: str) -> None:
 
 def test_two_ranks_train_one_network_on_different_data(tmp_path: Path) -> None:
     torch.multiprocessing.spawn(take_part, (str(tmp_path),), nprocs=2)
-    (first, first_losses), (second, second_losses) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
+    (first, first_losses), (second, second_losses) = (
+        torch.load(tmp_path / f"{rank}.pt") for rank in range(2)
+    )
     assert torch.equal(first, second)
     assert first_losses != second_losses
 
@@ -179,7 +195,17 @@ def test_two_ranks_train_one_network_on_different_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("variant", ["baseline", "tuned"])
 def test_a_smoke_run_passes_the_check(tmp_path: Path, workload: str, variant: str) -> None:
-    options = ["--smoke", "--simulate", "h200", "--variant", variant, "--epoch-seconds", "0.3", "--out", str(tmp_path)]
+    options = [
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--variant",
+        variant,
+        "--epoch-seconds",
+        "0.3",
+        "--out",
+        str(tmp_path),
+    ]
     done = CliRunner().invoke(main, ["run", workload, *options])
     assert done.exit_code == 0, done.output
     assert "no errors" in done.output

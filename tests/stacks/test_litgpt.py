@@ -1,4 +1,5 @@
-"""LLaMA 3 8B pre-training on LitGPT: its definition against the model, LitGPT's loop under a recorder, and smoke runs."""
+"""LLaMA 3 8B pre-training on LitGPT: its definition against the model, LitGPT's loop under a
+recorder, and smoke runs."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -64,11 +65,17 @@ def test_definition_is_that_of_the_model(name: str) -> None:
     assert sum(p.numel() for p in model.parameters()) == size.parameters
     with FlopCounterMode(display=False) as counter:
         nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
-    assert counter.get_total_flops() / config.block_size == pytest.approx(size.flops_per_item, rel=0.001)
-    by_operator = {str(operator): flops for operator, flops in counter.get_flop_counts()["Global"].items()}
+    assert counter.get_total_flops() / config.block_size == pytest.approx(
+        size.flops_per_item, rel=0.001
+    )
+    by_operator = {
+        str(operator): flops for operator, flops in counter.get_flop_counts()["Global"].items()
+    }
     # Causal attention needs one product more than half of them: a token attends to itself too.
     causal = by_operator["aten.bmm"] * (config.block_size + 1) / (2 * config.block_size)
-    assert (by_operator["aten.mm"] + causal) / config.block_size == pytest.approx(size.min_flops_per_item, rel=0.001)
+    assert (by_operator["aten.mm"] + causal) / config.block_size == pytest.approx(
+        size.min_flops_per_item, rel=0.001
+    )
     assert size.items_per_sample == config.block_size
 
 
@@ -76,38 +83,66 @@ def test_definition_is_that_of_the_model(name: str) -> None:
 def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[None] = []
     step = torch.optim.AdamW.step
-    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self, *given: (steps.append(None), step(self, *given))[1])
+    monkeypatch.setattr(
+        torch.optim.AdamW, "step", lambda self, *given: (steps.append(None), step(self, *given))[1]
+    )
     clipped: list[float] = []
-    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_, max_norm, **__: clipped.append(max_norm))
-    monkeypatch.setattr(pretrain, "save_checkpoint", lambda *_: pytest.fail("LitGPT saved a checkpoint"))
+    monkeypatch.setattr(
+        torch.nn.utils, "clip_grad_norm_", lambda *_, max_norm, **__: clipped.append(max_norm)
+    )
+    monkeypatch.setattr(
+        pretrain, "save_checkpoint", lambda *_: pytest.fail("LitGPT saved a checkpoint")
+    )
     monkeypatch.setattr(reference, "WARMUP_STEPS", 0)
     monkeypatch.setitem(reference.ADAMW, "lr", 0.01)
-    built, recorder = reference.build(replace(JOB, variant=variant)), Steps(3 * reference.RESIDENT_BATCHES)
+    built, recorder = (
+        reference.build(replace(JOB, variant=variant)),
+        Steps(3 * reference.RESIDENT_BATCHES),
+    )
     built.run(recorder)
-    assert len(steps) == recorder.count and set(recorder.items) == {BATCH * SEQUENCE} and not recorder.is_open
+    assert (
+        len(steps) == recorder.count
+        and set(recorder.items) == {BATCH * SEQUENCE}
+        and not recorder.is_open
+    )
     losses = [float(loss) for loss in recorder.losses]
-    assert sum(losses[-reference.RESIDENT_BATCHES :]) < 0.9 * sum(losses[: reference.RESIDENT_BATCHES])  # it learns them by heart
+    assert sum(losses[-reference.RESIDENT_BATCHES :]) < 0.9 * sum(
+        losses[: reference.RESIDENT_BATCHES]
+    )  # it learns them by heart
     assert not any(loss.requires_grad for loss in recorder.losses)
-    assert (built.parameters, built.precision) == (WORKLOAD.size("smoke").parameters, WORKLOAD.variants[variant])
-    assert built.settings["fp8_linear"] == ("torchao, tensorwise, in the blocks" if variant == "fp8" else None)
-    assert clipped == ([built.settings["gradient_clipping"]] * recorder.count if variant == "baseline" else [])
+    assert (built.parameters, built.precision) == (
+        WORKLOAD.size("smoke").parameters,
+        WORKLOAD.variants[variant],
+    )
+    assert built.settings["fp8_linear"] == (
+        "torchao, tensorwise, in the blocks" if variant == "fp8" else None
+    )
+    assert clipped == (
+        [built.settings["gradient_clipping"]] * recorder.count if variant == "baseline" else []
+    )
     assert built.settings["gradient_clipping"] == (1.0 if variant == "baseline" else None)
 
 
 class Waits(TorchDispatchMode):
-    """Counts what would make the host wait for a device: every reading of a tensor's value outside of the optimiser.
+    """Counts what would make the host wait for a device: every reading of a tensor's value outside
+    of the optimiser.
 
-    AdamW keeps its step counter on the host when the parameters are there, so it would be counted on a CPU alone.
+    AdamW keeps its step counter on the host when the parameters are there, so it would be counted
+    on a CPU alone.
     """
 
     count = 0
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         self.count += function is torch.ops.aten._local_scalar_dense.default
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("variant", ["baseline", "tuned"])  # torchao's emulation on a CPU reads values; its kernels do not
+@pytest.mark.parametrize(
+    "variant", ["baseline", "tuned"]
+)  # torchao's emulation on a CPU reads values; its kernels do not
 def test_no_step_waits_for_the_device(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = Waits()
 
@@ -137,9 +172,13 @@ def compiled_graphs(layers: int, monkeypatch: pytest.MonkeyPatch, options: dict[
 
 
 @pytest.mark.parametrize("options", [{}, {"checkpointing": "block"}], ids=str)
-def test_blocks_share_what_is_compiled(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_share_what_is_compiled(
+    options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     few, many = (compiled_graphs(layers, monkeypatch, options) for layers in (2, 5))
-    assert 2 <= few == many  # a block and the last norm; recomputing in the backward pass may take a graph of its own
+    assert (
+        2 <= few == many
+    )  # a block and the last norm; recomputing in the backward pass may take a graph of its own
 
 
 def test_checkpointing_recomputes_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +191,9 @@ def test_checkpointing_recomputes_the_blocks(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(litgpt_model, "checkpoint", counted)
     reference.build(replace(JOB, options={"checkpointing": "block"})).run(Steps(2))
     validated, layers = 2, reference.SMOKE_MODEL["n_layer"]
-    assert len(calls) == layers * (validated + 2 * 2)  # each of two steps goes through a block twice
+    assert len(calls) == layers * (
+        validated + 2 * 2
+    )  # each of two steps goes through a block twice
 
 
 def test_fp8_takes_the_linear_layers_of_the_blocks_and_nothing_else() -> None:
@@ -172,17 +213,36 @@ def test_loss_is_litgpts_in_fp32() -> None:
     logits, targets = torch.randn(2, 8, 32, dtype=torch.bfloat16), torch.randint(32, (2, 8))
     loss = litgpt_model.whole_cross_entropy(logits, targets)
     assert loss.dtype == torch.float32
-    assert loss == pytest.approx(nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten()))
+    assert loss == pytest.approx(
+        nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+    )
 
 
 def test_corpus_is_shared_out_in_order(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
-    corpus.write_bytes(bytes(range(32, 32 + 2 * 2 * 2 * 5 + 7)))  # two batches of two ranks, and a rest
-    first, second = (corpus_batches(replace(JOB, corpus=str(corpus), rank=r, world_size=2), 5, 256) for r in (0, 1))
+    corpus.write_bytes(
+        bytes(range(32, 32 + 2 * 2 * 2 * 5 + 7))
+    )  # two batches of two ranks, and a rest
+    first, second = (
+        corpus_batches(replace(JOB, corpus=str(corpus), rank=r, world_size=2), 5, 256)
+        for r in (0, 1)
+    )
     assert first.shape == second.shape == (2, BATCH, 6)
-    starts = [batch[row, 0].item() for n in (0, 1) for batch in (first[n], second[n]) for row in range(BATCH)]
+    starts = [
+        batch[row, 0].item()
+        for n in (0, 1)
+        for batch in (first[n], second[n])
+        for row in range(BATCH)
+    ]
     assert starts == [32 + 5 * n for n in range(8)]
-    assert first[0, 0].tolist() == [32, 33, 34, 35, 36, 37]  # the last target is the next sequence's first token
+    assert first[0, 0].tolist() == [
+        32,
+        33,
+        34,
+        35,
+        36,
+        37,
+    ]  # the last target is the next sequence's first token
 
 
 def make_tokenizer(path: Path, words: int = 5) -> str:
@@ -192,13 +252,18 @@ def make_tokenizer(path: Path, words: int = 5) -> str:
     return str(path)
 
 
-def test_tokenizer_is_used_on_the_whole_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenizer_is_used_on_the_whole_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("reference.inputs.READ_CHARACTERS", 10)  # many pieces
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("w1 w2 w3\nw4 ü w1\n" * 10)
     options = {"tokenizer": make_tokenizer(tmp_path / "tokenizer.json")}
     batches = corpus_batches(replace(JOB, corpus=str(corpus), options=options), 6, 5)
-    assert batches[..., :-1].flatten().tolist() == [1, 2, 3, 4, 0, 1] * 2 * len(batches) and len(batches) == 4
+    assert (
+        batches[..., :-1].flatten().tolist() == [1, 2, 3, 4, 0, 1] * 2 * len(batches)
+        and len(batches) == 4
+    )
 
 
 def test_corpus_tokenizer_and_weights_are_declared(tmp_path: Path) -> None:
@@ -210,13 +275,20 @@ def test_corpus_tokenizer_and_weights_are_declared(tmp_path: Path) -> None:
     tokenizer = make_tokenizer(tmp_path / "tokenizer.json")
     job = replace(JOB, corpus=str(corpus), weights=str(weights), options={"tokenizer": tokenizer})
     built, recorder = reference.build(job), Steps(1)
-    assert (built.corpus_sha256, built.weights_sha256) == (sha256(str(corpus)), sha256(str(weights)))
+    assert (built.corpus_sha256, built.weights_sha256) == (
+        sha256(str(corpus)),
+        sha256(str(weights)),
+    )
     assert built.settings["tokenizer"] == f"sha256 {sha256(tokenizer)}"
     built.run(recorder)
     batch = corpus_batches(job, SEQUENCE, 512)[0].long()
     with torch.no_grad():
-        wanted = nn.functional.cross_entropy(model(batch[:, :-1]).float().flatten(0, 1), batch[:, 1:].flatten())
-    assert float(recorder.losses[0]) == pytest.approx(float(wanted), rel=1e-3)  # of these weights, on this text
+        wanted = nn.functional.cross_entropy(
+            model(batch[:, :-1]).float().flatten(0, 1), batch[:, 1:].flatten()
+        )
+    assert float(recorder.losses[0]) == pytest.approx(
+        float(wanted), rel=1e-3
+    )  # of these weights, on this text
 
 
 def bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
@@ -240,11 +312,20 @@ def bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
     yield replace(JOB, corpus=str(empty), options=tokenizer), "0 tokens are too few"
     yield replace(JOB, corpus=str(latin), options=tokenizer), "UTF-8"
     yield replace(JOB, corpus=str(text), options={"tokenizer": str(text)}), "name a tokenizer.json"
-    yield replace(JOB, corpus=str(text), options={"tokenizer": str(tmp / "none.json")}), "name a tokenizer.json"
-    yield replace(JOB, corpus=str(beyond), options=vast), "token id 599 is beyond the model's vocabulary of 512"
+    yield (
+        replace(JOB, corpus=str(text), options={"tokenizer": str(tmp / "none.json")}),
+        "name a tokenizer.json",
+    )
+    yield (
+        replace(JOB, corpus=str(beyond), options=vast),
+        "token id 599 is beyond the model's vocabulary of 512",
+    )
     yield replace(JOB, weights=str(text)), "lit_model.pth"
     yield replace(JOB, weights=str(junk)), "cannot be read"
-    yield replace(JOB, weights=str(tmp / "other" / "lit_model.pth")), "lm_head.weight is (3, 3), the model's is (512, 64)"
+    yield (
+        replace(JOB, weights=str(tmp / "other" / "lit_model.pth")),
+        "lm_head.weight is (3, 3), the model's is (512, 64)",
+    )
 
 
 def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -254,12 +335,24 @@ def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
         assert reason in str(refused.value), f"{job}: {refused.value}"
 
 
-RUNS = [("tuned", 1, ()), ("tuned", 2, ("precision=bf16-mixed", "checkpointing=block")), ("baseline", 2, ()), ("fp8", 2, ())]
+RUNS = [
+    ("tuned", 1, ()),
+    ("tuned", 2, ("precision=bf16-mixed", "checkpointing=block")),
+    ("baseline", 2, ()),
+    ("fp8", 2, ()),
+]
 
 
-@pytest.mark.parametrize(("variant", "gpus", "options"), RUNS, ids=lambda value: str(value) if value else "")
-def test_smoke_run_passes_the_check(variant: str, gpus: int, options: tuple[str, ...], tmp_path: Path) -> None:
-    arguments = f"run {WORKLOAD.id} --variant {variant} --gpus {gpus} --smoke --simulate h200 --epoch-seconds 0.3 -o {tmp_path}"
+@pytest.mark.parametrize(
+    ("variant", "gpus", "options"), RUNS, ids=lambda value: str(value) if value else ""
+)
+def test_smoke_run_passes_the_check(
+    variant: str, gpus: int, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    arguments = (
+        f"run {WORKLOAD.id} --variant {variant} --gpus {gpus} --smoke --simulate h200 "
+        f"--epoch-seconds 0.3 -o {tmp_path}"
+    )
     chosen = [word for option in options for word in ("--option", option)]
     result = CliRunner().invoke(main, [*arguments.split(), *chosen])
     assert result.exit_code == 0 and "pre-check: no errors" in result.output, result.output
@@ -267,5 +360,8 @@ def test_smoke_run_passes_the_check(variant: str, gpus: int, options: tuple[str,
     written = json.loads((bundle / "result.json").read_text())
     settings = written["implementation"]["settings"]
     assert settings["strategy"] == ("single device" if gpus == 1 else "FSDP2 by block")
-    assert {f"precision={settings['fabric_precision']}", f"checkpointing={settings['activation_checkpointing']}"} >= set(options)
+    assert {
+        f"precision={settings['fabric_precision']}",
+        f"checkpointing={settings['activation_checkpointing']}",
+    } >= set(options)
     assert len(written["ranks"]) == gpus

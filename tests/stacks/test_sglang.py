@@ -1,4 +1,5 @@
-"""LLaMA 3 8B serving: the definition against the configuration, and SGLang's real server, on the CPU, in the smoke size."""
+"""LLaMA 3 8B serving: the definition against the configuration, and SGLang's real server, on the
+CPU, in the smoke size."""
 
 import hashlib
 import json
@@ -18,9 +19,16 @@ from click.testing import CliRunner
 from safetensors.torch import save_file
 
 from harness.cli import main
-from harness.load import Answer, LoadGenerator
+from harness.run.load_generator import Answer, LoadGenerator
 from reference import sglang_server
-from reference.llama3_8b_serve import LLAMA3_8B, SMOKE, build, command_line, generation_tokens, parameters
+from reference.llama3_8b_serve import (
+    LLAMA3_8B,
+    SMOKE,
+    build,
+    command_line,
+    generation_tokens,
+    parameters,
+)
 from rules.contract import Built, Job, RequestSet
 from rules.workloads import workloads
 
@@ -31,27 +39,61 @@ GONE_TIMEOUT_S = 60.0
 
 
 def job(device: str = "cpu", requests: RequestSet = REQUESTS, **other) -> Job:
-    return Job("llama3-8b-serve", other.pop("variant", "tuned"), "smoke", 4, 1, device, requests=requests, **other)
+    return Job(
+        "llama3-8b-serve",
+        other.pop("variant", "tuned"),
+        "smoke",
+        4,
+        1,
+        device,
+        requests=requests,
+        **other,
+    )
 
 
 def weights_of(config: dict[str, Any]) -> dict[str, torch.Tensor]:
     """Random weights under the names that a Hugging Face checkpoint gives them."""
     hidden, inner, words = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     grouped = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
-    attention = {"q": (hidden, hidden), "k": (grouped, hidden), "v": (grouped, hidden), "o": (hidden, hidden)}
-    shapes: dict[str, tuple[int, ...]] = {f"self_attn.{name}_proj": shape for name, shape in attention.items()}
-    shapes |= {"mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}
+    attention = {
+        "q": (hidden, hidden),
+        "k": (grouped, hidden),
+        "v": (grouped, hidden),
+        "o": (hidden, hidden),
+    }
+    shapes: dict[str, tuple[int, ...]] = {
+        f"self_attn.{name}_proj": shape for name, shape in attention.items()
+    }
+    shapes |= {
+        "mlp.gate_proj": (inner, hidden),
+        "mlp.up_proj": (inner, hidden),
+        "mlp.down_proj": (hidden, inner),
+    }
     shapes |= {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,)}
-    model = {f"model.layers.{n}.{name}": shape for n in range(config["num_hidden_layers"]) for name, shape in shapes.items()}
-    model |= {"model.embed_tokens": (words, hidden), "model.norm": (hidden,), "lm_head": (words, hidden)}
-    return {f"{name}.weight": torch.randn(shape, dtype=torch.bfloat16) for name, shape in model.items()}
+    model = {
+        f"model.layers.{n}.{name}": shape
+        for n in range(config["num_hidden_layers"])
+        for name, shape in shapes.items()
+    }
+    model |= {
+        "model.embed_tokens": (words, hidden),
+        "model.norm": (hidden,),
+        "lm_head": (words, hidden),
+    }
+    return {
+        f"{name}.weight": torch.randn(shape, dtype=torch.bfloat16) for name, shape in model.items()
+    }
 
 
 @pytest.mark.parametrize("size", CONFIGS)
 def test_parameters_are_those_of_the_model(size: str) -> None:
     with torch.device("meta"):
         weights = weights_of(CONFIGS[size])
-    assert parameters(CONFIGS[size]) == sum(w.numel() for w in weights.values()) == DEFINED.size(size).parameters
+    assert (
+        parameters(CONFIGS[size])
+        == sum(w.numel() for w in weights.values())
+        == DEFINED.size(size).parameters
+    )
 
 
 @pytest.mark.parametrize("size", CONFIGS)
@@ -61,12 +103,18 @@ def test_flops_per_item_are_those_of_a_request(size: str) -> None:
     head = config["vocab_size"] * config["hidden_size"]
     norms = (2 * config["num_hidden_layers"] + 1) * config["hidden_size"]
     layers = defined.parameters - 2 * head - norms
-    read = requests.prompt_tokens + requests.output_tokens - 1  # the last token is generated, but not read again
+    read = (
+        requests.prompt_tokens + requests.output_tokens - 1
+    )  # the last token is generated, but not read again
     weights = 2 * layers * read + 2 * head * requests.output_tokens
     attended = sum(position + 1 for position in range(read))
-    attention = config["num_hidden_layers"] * 2 * 2 * config["hidden_size"] * attended  # with the keys, then with the values
+    attention = (
+        config["num_hidden_layers"] * 2 * 2 * config["hidden_size"] * attended
+    )  # with the keys, then with the values
     assert defined.min_flops_per_item == pytest.approx(weights / requests.output_tokens, rel=1e-4)
-    assert defined.flops_per_item == pytest.approx((weights + attention) / requests.output_tokens, rel=1e-4)
+    assert defined.flops_per_item == pytest.approx(
+        (weights + attention) / requests.output_tokens, rel=1e-4
+    )
 
 
 def test_tokens_generated_are_summed_over_the_metrics_of_all_replicas() -> None:
@@ -84,7 +132,10 @@ sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"atention": "fa3"}, r"option atention: there is none of that name; there are attention and parallel"),
+        (
+            {"atention": "fa3"},
+            r"option atention: there is none of that name; there are attention and parallel",
+        ),
         ({"attention": "fa9"}, r"option attention=fa9: give one of fa3, flashinfer, triton"),
         ({"parallel": "pp"}, r"option parallel=pp: give one of dp, tp"),
     ],
@@ -98,10 +149,20 @@ def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
     many = RequestSet(1024, 512, concurrency=1000)
     replicas, _ = command_line(job("cuda:0", many, accelerators=4))
     assert "--dp-size=4" in replicas and "--cuda-graph-max-bs-decode=282" in replicas
-    parts, _ = command_line(job("cuda:0", many, accelerators=4, options={"parallel": "tp", "attention": "fa3"}))
-    assert "--tp-size=4" in parts and "--cuda-graph-max-bs-decode=1000" in parts and "--attention-backend=fa3" in parts
+    parts, _ = command_line(
+        job("cuda:0", many, accelerators=4, options={"parallel": "tp", "attention": "fa3"})
+    )
+    assert (
+        "--tp-size=4" in parts
+        and "--cuda-graph-max-bs-decode=1000" in parts
+        and "--attention-backend=fa3" in parts
+    )
     plain, _ = command_line(job("cuda:0", many, variant="baseline"))
-    assert not [a for a in plain if a.startswith(("--cuda-graph", "--enable-mixed", "--page", "--load", "--attention"))]
+    assert not [
+        a
+        for a in plain
+        if a.startswith(("--cuda-graph", "--enable-mixed", "--page", "--load", "--attention"))
+    ]
 
 
 def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +172,11 @@ def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("pynvml.nvmlDeviceGetIndex", order.index)
     numbered = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2,0"}
     assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "GPU-b,GPU-c"}) == numbered
-    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "1,0"}) == sglang_server._numbered({}) == {}
+    assert (
+        sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "1,0"})
+        == sglang_server._numbered({})
+        == {}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +189,25 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"give a folder that holds config\.json and \*\.safetensors files"):
+    with pytest.raises(
+        ValueError, match=r"give a folder that holds config\.json and \*\.safetensors files"
+    ):
         build(job(weights=str(tmp_path)))
     (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
     config = (checkpoint / "config.json").read_text()
-    (tmp_path / "config.json").write_text(config.replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'))
-    with pytest.raises(ValueError, match=r"another model than the workload's: num_hidden_layers 3 instead of 2"):
+    (tmp_path / "config.json").write_text(
+        config.replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    )
+    with pytest.raises(
+        ValueError, match=r"another model than the workload's: num_hidden_layers 3 instead of 2"
+    ):
         build(job(weights=str(tmp_path)))
-    (tmp_path / "config.json").write_text(json.dumps({**json.loads(config), "quantization_config": {"quant_method": "fp8"}}))
-    with pytest.raises(ValueError, match="quantization_config: the workload serves weights in bf16"):
+    (tmp_path / "config.json").write_text(
+        json.dumps({**json.loads(config), "quantization_config": {"quant_method": "fp8"}})
+    )
+    with pytest.raises(
+        ValueError, match="quantization_config: the workload serves weights in bf16"
+    ):
         build(job(weights=str(tmp_path)))
 
 
@@ -146,7 +221,13 @@ class Served:
         assert group is not None
         self.running = list(processes(group))
         self.load = LoadGenerator(
-            REQUESTS, 512, 1, 3, 0.5, lambda _, answers: self.epochs.append(answers), lambda *calibrated: None
+            REQUESTS,
+            512,
+            1,
+            3,
+            0.5,
+            lambda _, answers: self.epochs.append(answers),
+            lambda *calibrated: None,
         )
         self.built.run(self.load)
         self.left = left_in(group)
@@ -164,7 +245,8 @@ def processes(group: int) -> Iterator[int]:
 
 
 def left_in(group: int) -> list[int]:
-    """The processes of a group that were killed and still run; each closes its files a moment before it ends."""
+    """The processes of a group that were killed and still run; each closes its files a moment
+    before it ends."""
     deadline_s = time.monotonic() + GONE_TIMEOUT_S
     while (left := list(processes(group))) and time.monotonic() < deadline_s:
         time.sleep(0.1)
@@ -180,12 +262,18 @@ def test_the_server_answers_every_request_in_full(served: Served) -> None:
     assert len(served.epochs) == 3
     for answer in (a for epoch in served.epochs for a in epoch):
         assert (answer.prompt_tokens, answer.output_tokens) == (16, 8)
-        assert answer.sent_ns < answer.first_ns < answer.end_ns  # the first token comes before the others
+        assert (
+            answer.sent_ns < answer.first_ns < answer.end_ns
+        )  # the first token comes before the others
 
 
 def test_client_and_server_count_the_same_tokens(served: Served) -> None:
     tally = served.load.tally
-    assert tally["client_output_tokens"] == tally["server_output_tokens"] > 8 * sum(map(len, served.epochs))
+    assert (
+        tally["client_output_tokens"]
+        == tally["server_output_tokens"]
+        > 8 * sum(map(len, served.epochs))
+    )
 
 
 def test_the_server_and_its_children_are_gone_after_the_run(served: Served) -> None:
@@ -198,12 +286,22 @@ def test_what_is_recorded_is_what_the_server_says_it_runs(served: Served, checkp
     assert settings["attention_backend"] == "torch_native" and settings["stream_interval"] == 9
     assert settings["disable_radix_cache"] is True and settings["max_total_num_tokens"] == 4096
     assert settings["load_format"] == "auto"
-    assert (served.built.precision, served.built.parameters, served.built.vocabulary) == ("bf16", 139_584, 512)
-    assert served.built.weights_sha256 == hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()
+    assert (served.built.precision, served.built.parameters, served.built.vocabulary) == (
+        "bf16",
+        139_584,
+        512,
+    )
+    assert (
+        served.built.weights_sha256
+        == hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()
+    )
 
 
 def test_a_server_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RuntimeError, match=r"the SGLang server ended with status .* before it was ready: .*Error.*\n"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"the SGLang server ended with status .* before it was ready: .*Error.*\n",
+    ):
         build(job(options={"attention": "fa3"}))  # not on a CPU
     assert "Traceback" in capfd.readouterr().out  # the whole of it is in the run's log
 
@@ -232,7 +330,9 @@ def test_kill_9_of_the_parent_ends_the_server_and_its_children(when: str, checkp
     assert parent.stdout is not None
     if when == "ready":
         assert any(line == "ready\n" for line in parent.stdout)
-    while not (group := server_of(parent.pid)) or len(list(processes(group))) < 3:  # it and its first children
+    while (
+        not (group := server_of(parent.pid)) or len(list(processes(group))) < 3
+    ):  # it and its first children
         assert parent.poll() is None
         time.sleep(0.01)
     os.kill(parent.pid, signal.SIGKILL)
@@ -250,7 +350,17 @@ def server_of(parent: int) -> int | None:
 
 
 def test_smoke_run_leaves_a_clean_bundle(tmp_path: Path) -> None:
-    arguments = ["run", "llama3-8b-serve", "--smoke", "--simulate", "h200", "--epoch-seconds", "1", "-o", str(tmp_path)]
+    arguments = [
+        "run",
+        "llama3-8b-serve",
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--epoch-seconds",
+        "1",
+        "-o",
+        str(tmp_path),
+    ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "pre-check: no errors" in result.output

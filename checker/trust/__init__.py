@@ -1,0 +1,1 @@
+"""Trust: signatures, keyring, signed records, waivers and the acceptance log."""

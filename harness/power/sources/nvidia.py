@@ -1,0 +1,220 @@
+"""NVIDIA GPUs through NVML (`nvidia-ml-py`).
+
+What to know of NVML (API reference, and readings on an H200): power usage and field 185 are
+averages over 1 s on Hopper, field 186 is instantaneous; field values carry a return code each; the
+energy counter advances every 100 ms and costs about 3 ms a call; NVML ignores CUDA_VISIBLE_DEVICES.
+A limit lasts until the driver is unloaded, which it is with its last client unless persistence mode
+is on. The binding of `nvmlDeviceSetPowerManagementLimit_v2` (nvidia-ml-py 13.615) drops its return
+code. No function gives clocks that `nvidia-smi -lgc` has locked; application clocks show as
+slowdown reason 0x2.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from harness.power.sources import Device, MeterError, NotAllowedError, Readback
+from rules.bundle_format.records import Reading
+
+POWER_AVERAGE, POWER_INSTANT = 185, 186
+POWER_MIN, POWER_MAX, POWER_DEFAULT, POWER_ENFORCED, POWER_REQUESTED = 187, 188, 189, 190, 192
+MEMORY_TEMPERATURE = 82
+
+
+def open_meter(argument: str) -> "NvidiaMeter":
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible, all of them where it is unset. Takes no
+    argument."""
+    try:
+        import pynvml  # the module of the nvidia-ml-py distribution
+    except ImportError:
+        raise MeterError(
+            "nvidia-ml-py is not installed; install it with: pip install 'wattmark[nvidia]'"
+        ) from None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise MeterError(
+            f"NVML does not answer ({error}); is the NVIDIA driver loaded? nvidia-smi tells"
+        ) from None
+    return NvidiaMeter(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+class NvidiaMeter:
+    """See `harness.power.sources.Meter`. Handles are cached; quantities that a board does not
+    support are found once."""
+
+    state: str | None = "P0"
+    torch_device = "cuda"
+
+    def __init__(self, nvml: ModuleType, visible: str | None) -> None:
+        self._nvml: Any = nvml
+        self.driver: str | None = nvml.nvmlSystemGetDriverVersion()
+        handles = [
+            self._try(partial(nvml.nvmlDeviceGetHandleByIndex, i))
+            for i in range(nvml.nvmlDeviceGetCount())
+        ]
+        uuids = ["" if h is None else nvml.nvmlDeviceGetUUID(h) for h in handles]
+        chosen = visible_devices(uuids, visible)
+        if closed := [i for i in chosen if handles[i] is None]:
+            raise MeterError(
+                f"NVML may not read GPU {closed[0]}; choose others with "
+                "CUDA_VISIBLE_DEVICES, or ask for the right"
+            )
+        self._handles = {uuids[i]: handles[i] for i in chosen}
+        self._getters = {uuid: self._supported(handle) for uuid, handle in self._handles.items()}
+
+    def devices(self) -> list[Device]:
+        return [self._device(uuid, handle) for uuid, handle in self._handles.items()]
+
+    def _device(self, uuid: str, handle: Any) -> Device:
+        nvml = self._nvml
+        max_mw = self._try(lambda: self._field(handle, POWER_MAX))
+        return Device(
+            uuid=uuid,
+            name=nvml.nvmlDeviceGetName(handle),
+            vendor="NVIDIA",
+            memory_bytes=self._try(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+            vbios=self._try(lambda: nvml.nvmlDeviceGetVbiosVersion(handle)),
+            pci=self._try(lambda: nvml.nvmlDeviceGetPciInfo(handle).busId),
+            max_power_w=None if max_mw is None else max_mw / 1e3,
+        )
+
+    def read(self, uuid: str) -> Reading:
+        handle = self._handles[uuid]
+        values: dict[str, Any] = {}
+        for name, get in self._getters[uuid].items():
+            try:
+                values[name] = get(handle)
+            except self._nvml.NVMLError as error:
+                values.setdefault("status", f"{name}: {error}")
+        return Reading(**values)
+
+    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        handle, nvml = self._handles[uuid], self._nvml
+        limits = {
+            name: self._try(partial(self._field, handle, field))
+            for name, field in (
+                ("min_mw", POWER_MIN),
+                ("max_mw", POWER_MAX),
+                ("default_mw", POWER_DEFAULT),
+                ("requested_mw", POWER_REQUESTED),
+                ("enforced_mw", POWER_ENFORCED),
+            )
+        }
+        pids = self._try(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
+        mig = self._try(lambda: nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE)
+        return Readback(
+            **limits,
+            foreign_processes=None if pids is None else sum(pid not in own_pids for pid in pids),
+            mig=False if mig is None else mig,  # boards without MIG answer "not supported"
+            ecc_uncorrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
+            ecc_corrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
+            sm_set_mhz=self._application_clock(
+                handle, "nvmlDeviceGetApplicationsClock", nvml.NVML_CLOCK_SM
+            ),
+            sm_default_mhz=self._application_clock(
+                handle, "nvmlDeviceGetDefaultApplicationsClock", nvml.NVML_CLOCK_SM
+            ),
+            mem_set_mhz=self._application_clock(
+                handle, "nvmlDeviceGetApplicationsClock", nvml.NVML_CLOCK_MEM
+            ),
+            mem_default_mhz=self._application_clock(
+                handle, "nvmlDeviceGetDefaultApplicationsClock", nvml.NVML_CLOCK_MEM
+            ),
+        )
+
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        nvml = self._nvml
+        try:
+            nvml.nvmlDeviceSetPowerManagementLimit(self._handles[uuid], cap_mw)
+        except nvml.NVMLError as error:
+            asked = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
+            if error.value == nvml.NVML_ERROR_NO_PERMISSION:
+                raise NotAllowedError(asked) from None
+            raise MeterError(asked) from None
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(
+            f"{uuid}: NVML sets no performance state; a board takes up P0 when it computes"
+        )
+
+    def close(self) -> None:
+        with contextlib.suppress(self._nvml.NVMLError):
+            self._nvml.nvmlShutdown()
+
+    def _application_clock(self, handle: Any, function: str, kind: int) -> int | None:
+        get = getattr(self._nvml, function, None)  # they go away with CUDA 14
+        clock_mhz: int | None = get and self._try(lambda: int(get(handle, kind)))
+        return clock_mhz
+
+    def _ecc(self, handle: Any, kind: int) -> int | None:
+        counter = self._nvml.NVML_VOLATILE_ECC
+        count: int | None = self._try(
+            lambda: int(self._nvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter))
+        )
+        return count
+
+    def _field(self, handle: Any, field: int) -> int:
+        value = self._nvml.nvmlDeviceGetFieldValues(handle, [field])[0]
+        if value.nvmlReturn != self._nvml.NVML_SUCCESS:
+            raise self._nvml.NVMLError(value.nvmlReturn)
+        return int(value.value.uiVal)
+
+    def _try(self, get: Callable[[], Any]) -> Any:
+        try:
+            return get()
+        except self._nvml.NVMLError:
+            return None
+
+    def _supported(self, handle: Any) -> dict[str, Callable[[Any], Any]]:
+        """How to get each quantity of a reading, without those that this board does not have. Power
+        comes first."""
+        nvml = self._nvml
+        reasons = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
+        getters: dict[str, Callable[[Any], Any]] = {
+            "power_mw": lambda h: self._field(h, POWER_INSTANT),
+            "power_avg_mw": nvml.nvmlDeviceGetPowerUsage,
+            "energy_mj": nvml.nvmlDeviceGetTotalEnergyConsumption,
+            "sm_mhz": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_SM),
+            "mem_mhz": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_MEM),
+            "temp_c": lambda h: nvml.nvmlDeviceGetTemperature(h, nvml.NVML_TEMPERATURE_GPU),
+            "mem_temp_c": lambda h: self._field(h, MEMORY_TEMPERATURE),
+            "power_state": lambda h: f"P{nvml.nvmlDeviceGetPerformanceState(h)}",
+            "slowdown": reasons or nvml.nvmlDeviceGetCurrentClocksThrottleReasons,
+            "util_pct": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).gpu,
+            "cap_mw": nvml.nvmlDeviceGetEnforcedPowerLimit,
+        }
+        return {name: get for name, get in getters.items() if self._has(handle, get)}
+
+    def _has(self, handle: Any, get: Callable[[Any], Any]) -> bool:
+        try:
+            get(handle)
+        except self._nvml.NVMLError as error:
+            return error.value not in (
+                self._nvml.NVML_ERROR_NOT_SUPPORTED,
+                self._nvml.NVML_ERROR_INVALID_ARGUMENT,
+            )
+        return True
+
+
+def visible_devices(uuids: list[str], visible: str | None) -> list[int]:
+    """Indices into `uuids` (in PCI order) that a CUDA_VISIBLE_DEVICES value names; as in CUDA, the
+    first wrong one ends it.
+
+    An index counts in PCI order, which is CUDA's own where all GPUs of a node are alike; the
+    workers are told UUIDs. Source: CUDA programming guide, environment variables.
+    """
+    if visible is None:
+        return list(range(len(uuids)))
+    chosen: list[int] = []
+    for token in (t.strip() for t in visible.split(",")):
+        named = [i for i, u in enumerate(uuids) if token.startswith("GPU-") and u.startswith(token)]
+        if token.isdigit() and int(token) < len(uuids):
+            named = [int(token)]
+        if len(named) != 1:
+            break
+        chosen.append(named[0])
+    return chosen

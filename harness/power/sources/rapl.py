@@ -1,0 +1,135 @@
+"""CPU packages through the kernel's powercap tree (RAPL on Intel and AMD).
+
+RAPL has an energy counter and no power reading: power is the counter's difference between two
+readings, and so an average over the sampling interval; it stands as averaged power. The counter
+wraps at `max_energy_range_uj`. Source: Linux kernel documentation, power/powercap.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.power.sources import Device, MeterError, Readback
+from rules.bundle_format.records import Reading
+
+POWERCAP = Path("/sys/class/powercap")
+
+
+def open_meter(argument: str) -> "RaplMeter":
+    """The package domains below `argument`, a powercap tree (default: the kernel's)."""
+    root = Path(argument) if argument else POWERCAP
+    packages = [
+        p for p in sorted(root.glob("intel-rapl:*")) if p.name.count(":") == 1 and _is_package(p)
+    ]
+    if not packages:
+        raise MeterError(
+            f"{root}: no RAPL package domains there; use --simulate to run without a meter"
+        )
+    for package in packages:
+        try:
+            _number(package / "energy_uj")
+        except PermissionError:
+            raise MeterError(
+                f"{package}/energy_uj: only root may read it; an administrator can allow "
+                f"it with: chmod a+r {package}/energy_uj"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise MeterError(f"{package}/energy_uj cannot be read: {error}") from None
+    return RaplMeter(packages)
+
+
+@dataclass
+class _Package:
+    path: Path
+    range_uj: int
+    last_uj: int
+    last_ns: int
+    total_uj: int = 0
+
+
+class RaplMeter:
+    """See `harness.power.sources.Meter`. The counter starts at zero when the meter is opened."""
+
+    driver: str | None = None
+    state: str | None = None
+    torch_device = "cpu"
+
+    def __init__(self, packages: list[Path], clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._clock = clock
+        self._packages = {
+            f"RAPL-{p.name.partition(':')[2]}": _Package(
+                p, _number(p / "max_energy_range_uj"), _number(p / "energy_uj"), clock()
+            )
+            for p in packages
+        }
+
+    def devices(self) -> list[Device]:
+        return [
+            Device(uuid, _processor(), "RAPL", max_power_w=_max_power_w(p.path))
+            for uuid, p in self._packages.items()
+        ]
+
+    def read(self, uuid: str) -> Reading:
+        package = self._packages[uuid]
+        try:
+            now_uj, now_ns = _number(package.path / "energy_uj"), self._clock()
+        except (OSError, ValueError) as error:
+            return Reading(status=f"energy_uj: {error}")
+        spent_uj = (now_uj - package.last_uj) % (package.range_uj + 1)
+        since_ns = now_ns - package.last_ns
+        package.total_uj += spent_uj
+        package.last_uj, package.last_ns = now_uj, now_ns
+        return Reading(
+            power_avg_mw=round(spent_uj * 1e6 / since_ns) if since_ns > 0 else None,
+            energy_mj=package.total_uj // 1000,
+            cap_mw=_limit_mw(package.path),
+        )
+
+    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        limit = _limit_mw(self._packages[uuid].path)
+        return Readback(requested_mw=limit, enforced_mw=limit)
+
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        raise MeterError(f"{uuid}: the limits of CPU packages are read and not set")
+
+    def set_state(self, uuid: str, state: str) -> None:
+        raise MeterError(f"{uuid}: a CPU package has no power state to set")
+
+    def close(self) -> None:
+        pass
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
+
+
+def _is_package(domain: Path) -> bool:
+    try:
+        return (domain / "name").read_text().startswith("package")
+    except OSError:
+        return False
+
+
+def _limit_mw(domain: Path) -> int | None:
+    try:
+        return _number(domain / "constraint_0_power_limit_uw") // 1000 or None
+    except (OSError, ValueError):
+        return None
+
+
+def _max_power_w(domain: Path) -> float | None:
+    try:
+        return _number(domain / "constraint_0_max_power_uw") / 1e6 or None
+    except (OSError, ValueError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return "CPU"
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "CPU"
+    )

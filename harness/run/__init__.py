@@ -1,0 +1,1 @@
+"""The run of one workload: plan, preflight, session, workers, recorder, evidence."""

@@ -1,0 +1,114 @@
+"""A run over several nodes: one `bench-submit` on each. They meet at the address of the head, node
+0, and exchange JSON.
+
+The meeting place is torch's TCPStore. The workers have torchrun's own rendezvous, at the port after
+it. All waiting is done in short steps, so that a signal is heard between them.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from harness.run.plan import PlanError
+from rules.bundle_format.records import Json
+
+TIMEOUT_S = 300.0
+FAREWELL_TIMEOUT_S = 10.0
+STEP_S = 0.2
+CONNECT_STEP = timedelta(seconds=2)
+PORTS = range(1024, 65535)
+
+
+class ClusterError(Exception):
+    """The nodes did not meet, or one of them is gone; the message says which and what to do."""
+
+
+def address(head: str) -> tuple[str, int]:
+    """Host and port of a head written HOST:PORT. Raises PlanError."""
+    host, _, port = head.rpartition(":")
+    if not host or not port.isdecimal() or int(port) not in PORTS:
+        raise PlanError(f"--head {head}: give HOST:PORT with a port from {PORTS[0]} to {PORTS[-1]}")
+    return host.strip("[]"), int(port)
+
+
+class Cluster:
+    """This node's end of the exchange between `nodes` nodes. Raises ClusterError where the head
+    does not answer in time."""
+
+    def __init__(self, nodes: int, node: int, head: str) -> None:
+        self._nodes, self._node = nodes, node
+        self._store = _connect(*address(head), is_head=node == 0)
+
+    def tell(self, what: str, value: Json) -> None:
+        """Say something under a name of its own to whoever asks for it."""
+        try:
+            self._store.set(f"{what}/{self._node}", json.dumps(value))
+        except RuntimeError:
+            raise ClusterError("node 0 is gone; what it said last says why") from None
+
+    def hear(self, what: str, node: int, timeout_s: float = TIMEOUT_S) -> Json:
+        """What `node` says under that name, once it does. Raises ClusterError where it does not in
+        time."""
+        key = f"{what}/{node}"
+        try:
+            _until(lambda: self._store.check([key]), timeout_s)
+            said: Json = json.loads(self._store.get(key))
+        except TimeoutError:
+            raise ClusterError(
+                f"node {node} said nothing for {timeout_s:.0f} s: it is gone, or was never started"
+            ) from None
+        except RuntimeError:
+            raise ClusterError("node 0 is gone; what it said last says why") from None
+        return said
+
+    def exchange(self, what: str, value: Json) -> list[Json]:
+        """What all nodes say under that name, in their order. Each of them calls this, and all have
+        heard when it returns."""
+        self.tell(what, value)
+        said = [self.hear(what, node) for node in range(self._nodes)]
+        self.part()
+        return said
+
+    def part(self) -> None:
+        """Let the head wait, for a short time, until the others have heard everything: the meeting
+        place ends with it."""
+        if self._node > 0:
+            self.tell("heard", {})
+            return
+        for node in range(1, self._nodes):
+            with suppress(ClusterError):
+                self.hear("heard", node, FAREWELL_TIMEOUT_S)
+            self._store.delete_key(f"heard/{node}")
+
+
+def _connect(host: str, port: int, is_head: bool) -> Any:
+    from torch.distributed import TCPStore
+
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return TCPStore(
+                host, port, is_master=is_head, timeout=CONNECT_STEP, wait_for_workers=False
+            )
+        except RuntimeError as error:
+            if is_head or time.monotonic() > deadline_s:
+                reason = str(error).split("\n", maxsplit=1)[0]
+                advice = (
+                    "start bench-submit on every node, with --node 0 on the machine of that "
+                    "address, where the port is free"
+                )
+                raise ClusterError(
+                    f"--head {host}:{port}: no meeting there ({reason}); {advice}"
+                ) from None
+            time.sleep(STEP_S)
+
+
+def _until(done: Callable[[], bool], timeout_s: float) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not done():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError
+        time.sleep(STEP_S)

@@ -1,0 +1,389 @@
+"""What `bench-submit run` does, step by step: wish, plan, preflight, attempt, pre-check."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from checker.engine import judge
+from checker.find import below
+from harness import interrupts
+from harness.power import cap_watchdog as caps
+from harness.power.cap_journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
+from harness.power.sources import MeterError, NotAllowedError, open_meter
+from harness.power.sources.amd import VISIBLE
+from harness.run import batch_size as batchsize
+from harness.run import preflight, session
+from harness.run import run_directory as rundir
+from harness.run.cluster import Cluster, address
+from harness.run.plan import (
+    Machine,
+    Plan,
+    PlanError,
+    Wish,
+    implementation_of,
+    make_plan,
+    workload_of,
+)
+from harness.run.progress import View
+from harness.sign import SigningError, compare, make, put
+from harness.simulation import server as simulator
+from harness.sweep.plan import SUFFIX
+from harness.system import describe_environment, read_description, source_hash
+from rules.bundle_format.records import MANIFEST_FILE
+from rules.rule import Severity
+from rules.workloads import workloads
+
+
+def run(wish: Wish, out: Path) -> bool:
+    """Run what was wished for, leaving a bundle in `out`; whether the pre-check found no error.
+
+    Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
+    """
+    with interrupts.signals(), boards(wish.simulate):
+        plan = plan_for(wish)
+        cluster = None
+        if plan.head is not None:
+            Console(stderr=True).print(
+                f"node {plan.node} of {plan.nodes}: waiting for the others at {plan.head}",
+                highlight=False,
+            )
+            cluster = Cluster(plan.nodes, plan.node, plan.head)
+            plan = replace(plan, run_id=_agreed(plan, cluster))
+        directory = out / f".{plan.run_id}.{f'{plan.node_name}.' if plan.node else ''}running"
+        try:
+            directory.mkdir(parents=True)
+        except OSError as error:
+            raise PlanError(
+                f"--out {out}: cannot be written ({error.strerror}); name a directory that can"
+            ) from None
+        return carry_out(plan, directory, cluster)
+
+
+def _agreed(plan: Plan, cluster: Cluster) -> str:
+    """The run id of all nodes, the head's. Raises PlanError where they do not plan the same run
+    with the same software."""
+    software = describe_environment(
+        plan.driver, plan.source_sha256, session.workers_environment(plan)
+    )
+    for variable in VISIBLE:
+        software["variables"].pop(variable, None)
+    own = ("run_id", "devices", "system", "node", "found_mw", "found_state")
+    planned = {k: v for k, v in asdict(plan).items() if k not in own}
+    said = cluster.exchange(
+        "plan",
+        {
+            "alike": {**planned, **software, "accelerators": [d.name for d in plan.devices]},
+            "uuids": [d.uuid for d in plan.devices],
+            "run_id": plan.run_id,
+        },
+    )
+    head = said[0]["alike"]
+    for node, other in enumerate(one["alike"] for one in said):
+        for key in sorted(head.keys() | other.keys(), key=lambda k: k != "source_sha256"):
+            if other.get(key) != head.get(key):
+                raise PlanError(
+                    f"node {node} has {key} {other.get(key)}, node 0 has {head.get(key)}; "
+                    "start bench-submit with the same arguments, code and software on every node"
+                )
+    uuids = [uuid for one in said for uuid in one["uuids"]]
+    if len(set(uuids)) < len(uuids):
+        raise PlanError(
+            "an accelerator is in the plan of two nodes; give every node its own with "
+            "CUDA_VISIBLE_DEVICES, "
+            "on AMD with ROCR_VISIBLE_DEVICES"
+        )
+    return str(said[0]["run_id"])
+
+
+def resume(directory: Path) -> bool:
+    """Run again the unfinished run in `directory`; whether the pre-check found no error. Raises as
+    `run` does."""
+    directory = directory.resolve()
+    if directory.is_file():
+        what = (
+            f"the plan of a sweep: bench-submit sweep --resume {directory}"
+            if directory.name.endswith(SUFFIX)
+            else "a file"
+        )
+        raise PlanError(
+            f"{directory}: --resume takes the directory .RUN_ID.running of an unfinished "
+            f"run, and this is {what}"
+        )
+    plan = rundir.unfinished(directory)
+    if plan.head is not None:
+        raise PlanError(
+            f"{directory}: a run over several nodes is not taken up again; start it anew "
+            "on all of them"
+        )
+    with interrupts.signals(), boards(_simulated(plan.meter)):
+        now = _inspect(plan.meter, len(plan.devices), plan.cap_w)
+        if now.devices != plan.devices:
+            raise PlanError(
+                f"{directory}: the run was planned for other accelerators than those found now"
+            )
+        if plan.found_mw is None and now.found_mw is not None:
+            told = _limits(now.found_mw)
+            raise PlanError(
+                f"{directory}: the run is one at {plan.cap_w:g} W as found, and now the "
+                f"limits are others ({told})"
+            )
+        if plan.found_mw is not None and now.found_mw is None:
+            raise PlanError(
+                f"{directory}: the run was to set {plan.cap_w:g} W, and now that is in "
+                "force without it; "
+                f"have the limits set that it found ({_limits(plan.found_mw)}), or start it anew"
+            )
+        plan = replace(with_present_code(plan), found_mw=now.found_mw, found_state=now.found_state)
+        return carry_out(rundir.put_aside(directory, plan), directory)
+
+
+def _limits(found_mw: Mapping[str, int]) -> str:
+    return ", ".join(f"{uuid}: {preflight.watts(mw)}" for uuid, mw in found_mw.items())
+
+
+def with_present_code(plan: Plan) -> Plan:
+    """The plan with the hashes of the code as it is now. Raises PlanError where the implementation
+    is gone."""
+    _, sha256 = implementation_of(plan.implementation, workloads()[plan.workload])
+    return replace(plan, source_sha256=source_hash(), implementation_sha256=sha256)
+
+
+def sign(bundle: Path, key: Path, principal: str) -> list[str]:
+    """Sign a bundle that is whole, as the keyring above it allows, and say what was done, line by
+    line. Raises SigningError."""
+    if not (bundle / MANIFEST_FILE).exists() and (
+        inside := [b for b in below(bundle).bundles if b != bundle]
+    ):
+        raise SigningError(
+            f"{bundle}: this is not a bundle; it holds {len(inside)}: sign each of them, "
+            f"as {inside[0]}"
+        )
+    broken = [
+        f
+        for f in judge(bundle, signed=False).findings
+        if f.rule[0] in "SI" and f.severity == Severity.ERROR
+    ]
+    if broken:
+        told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
+        advice = (
+            f"  bench-check --fix {bundle} makes anew what follows from the tables; the rest "
+            "is to be restored, or run again"
+        )
+        raise SigningError(
+            f"{bundle}: not signed, for its files are not those that the run "
+            f"left:\n{told}\n{advice}"
+        )
+    made = make(bundle, key, principal)
+    unasked = compare(bundle, made, principal)
+    signature, gone = put(bundle, made, principal)
+    removed = [
+        f"removed: {signature.with_name(name)}, for a bundle has one submitter" for name in gone
+    ]
+    return [
+        f"signed: {signature}",
+        *removed,
+        *([f"not compared with a keyring: {unasked}"] if unasked else []),
+    ]
+
+
+def plan_for(wish: Wish) -> Plan:
+    """The plan that fulfils a wish on this machine. Raises PlanError or MeterError."""
+    _several_nodes(wish)
+    workload_of(wish)  # better refused before any meter is asked
+    description = read_description(wish.system)
+    # simulated boards are the same on every node, so the nodes of a run share them out
+    first = wish.node * wish.gpus if wish.simulate else 0
+    machine = _inspect(meter_name(wish), wish.gpus, wish.cap_w, first)
+    return make_plan(wish, machine, description, source_hash())
+
+
+def _several_nodes(wish: Wish) -> None:
+    if (wish.nodes > 1) != (wish.head is not None):
+        raise PlanError(
+            "--nodes and --head belong together: a run over several nodes meets at --head "
+            "HOST:PORT of node 0"
+        )
+    if wish.head is not None:
+        address(wish.head)
+    if not 0 <= wish.node < wish.nodes:
+        raise PlanError(f"--node {wish.node}: the nodes are numbered 0 to {wish.nodes - 1}")
+
+
+def meter_name(wish: Wish) -> str:
+    """The meter to use: simulated where asked for, else that of the GPUs, else, for a smoke run,
+    that of the CPU."""
+    if wish.simulate is not None:
+        return f"simulated:{wish.simulate}"
+    refusals = []
+    for name in ("nvidia", "amd", "rapl") if wish.smoke else ("nvidia", "amd"):
+        try:
+            open_meter(name).close()
+            return name
+        except MeterError as error:
+            refusals.append(str(error))
+    advice = (
+        "--simulate h200 needs none"
+        if wish.smoke
+        else "without a GPU there is --smoke --simulate h200"
+    )
+    raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
+
+
+def _inspect(name: str, count: int, cap_w: float | None, first: int = 0) -> Machine:
+    """The accelerators of the meter `name` to use, the cap to run at, and what has to be changed on
+    them for it.
+
+    Raises PlanError where a run on them would not pass, MeterError where another run's limits are
+    on them.
+    """
+    with closing(open_meter(name)) as meter:
+        devices = preflight.choose(meter, count, first)
+        if (
+            directory := state_directory(name)
+        ) is not None:  # what a dead run has left is not "as found"
+            refuse(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
+        run_w, found_mw = preflight.cap_for(meter, devices, cap_w)
+        if wrong := list(preflight.objections(meter, devices)):
+            raise PlanError(
+                "this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong)
+            )
+        found_state = preflight.states_for(meter, devices)
+        return Machine(
+            name,
+            meter.torch_device,
+            meter.driver,
+            devices,
+            meter.state,
+            run_w,
+            found_mw,
+            found_state,
+        )
+
+
+def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:
+    """Run the plan in its `directory`, judge the bundle beside it as bench-check will, and say how
+    it came out.
+
+    Of several nodes the head alone has a bundle to judge.
+
+    Raises as `run` does; the directory then stays, with its state.
+    """
+    target = directory.parent / plan.run_id
+    console = Console()
+    try:
+        with (
+            _hint(plan, directory),
+            rundir.attempt(plan, directory),
+            View(console, directory / rundir.LOG_FILE) as view,
+        ):
+            _announce(plan, view)
+            with caps.held(plan) as guard:
+                if plan.batch_search == ():
+                    plan = _with_highest_batch(plan, directory, view)
+                session.run(plan, directory, target, view, cluster, guard)
+    except caps.RestoreError:
+        if plan.node == 0 and target.exists():
+            _pre_check(target, console)
+        raise
+    shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
+    if plan.node > 0:
+        console.print(
+            f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True
+        )
+        return True
+    return _pre_check(target, console)
+
+
+def _pre_check(target: Path, console: Console) -> bool:
+    """Judge a bundle as bench-check will, and say how it came out; whether it has no error."""
+    findings = judge(target, signed=False).findings
+    errors = sum(f.severity == Severity.ERROR for f in findings)
+    lines = [
+        f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected "
+        f"{f.expected}. {f.message}"
+        for f in findings
+    ]
+    outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
+    for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return not errors
+
+
+def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
+    workload = workloads()[plan.workload]
+    limit = workload.size(plan.size).max_batch_size * (
+        len(plan.devices) if workload.mode == "inference" else 1
+    )
+    best, trials = batchsize.find(plan, limit, directory, view)
+    view.say(
+        f"{best} requests in flight" if plan.requests else f"batch size {best} per accelerator"
+    )
+    found = replace(plan.with_batch(best), batch_search=trials)
+    found.save(directory)  # the workers read it there
+    return found
+
+
+def _announce(plan: Plan, view: View) -> None:
+    nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
+    accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
+    view.say(
+        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_cap(plan)}, "
+        f"meter {plan.meter}"
+    )
+    view.say(
+        f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
+        f"{plan.standing}"
+    )
+    for remark in preflight.remarks(plan):
+        view.say(f"note: {remark}")
+
+
+def _cap(plan: Plan) -> str:
+    if plan.cap_w is None:
+        return "no cap"
+    if plan.found_mw is None:
+        return f"cap {plan.cap_w:g} W as found"
+    found = ", ".join(preflight.watts(mw) for mw in sorted(set(plan.found_mw.values())))
+    return f"cap {plan.cap_w:g} W, set for this run (found {found})"
+
+
+def _simulated(meter: str) -> str | None:
+    """Which boards are simulated; None where the meter is a real one."""
+    kind, _, argument = meter.partition(":")
+    return argument if kind == "simulated" else None
+
+
+def boards(simulate: str | None) -> AbstractContextManager[object]:
+    """The simulated accelerators for the block, where there are any."""
+    return nullcontext() if simulate is None else simulator.running(simulate)
+
+
+@contextmanager
+def _hint(plan: Plan, directory: Path) -> Iterator[None]:
+    """Where a run does not come to its end, say where it lies and how to take it up."""
+    try:
+        yield
+    except BaseException as error:
+        refused = isinstance(error, session.RunRefused | NotAllowedError | BlockedError)
+        target = directory.parent / plan.run_id
+        begun = (directory / rundir.STATE_FILE).exists()
+        if plan.attempt == 1 and (refused or not begun):
+            shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
+            raise
+        if target.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            hint = f"the run itself ended well: {target}"
+        else:
+            alone = plan.head is None and plan.sweep is None  # a sweep says how to take itself up
+            again = (
+                f"; run it again with: bench-submit run --resume {directory}"
+                if alone and not refused
+                else ""
+            )
+            hint = f"unfinished: {directory} (log in {rundir.LOG_FILE}){again}"
+        Console(stderr=True).print(hint, soft_wrap=True, highlight=False, markup=False)
+        raise

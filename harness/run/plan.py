@@ -1,0 +1,372 @@
+"""The plan of a run: everything that is decided before it starts, written down first and never
+changed."""
+
+import hashlib
+import importlib.util
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.power.sources import Device
+from rules.bundle_format.records import Json
+from rules.bundle_format.seal import write_durable
+from rules.contract import RequestSet
+from rules.protocol import CURRENT
+from rules.workloads import Workload, workloads
+
+FULL_EPOCH_S = 31.5
+SMOKE_EPOCH_S = 1.5
+PLAN_FILE = "plan.json"
+SIMULATED_WORK = "harness.simulation.work:build"
+
+
+class PlanError(Exception):
+    """What was asked for cannot be run; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    workload: str
+    variant: str = "tuned"
+    batch: str | None = None
+    """A number of samples, `auto` for the highest stable one, None for the workload's own."""
+    gpus: int = 1
+    nodes: int = 1
+    node: int = 0
+    head: str | None = None
+    """`HOST:PORT` where the nodes meet."""
+    cap_w: float | None = None
+    """The cap to run at, set for the run where another one is in force; None for the one that is
+    found."""
+    smoke: bool = False
+    simulate: str | None = None
+    epoch_s: float | None = None
+    seed: int = 1
+    system: Path | None = None
+    implementation: str | None = None
+    """`module:function` of the submitter's own code."""
+    corpus: Path | None = None
+    weights: Path | None = None
+    options: tuple[str, ...] = ()
+    """`KEY=VALUE` for the implementation."""
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    rate_per_s: float | None = None
+    sweep: Json | None = None
+    """Which run of which sweep this is; see `Plan.sweep`."""
+
+    @property
+    def simulates_work(self) -> bool:
+        """Whether nothing is computed: on simulated accelerators, unless the smoke size or code of
+        one's own is asked for."""
+        return self.simulate is not None and not self.smoke and self.implementation is None
+
+    @property
+    def size(self) -> str:
+        return "smoke" if self.smoke or self.simulates_work else "full"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found on this node: its meter and the accelerators to use."""
+
+    meter: str
+    torch_device: str
+    driver: str | None
+    devices: tuple[Device, ...]
+    state: str | None
+    cap_w: float | None
+    """The cap to run at; `found_mw` and `found_state` as in `Plan`."""
+    found_mw: Mapping[str, int] | None = None
+    found_state: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run. Written to `plan.json`, read by the workers, repeated by `--resume`."""
+
+    run_id: str
+    workload: str
+    variant: str
+    size: str
+    implementation: str
+    """`module:function`"""
+    standing: str
+    batch_size: int
+    seed: int
+    epochs: int
+    epoch_s: float
+    """Wanted length of an epoch; the number of batches is calibrated to it."""
+    meter: str
+    torch_device: str
+    """`cuda` or `cpu`"""
+    processes: int
+    """How many worker processes on this node: one for each accelerator, or a single one for a
+    server."""
+    devices: tuple[Device, ...]
+    """Of this node."""
+    state: str | None
+    cap_w: float | None
+    """The declared power cap of every accelerator."""
+    implementation_sha256: str | None
+    """Of the file of a submitter's own implementation."""
+    source_sha256: str
+    """Over the code that is to run (see `harness.system.source_hash`)."""
+    driver: str | None = None
+    system: Json = field(default_factory=dict)
+    requests: RequestSet | None = None
+    """What a server is sent; its `concurrency` is the batch size."""
+    corpus: str | None = None
+    weights: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """For the implementation, as it knows them."""
+    batch_search: tuple[Json, ...] | None = None
+    """The trials of the batch finder; empty while it is still to be asked, None where it is not."""
+    attempt: int = 1
+    nodes: int = 1
+    node: int = 0
+    """The number of this node; the head is 0."""
+    head: str | None = None
+    found_mw: Mapping[str, int] | None = None
+    """The limit that each accelerator had before this run sets its cap, in mW; None where the cap
+    is the one found."""
+    found_state: Mapping[str, str] | None = None
+    """The power state of each accelerator that this run sets to the protocol's; None where there is
+    none."""
+    sweep: Json | None = None
+    """Which run of which sweep this is (`sweep` of result.json); None where it stands alone."""
+
+    @property
+    def node_name(self) -> str:
+        """What the bundle calls this node, in place of its host name."""
+        return f"node{self.node}"
+
+    @property
+    def scale(self) -> str:
+        """How large the work is, for people."""
+        return "simulated work" if self.implementation == SIMULATED_WORK else f"{self.size} size"
+
+    @property
+    def ranks(self) -> range:
+        """The ranks of this node's processes."""
+        return range(self.node * self.processes, (self.node + 1) * self.processes)
+
+    def save(self, directory: Path) -> None:
+        """Write it to `directory`; a plan that is there already stays whole, whatever happens.
+        Raises OSError."""
+        write_durable(directory / PLAN_FILE, (json.dumps(asdict(self), indent=1) + "\n").encode())
+
+    @staticmethod
+    def load(directory: Path) -> "Plan":
+        """The plan in `directory`. Raises PlanError where there is none or it cannot be read."""
+        path = directory / PLAN_FILE
+        try:
+            stored = json.loads(path.read_text())
+            devices = tuple(Device(**d) for d in stored.pop("devices"))
+            search, requests = stored.pop("batch_search"), stored.pop("requests")
+            return Plan(
+                **stored,
+                devices=devices,
+                batch_search=None if search is None else tuple(search),
+                requests=None if requests is None else RequestSet(**requests),
+            )
+        except FileNotFoundError:
+            advice = (
+                "an unfinished run is the hidden directory .RUN_ID.running beside where its "
+                "bundle would be"
+            )
+            raise PlanError(f"{directory}: no plan of a run there; {advice}") from None
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise PlanError(f"{path}: the plan of the run cannot be read ({error})") from None
+
+    def again(self) -> "Plan":
+        """The plan of the next attempt at the same run."""
+        return replace(self, attempt=self.attempt + 1)
+
+    def for_batch(self, batch_size: int) -> "Plan":
+        """The plan of a trial of another batch size: it builds, warms up and calibrates, and takes
+        no epoch."""
+        return replace(self.with_batch(batch_size), epochs=0)
+
+    def with_batch(self, batch_size: int) -> "Plan":
+        """The same plan with another batch size; of a server it is the number of requests in
+        flight."""
+        requests = self.requests and replace(self.requests, concurrency=batch_size)
+        return replace(self, batch_size=batch_size, requests=requests)
+
+
+def workload_of(wish: Wish) -> Workload:
+    """The workload that is wished for. Raises PlanError where there is none, or nothing that runs
+    it this way."""
+    known = workloads()
+    name = wish.workload
+    if name not in known:
+        raise PlanError(f"there is no workload {name!r}; there are {', '.join(known)}")
+    workload = known[name]
+    if workload.implementation is None and wish.implementation is None:
+        raise PlanError(
+            f"{name} is defined, but has no reference implementation yet; name your own "
+            "with --implementation"
+        )
+    if wish.variant not in workload.variants:
+        raise PlanError(
+            f"{name} has no variant {wish.variant!r}; it has {', '.join(workload.variants)}"
+        )
+    if wish.size == "smoke" and workload.smoke is None:
+        raise PlanError(f"{name} has no smoke size")
+    return workload
+
+
+def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) -> Plan:
+    """Decide what is left open: batch size and epoch length by the workload, standing by what is
+    run and measured.
+
+    Raises PlanError that names the option, what was found and what to do.
+    """
+    workload = workload_of(wish)
+    if wish.epoch_s is not None and not math.isfinite(wish.epoch_s):
+        raise PlanError(f"--epoch-seconds {wish.epoch_s}: give a number of seconds")
+    cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    if wish.nodes > 1 and workload.mode == "inference":
+        raise PlanError(f"--nodes {wish.nodes}: {workload.id} is one server, on one node")
+    if wish.nodes > 1 and wish.batch == "auto":
+        raise PlanError(
+            f"--nodes {wish.nodes} --batch auto: find the batch on one node first, then name it"
+        )
+    batch_size = _batch_size(wish.batch) or default_batch_size(
+        workload, wish.size, wish.variant, len(machine.devices)
+    )
+    implementation, sha256 = implementation_of(
+        SIMULATED_WORK if wish.simulates_work else wish.implementation, workload
+    )
+    plan = Plan(
+        run_id=f"{stamp}-{workload.id}-{wish.variant}-x{wish.nodes * len(machine.devices)}-{cap}-{secrets.token_hex(3)}",
+        workload=workload.id,
+        variant=wish.variant,
+        size=wish.size,
+        implementation=implementation,
+        standing="demo",
+        batch_size=batch_size,
+        seed=wish.seed,
+        epochs=CURRENT.epochs,
+        epoch_s=wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S),
+        meter=machine.meter,
+        torch_device=machine.torch_device,
+        processes=1 if workload.mode == "inference" else len(machine.devices),
+        devices=machine.devices,
+        state=machine.state,
+        cap_w=machine.cap_w,
+        implementation_sha256=sha256,
+        source_sha256=source_sha256,
+        driver=machine.driver,
+        system=system,
+        requests=_request_set(wish, workload, batch_size),
+        corpus=_existing("--corpus", wish.corpus),
+        weights=_existing("--weights", wish.weights),
+        options=_options(wish.options),
+        batch_search=() if wish.batch == "auto" else None,
+        nodes=wish.nodes,
+        node=wish.node,
+        head=wish.head,
+        found_mw=machine.found_mw,
+        found_state=machine.found_state,
+        sweep=wish.sweep,
+    )
+    return replace(plan, standing=_standing(plan, workload))
+
+
+def _standing(plan: Plan, workload: Workload) -> str:
+    """Closed needs the workload as defined, by the reference implementation, on synthetic input; a
+    real measurement of anything else is open. What is smoke-sized, simulated or shorter than the
+    protocol asks is a demo.
+    """
+    if plan.torch_device != "cuda" or plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
+        return "demo"
+    as_defined = (
+        plan.implementation == workload.implementation
+        and workload.variants[plan.variant] in workload.precisions
+        and plan.corpus is None
+        and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
+    )
+    return "closed" if as_defined else "open"
+
+
+def default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
+    """The workload's own, which is that of a process; a server has all accelerators, so it grows
+    with them."""
+    of_one = workload.size(size).batch_sizes[variant]
+    return of_one * accelerators if workload.mode == "inference" else of_one
+
+
+def _batch_size(batch: str | None) -> int | None:
+    if batch is None or batch == "auto":
+        return None
+    if not batch.isdecimal() or int(batch) < 1:
+        raise PlanError(f"--batch {batch}: give a number of samples of at least 1, or auto")
+    return int(batch)
+
+
+def implementation_of(name: str | None, workload: Workload) -> tuple[str, str | None]:
+    """Name of the implementation to use and, of a submitter's own, the hash of its file. Raises
+    PlanError."""
+    if name is None or name == workload.implementation:
+        assert workload.implementation is not None
+        return workload.implementation, None
+    module, _, function = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise PlanError(f"--implementation {name}: give package.module:function")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None or not spec.has_location:
+        raise PlanError(
+            f"--implementation {name}: there is no module {module}; install it, or put its "
+            "directory on PYTHONPATH"
+        )
+    return name, file_hash(Path(spec.origin))
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _request_set(wish: Wish, workload: Workload, concurrency: int) -> RequestSet | None:
+    if wish.rate_per_s is not None and not math.isfinite(wish.rate_per_s):
+        raise PlanError(f"--request-rate {wish.rate_per_s}: give a number of requests per second")
+    asked = {
+        "--prompt-tokens": wish.prompt_tokens,
+        "--output-tokens": wish.output_tokens,
+        "--request-rate": wish.rate_per_s,
+    }
+    if workload.mode != "inference":
+        if given := [option for option, value in asked.items() if value is not None]:
+            raise PlanError(f"{', '.join(given)}: {workload.id} serves no requests")
+        return None
+    own = workload.size(wish.size).request_set(concurrency)
+    return RequestSet(
+        wish.prompt_tokens or own.prompt_tokens,
+        wish.output_tokens or own.output_tokens,
+        concurrency,
+        wish.rate_per_s,
+    )
+
+
+def _existing(option: str, path: Path | None) -> str | None:
+    if path is not None and not path.exists():
+        raise PlanError(f"{option} {path}: there is nothing of that name")
+    return None if path is None else str(path.resolve())
+
+
+def _options(given: tuple[str, ...]) -> dict[str, str]:
+    if wrong := [text for text in given if not text.partition("=")[0] or "=" not in text]:
+        raise PlanError(f"--option {wrong[0]}: give KEY=VALUE")
+    return {key: value for key, _, value in (text.partition("=") for text in given)}

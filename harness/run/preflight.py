@@ -1,0 +1,173 @@
+"""Refuses early what would be refused later: looks at the machine before a run and says what is
+wrong with it."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.power.sources import Device, Meter, MeterError, Readback
+from harness.run.plan import Plan, PlanError
+from harness.system import git_state
+from rules.boards import board
+
+ABOUT_CAPS = (
+    "setting a cap takes root; without it an administrator can set one before the job, in "
+    "a Slurm prolog or by a narrow sudo "
+    "rule (docs/caps.md has both), or by hand: nvidia-smi -i GPU -pl WATTS, amd-smi set -g "
+    "GPU -o WATTS "
+    "(from ROCm 7.2 on: -o ppt0 WATTS)"
+)
+ROUNDING_MW = 1
+SETTABLE_STATE = "auto"
+"""A performance level of AMD is a setting. NVIDIA's P0 is what a board takes up under load, and
+NVML has no setter for it."""
+OWN_CLOCKS = ("manual", "determinism")
+"""Performance levels that hold clocks of their own, which the name alone does not bring back."""
+
+
+def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
+    """`count` accelerators of the meter from the `first` on. Raises PlanError where it has
+    fewer."""
+    devices = meter.devices()[first:]
+    if len(devices) < count:
+        raise PlanError(
+            f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: {_names(devices)}"
+        )
+    chosen = tuple(devices[:count])
+    if len({d.name for d in chosen}) > 1:
+        raise PlanError(f"the accelerators of a run must be of one kind, found {_names(chosen)}")
+    return chosen
+
+
+def cap_for(
+    meter: Meter, devices: Sequence[Device], wanted_w: float | None
+) -> tuple[float | None, dict[str, int] | None]:
+    """The cap to run at, in W, and what each device is found with, in mW, where that has to be
+    changed for the run.
+
+    Without a wish it is the cap in force, None where the meter has none. Raises PlanError where the
+    devices then differ, or where one of them cannot be set to the cap that is wanted; MeterError
+    where one does not answer.
+    """
+    states = {d.uuid: meter.readback(d.uuid, frozenset()) for d in devices}
+    in_force = {state.enforced_mw for state in states.values()}
+    if wanted_w is None:
+        if len(in_force) > 1:
+            told = ", ".join(f"{u}: {watts(state.enforced_mw)}" for u, state in states.items())
+            raise PlanError(
+                f"the accelerators have different power caps ({told}); name one with "
+                f"--cap. {ABOUT_CAPS}"
+            )
+        cap_mw = in_force.pop()
+        return None if cap_mw is None else cap_mw / 1e3, None
+    wanted_mw = round(1e3 * wanted_w)
+    if all(mw is not None and abs(mw - wanted_mw) <= ROUNDING_MW for mw in in_force):
+        return wanted_w, None
+    found_mw = {}
+    for uuid, state in states.items():
+        must_answer(meter, uuid, state)
+        limit_mw = found_limit(state)
+        if limit_mw is None:
+            raise PlanError(f"--cap {wanted_w:g}: {uuid} has no power limit; leave out --cap")
+        least_mw, most_mw = state.min_mw or 0, state.max_mw or limit_mw
+        if not least_mw <= wanted_mw <= most_mw:
+            raise PlanError(
+                f"--cap {wanted_w:g}: {uuid} can be set to {least_mw / 1e3:g} to "
+                f"{most_mw / 1e3:g} W"
+            )
+        found_mw[uuid] = limit_mw
+    return wanted_w, found_mw
+
+
+def must_answer(meter: Meter, uuid: str, state: Readback) -> None:
+    """MeterError where a board gives neither a readback nor a reading: of its limits nothing can be
+    said then."""
+    if state == Readback() and (status := meter.read(uuid).status) != "ok":
+        raise MeterError(
+            f"{uuid}: the board gives no readback, and no reading either ({status}); have "
+            "it looked at"
+        )
+
+
+def states_for(meter: Meter, devices: Sequence[Device]) -> dict[str, str] | None:
+    """The power state of each device that is to be set to the protocol's for the run; None where
+    there is none."""
+    if meter.state != SETTABLE_STATE:
+        return None
+    states = {d.uuid: meter.read(d.uuid).power_state for d in devices}
+    return {
+        uuid: state for uuid, state in states.items() if state not in (meter.state, None)
+    } or None
+
+
+def found_limit(state: Readback) -> int | None:
+    """The limit to restore, in mW: the one that was asked for last. What is in force may be lower,
+    by another's limit."""
+    return state.enforced_mw if state.requested_mw is None else state.requested_mw
+
+
+def watts(power_mw: int | None) -> str:
+    """A limit as people read it."""
+    return "none" if power_mw is None else f"{power_mw / 1e3:g} W"
+
+
+def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
+    """What makes a run on these devices pointless: each a line that names the device, what was
+    found and what to do."""
+    for device in devices:
+        state = meter.readback(device.uuid, frozenset())
+        yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
+        reading = meter.read(device.uuid)
+        if meter.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
+            yield (
+                f"{device.uuid}: its performance level is {reading.power_state}, with "
+                "clocks that somebody chose; "
+                "have it set to auto, which the protocol asks for: amd-smi set -g GPU "
+                "--perf-level auto"
+            )
+        if reading.status != "ok":
+            yield (
+                f"{device.uuid}: a first reading failed ({reading.status}); the meter must "
+                "read every quantity it has"
+            )
+
+
+def remarks(plan: Plan) -> Iterator[str]:
+    """What a submitter should know before the run, and what does not stop it."""
+    missing = [key for key, value in plan.system.items() if not value]
+    if missing and plan.standing != "demo":
+        yield f"the system is not described: {', '.join(missing)}; name a TOML file with --system"
+    git = git_state(Path(__file__).parents[2])
+    if git is not None and git["dirty"] and plan.standing != "demo":
+        yield (
+            "the checkout has changes that are not committed, so the check will warn (M108); "
+            "commit them first"
+        )
+    name = plan.devices[0].name
+    if board(name) is None:
+        yield (
+            f"{name}: the rule book has no data sheet of this board, so MFU and bounds are left out"
+        )
+    if shutil.which("ssh-keygen") is None:
+        yield "ssh-keygen is not here; sign the bundle on another machine"
+
+
+def _of_state(state: Readback) -> Iterator[str]:
+    if state.foreign_processes:
+        yield (
+            f"{state.foreign_processes} other process(es) compute on it; wait for them or "
+            "choose another device"
+        )
+    if state.mig:
+        yield (
+            "MIG is on, and power is that of the whole board; have an administrator switch MIG off"
+        )
+    if state.ecc_uncorrected:
+        yield (
+            f"{state.ecc_uncorrected} uncorrected ECC error(s) since the driver was loaded; "
+            "have the board looked at"
+        )
+
+
+def _names(devices: Sequence[Device]) -> str:
+    return ", ".join(dict.fromkeys(d.name for d in devices)) or "none"

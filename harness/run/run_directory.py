@@ -1,0 +1,107 @@
+"""The directory of a run on its way: `.RUN_ID.running`, beside the bundle-to-be.
+
+It holds the plan, what sampler and workers have written so far, the log, and a `state.json` that
+tells the truth about the run however it ends. While a process works on it, that process holds a
+lock on it, which ends with the process.
+"""
+
+import contextlib
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.run.plan import PLAN_FILE, Plan, PlanError
+
+LOG_FILE = "log.txt"
+STATE_FILE = "state.json"
+_LOCK_FILE = "lock"
+_KEPT = "attempt-"
+
+
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP arrived. Not an Exception, so that nothing but the end of the run
+    catches it."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name)
+        self.number = number
+
+
+@contextmanager
+def attempt(plan: Plan, directory: Path) -> Iterator[None]:
+    """Hold `directory` while the block carries out `plan`, and keep its state: running,
+    interrupted, failed or finished.
+
+    Raises PlanError where another process holds it, OSError where it cannot be written.
+    """
+    with held(directory):
+        plan.save(directory)
+        write_state(directory, status="running", reason=None, finished_epochs=0)
+        try:
+            yield
+        except BaseException as error:
+            stopped = isinstance(error, Interrupted | KeyboardInterrupt)
+            reason = str(error) or type(error).__name__
+            with contextlib.suppress(OSError):  # a full disk, say, may be why
+                write_state(directory, status="interrupted" if stopped else "failed", reason=reason)
+            raise
+        write_state(directory, status="finished")
+
+
+def write_state(directory: Path, **changes: Any) -> None:
+    """Change what `state.json` says of `status`, `reason` and `finished_epochs`; it is replaced as
+    a whole."""
+    path = directory / STATE_FILE
+    state = json.loads(path.read_text()) if path.exists() else {}
+    draft = path.with_suffix(".writing")
+    draft.write_text(json.dumps({**state, **changes}) + "\n")
+    draft.rename(path)
+
+
+def unfinished(directory: Path) -> Plan:
+    """The plan of the run in `directory`. Raises PlanError where there is none, or none that is
+    left to be run again."""
+    plan = Plan.load(directory)
+    path = directory / STATE_FILE
+    try:
+        status = json.loads(path.read_text())["status"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlanError(f"{path}: no state of a run there that can be read ({error})") from None
+    target = directory.parent / plan.run_id
+    if status == "finished" or target.exists():
+        raise PlanError(f"{directory}: the run is finished; its bundle is {target}")
+    with held(directory):
+        return plan
+
+
+def put_aside(directory: Path, plan: Plan) -> Plan:
+    """Move the files of the last attempt to `attempt-N` and return the plan of the next.
+
+    The eleven epochs belong to one uninterrupted run, so an attempt begins anew; what the last one
+    left is kept until a bundle stands. Plan and state stay as well, until the attempt replaces
+    them: if it never begins, another one can.
+    """
+    kept = directory / f"{_KEPT}{plan.attempt}"
+    kept.mkdir(exist_ok=True)
+    for path in list(directory.iterdir()):
+        if path.name in (PLAN_FILE, STATE_FILE):
+            shutil.copy2(path, kept)
+        elif not path.name.startswith(_KEPT) and path.name != _LOCK_FILE:
+            path.rename(kept / path.name)
+    return plan.again()
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Hold the lock on `directory` while the block runs. Raises PlanError where another process has
+    it."""
+    with (directory / _LOCK_FILE).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlanError(f"{directory}: another process is still running it") from None
+        yield

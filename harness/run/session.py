@@ -1,0 +1,303 @@
+"""One attempt at a run: sampler, workers, epochs, read-backs, evidence, bundle."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from checker.engine import cores
+from harness import interrupts
+from harness.power.sampler import Sampler, Settings
+from harness.power.sources.amd import VISIBLE
+from harness.run.cluster import Cluster, address
+from harness.run.evidence import Taken, gather, share_of
+from harness.run.plan import Plan
+from harness.run.processes import Workers, descendants
+from harness.run.progress import View, headline
+from harness.run.run_directory import write_state
+from rules.bundle_format import write as bundle
+from rules.bundle_format.records import Json
+from rules.metrics import run as metrics
+from rules.protocol import CURRENT
+from rules.workloads import workloads
+
+POLL_S = 0.1
+SETTLE_S = 0.25  # samples before the first and after the last batch
+EXIT_TIMEOUT_S = 30.0
+
+
+class RunFailed(Exception):
+    """The run did not come to its end; the message says why and what to do."""
+
+
+class RunRefused(RunFailed):
+    """What was asked for cannot be run as it is, so that to run it again would not help."""
+
+
+def run(
+    plan: Plan,
+    directory: Path,
+    target: Path,
+    view: View,
+    cluster: Cluster | None,
+    guard: Callable[[], None],
+) -> None:
+    """Carry out `plan` in its `directory` and leave the bundle at `target`; of several nodes, the
+    head does.
+
+    `guard` is called before every readback. Raises RunFailed, ClusterError, SamplerError or
+    OSError, or what `guard` raises; nothing is at `target` then. Raises Interrupted too; a signal
+    that arrives while the bundle is written is heard after that.
+    """
+    attempt = Attempt(plan, directory, view, guard)
+    attempt.take()
+    shares = [share_of(plan, directory, attempt.taken)]
+    if cluster and plan.node > 0:
+        cluster.tell("share", shares[0])
+        cluster.hear("bundle", 0)
+        cluster.part()
+        return
+    if cluster:
+        shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
+    with interrupts.deferred():  # the work is done; what is left takes a second
+        try:
+            evidence = gather(plan, shares, workers_environment(plan))
+        except metrics.MetricsError as error:
+            raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
+        bundle.write(evidence, target)
+        for line in headline(evidence.result):
+            view.say(line)
+        if cluster:
+            cluster.tell("bundle", {"run_id": plan.run_id})
+    if cluster:
+        cluster.part()
+
+
+def workers(plan: Plan, directory: Path, view: View) -> Workers:
+    """The workers of a plan; what they print goes to the log."""
+    arguments = ["harness.run.worker", str(directory.resolve())]
+
+    def note(line: str) -> None:
+        with suppress(
+            OSError
+        ):  # a full disk ends the run elsewhere; here it must not leave the workers unheard
+            view.note(f"| {line}")
+
+    return Workers(plan.processes, _meeting(plan), arguments, workers_environment(plan), note)
+
+
+def _meeting(plan: Plan) -> list[str]:
+    """How torchrun is told where its agents on the nodes of the plan meet."""
+    if plan.head is None:
+        return ["--standalone", "--nnodes=1"]
+    host, port = address(plan.head)
+    where = [f"--master-addr={host}", f"--master-port={port + 1}"]
+    return ["--rdzv-backend=static", f"--nnodes={plan.nodes}", f"--node-rank={plan.node}", *where]
+
+
+def workers_environment(plan: Plan) -> dict[str, str]:
+    """The environment of the workers: which GPUs are theirs, and threads for those that compute on
+    the CPU."""
+    uuids = ",".join(d.uuid for d in plan.devices)
+    if plan.torch_device == "cpu":
+        threads = max(1, cores() // plan.processes)
+        own = {
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
+        }
+        return {**os.environ, **own}
+    if plan.devices[0].vendor != "AMD":
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
+    if any(
+        d.uuid.startswith("PCI-") for d in plan.devices
+    ):  # a virtual machine's, which ROCm cannot name
+        return dict(os.environ)
+    return {k: v for k, v in os.environ.items() if k not in VISIBLE} | {
+        "ROCR_VISIBLE_DEVICES": uuids
+    }
+
+
+def clocks(when: str) -> Json:
+    """Both clocks of this node, as close together as can be read."""
+    return {"when": when, "monotonic_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+
+
+class Follower:
+    """Reads the event files of this node's ranks as they grow."""
+
+    def __init__(self, directory: Path, ranks: range) -> None:
+        self._paths = {rank: directory / f"events.{rank}.jsonl" for rank in ranks}
+        self._offsets = dict.fromkeys(ranks, 0)
+
+    def news(self) -> Iterator[tuple[int, Json]]:
+        """Rank and event of everything written since the last call."""
+        for rank, path in self._paths.items():
+            if not path.exists():
+                continue
+            with path.open() as file:
+                file.seek(self._offsets[rank])
+                while (line := file.readline()).endswith("\n"):
+                    self._offsets[rank] = file.tell()
+                    yield rank, json.loads(line)
+
+
+class Attempt:
+    """One attempt at a plan; `taken` grows while it goes on."""
+
+    def __init__(self, plan: Plan, directory: Path, view: View, guard: Callable[[], None]) -> None:
+        self.taken = Taken()
+        self._plan, self._directory, self._view, self._guard = plan, directory, view, guard
+        self._workload = workloads()[plan.workload]
+        self._pids: dict[int, int] = {}
+        self._finished: set[int] = set()
+        self._ends: dict[int, list[Json]] = {}
+        """Of each epoch, the events of the ranks that have ended it."""
+
+    def take(self) -> None:
+        """Let the workers take their epochs while the sampler samples. Raises RunFailed or
+        SamplerError."""
+        plan = self._plan
+        accelerators = tuple(d.uuid for d in plan.devices)
+        settings = Settings(
+            plan.meter,
+            accelerators,
+            plan.node_name,
+            CURRENT.sample_interval_ms,
+            str(self._directory.resolve()),
+        )
+        self.taken.started_at = datetime.now(UTC)
+        self.taken.clocks = [clocks("before")]
+        started_s = time.monotonic()
+        with Sampler(settings) as sampler:
+            self._read_back(sampler, "before")
+            time.sleep(SETTLE_S)
+            with workers(plan, self._directory, self._view) as ranks:
+                self._follow(ranks, sampler)
+                status = ranks.wait(EXIT_TIMEOUT_S)
+            self._view.note(f"the workers ended with status {status}")
+            self._read_back(sampler, "after")
+            time.sleep(SETTLE_S)
+            self.taken.sampling = sampler.stop()
+        self.taken.clocks.append(clocks("after"))
+        # by the clock that the samples are on: the other one may be set while a run goes on
+        self.taken.ended_at = self.taken.started_at + timedelta(
+            seconds=time.monotonic() - started_s
+        )
+
+    def _follow(self, ranks: Workers, sampler: Sampler) -> None:
+        follower = Follower(self._directory, self._plan.ranks)
+        while len(self._finished) < self._plan.processes:
+            status = ranks.wait(0)
+            for rank, event in follower.news():
+                self._hear(rank, event, sampler)
+            if status is not None and len(self._finished) < self._plan.processes:
+                raise RunFailed(
+                    f"the workers ended with status {status} before their last epoch; the "
+                    "log says why"
+                )
+            self._view.power(sampler.power_w)
+            time.sleep(POLL_S)
+
+    def _hear(self, rank: int, event: Json, sampler: Sampler) -> None:
+        match event["event"]:
+            case "started":
+                self._pids[rank] = event["pid"]
+                if event["source_sha256"] != self._plan.source_sha256:
+                    raise RunFailed(
+                        f"rank {rank} runs other code than the harness; is there a second "
+                        "copy of wattmark?"
+                    )
+            case "built":
+                self._built(rank, event)
+            case "calibrated" if rank == self._plan.ranks[0]:
+                self.taken.batches_per_epoch = event["batches_per_epoch"]
+                what = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
+                self._view.say(
+                    f"{event['batches_per_epoch']} {what} an epoch, "
+                    f"{event['batch_s'] * 1e3:.1f} ms each"
+                )
+                self._view.begin_epochs(self._plan.epochs, self._workload.item)
+            case "epoch":
+                ends = self._ends.setdefault(event["epoch"], [])
+                ends.append(event)
+                if len(ends) == self._plan.processes:
+                    self._end_epoch(event["epoch"], ends, sampler)
+            case "out-of-memory":
+                raise RunFailed(
+                    f"out of memory at batch size {self._plan.batch_size} per accelerator "
+                    f"(rank {rank}: {event['message']}); "
+                    f"use a smaller --batch, or --batch auto to find the highest that is stable"
+                )
+            case "refused":
+                raise RunRefused(f"rank {rank}: {event['message']}")
+            case "failed":
+                raise RunFailed(f"rank {rank}: {event['message']}; the log has the rest")
+            case "tally":
+                self.taken.tally = {k: v for k, v in event.items() if k not in ("event", "rank")}
+            case "finished":
+                self._finished.add(rank)
+
+    def _built(self, rank: int, event: Json) -> None:
+        """What a rank has built must be the workload, on an accelerator of the plan: better known
+        now than after the run."""
+        size = self._workload.size(self._plan.size)
+        for what, found, expected in (
+            ("parameters", event["parameters"], size.parameters),
+            ("input shape", event["input_shape"], list(size.input_shape)),
+        ):
+            if found != expected and self._plan.standing != "open":
+                raise RunFailed(
+                    f"rank {rank} built a model of {what} {found}; {self._plan.workload} "
+                    f"has {expected}"
+                )
+        if foreign := set(event["accelerators"]) - {d.uuid for d in self._plan.devices}:
+            raise RunFailed(
+                f"rank {rank} computes on {', '.join(foreign)}, which is not one of the "
+                "plan's accelerators"
+            )
+        if event["implementation_sha256"] != self._plan.implementation_sha256:
+            raise RunFailed(
+                f"rank {rank} has loaded another {self._plan.implementation} than was "
+                "planned; has its file changed?"
+            )
+        if self._plan.corpus is not None and event["corpus_sha256"] is None:
+            raise RunFailed(
+                f"{self._plan.implementation} does not train on a corpus; leave out --corpus"
+            )
+        if self._plan.weights is not None and event["weights_sha256"] is None:
+            raise RunFailed(
+                f"{self._plan.implementation} does not load weights; leave out --weights"
+            )
+        self.taken.built[rank] = event
+        on = ", ".join(event["accelerators"])
+        told = f"rank {rank}: built in {event['seconds']:.0f} s on {on}, {event['precision']}"
+        self._view.say(told)
+
+    def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
+        sampler.flush()
+        self._read_back(sampler, f"epoch-{epoch}")
+        losses = next(e["losses"] for e in ends if e["rank"] == self._plan.ranks[0])
+        self.taken.losses[epoch] = [loss if isinstance(loss, float) else None for loss in losses]
+        write_state(self._directory, finished_epochs=len(self.taken.losses))
+        seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
+        items_per_s = metrics.rate(sum(e["items"] for e in ends), seconds)
+        power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
+        told = "".join(
+            f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}"
+            for x in losses[-1:]
+        )
+        discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
+        rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
+        self._view.say(f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{told}{discarded}")
+        self._view.epoch_done(items_per_s)
+
+    def _read_back(self, sampler: Sampler, when: str) -> None:
+        self._guard()
+        own = [
+            os.getpid(),
+            *descendants(self._pids.values()),
+        ]  # some libraries count whoever has a board open
+        self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(own)]

@@ -1,0 +1,256 @@
+"""One process of a run, started by torchrun: `python -m harness.run.worker DIRECTORY`.
+
+It builds the workload that `plan.json` names, hands it a recorder, and writes down what happens:
+batch windows to `batches.RANK.csv` after each epoch (requests that were served to
+`requests.RANK.csv` too) and events, one JSON object a line, to `events.RANK.jsonl`. The harness
+reads them.
+"""
+
+import csv
+import importlib
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import IO, Any
+
+from harness.run.plan import Plan, file_hash
+from harness.run.processes import LAUNCHER_VARIABLE, die_with_parent
+
+if __name__ == "__main__":
+    die_with_parent(
+        int(os.environ[LAUNCHER_VARIABLE])
+    )  # before torch is imported, which takes seconds
+
+import torch
+
+from harness.power.sources.amd import uuid_of_torch
+from harness.run.load_generator import Answer, LoadGenerator
+from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
+from harness.system import EXTRAS, source_hash
+from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
+from rules.contract import Built, Job
+from rules.workloads import workloads
+
+FAILED = 1
+
+
+class Diary:
+    """The files that a worker leaves; every entry is on disk before the next batch runs."""
+
+    def __init__(self, directory: Path, rank: int) -> None:
+        self._directory, self._rank = directory, rank
+        self._events = (directory / f"events.{rank}.jsonl").open("w")
+        self._batches = self._table("batches", BATCH_COLUMNS)
+        self._requests: IO[str] | None = None
+
+    def event(self, name: str, **facts: Any) -> None:
+        self._events.write(json.dumps({"event": name, "rank": self._rank, **facts}) + "\n")
+        _durable(self._events)
+
+    def epoch(self, epoch: int, windows: list[BatchWindow], losses: list[float]) -> None:
+        _write(self._batches, windows)
+        items = sum(w.items for w in windows)
+        start_ns, end_ns = windows[0].start_ns, windows[-1].end_ns
+        # JSON has no NaN: a loss that is not finite is told as text and becomes null in the bundle
+        told = [loss if math.isfinite(loss) else str(loss) for loss in losses]
+        self.event("epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=told)
+
+    def served(self, requests: list[ServedRequest]) -> None:
+        self._requests = self._requests or self._table("requests", REQUEST_COLUMNS)
+        _write(self._requests, requests)
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> IO[str]:
+        file = (self._directory / f"{name}.{self._rank}.csv").open("w", newline="")
+        csv.writer(file, lineterminator="\n").writerow(columns)
+        return file
+
+
+def _write(table: IO[str], rows: Sequence[BatchWindow | ServedRequest]) -> None:
+    csv.writer(table, lineterminator="\n").writerows(astuple(row) for row in rows)
+    _durable(table)
+
+
+def _durable(file: IO[str]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def main() -> int:
+    """Run this rank; returns the exit status."""
+    directory = Path(sys.argv[1])
+    plan = Plan.load(directory)
+    rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
+    diary = Diary(directory, rank)
+    diary.event("started", pid=os.getpid(), source_sha256=source_hash())
+    try:
+        run(plan, rank, local, world, diary)
+    except torch.OutOfMemoryError as error:
+        diary.event("out-of-memory", message=_first_line(error))
+        return FAILED
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get(workloads()[plan.workload].stack)
+        diary.event(
+            "refused",
+            message=f"{error}: pip install 'wattmark[{extra}]', in an environment of its own",
+        )
+        raise
+    except ValueError as error:
+        diary.event("refused", message=_first_line(error))
+        raise
+    except Exception as error:
+        if world == 1:  # of several, most fail for the sake of one
+            diary.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
+        raise
+    return 0
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", maxsplit=1)[0]
+
+
+def run(plan: Plan, rank: int, local: int, world: int, diary: Diary) -> None:
+    """Build the workload and take its epochs. Whatever the implementation raises goes through."""
+    on_gpu, serving = plan.torch_device == "cuda", plan.requests is not None
+    if on_gpu and not serving:  # a server has processes of its own on the GPUs
+        torch.cuda.set_device(local)
+    if world > 1:
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+    device = f"cuda:{local}" if on_gpu else "cpu"
+    started = time.monotonic()
+    uuids = [d.uuid for d in plan.devices] if serving else [accelerator_of(plan, local)]
+    built = build(plan, device, rank, world, uuids)
+    diary.event(
+        "built",
+        accelerators=uuids,
+        precision=built.precision,
+        parameters=built.parameters,
+        input_shape=list(built.input_shape),
+        settings=dict(built.settings),
+        corpus_sha256=built.corpus_sha256,
+        weights_sha256=built.weights_sha256,
+        implementation_sha256=implementation_hash(plan),
+        seconds=time.monotonic() - started,
+    )
+    if serving:
+        serve(plan, built, rank, diary)
+    else:
+        train(plan, built, rank, agreement(device, world), diary)
+    diary.event("finished")
+    if world > 1:
+        torch.distributed.destroy_process_group()
+
+
+def train(
+    plan: Plan, built: Built, rank: int, agree: Callable[[float], float], diary: Diary
+) -> None:
+    """Let the implementation's loop take the epochs."""
+
+    def calibrated(batches: int, batch_s: float) -> None:
+        peak = int(torch.cuda.max_memory_reserved()) if plan.torch_device == "cuda" else None
+        diary.event(
+            "calibrated", batches_per_epoch=batches, batch_s=batch_s, peak_memory_bytes=peak
+        )
+
+    clock: Clock = CudaClock() if plan.torch_device == "cuda" else HostClock()
+    built.run(EpochRecorder(clock, plan.epochs, plan.epoch_s, rank, agree, diary.epoch, calibrated))
+
+
+def serve(plan: Plan, built: Built, rank: int, diary: Diary) -> None:
+    """Let the load generator take the epochs. A request is a batch; its window begins, at the
+    earliest, with its epoch."""
+    begin_ns = 0
+
+    def calibrated(requests: int, request_s: float) -> None:
+        nonlocal begin_ns
+        begin_ns = time.monotonic_ns()
+        diary.event(
+            "calibrated", batches_per_epoch=requests, batch_s=request_s, peak_memory_bytes=None
+        )
+
+    def ended(epoch: int, answers: list[Answer]) -> None:
+        nonlocal begin_ns
+        diary.served([ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers])
+        windows = [
+            BatchWindow(epoch, number, rank, max(a.sent_ns, begin_ns), a.end_ns, a.output_tokens)
+            for number, a in enumerate(answers)
+        ]
+        begin_ns = windows[-1].end_ns
+        diary.epoch(epoch, windows, [])
+
+    assert plan.requests is not None and built.vocabulary is not None
+    seed = plan.seed + rank
+    load = LoadGenerator(
+        plan.requests, built.vocabulary, seed, plan.epochs, plan.epoch_s, ended, calibrated
+    )
+    built.run(load)
+    diary.event("tally", **load.tally)
+
+
+def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) -> Built:
+    """What the plan's implementation makes of the job. Raises ValueError where its module has no
+    such function."""
+    module, _, function = plan.implementation.partition(":")
+    job = Job(
+        plan.workload,
+        plan.variant,
+        plan.size,
+        plan.batch_size,
+        plan.seed,
+        device,
+        rank,
+        world,
+        accelerators=len(uuids),
+        uuids=tuple(uuids),
+        requests=plan.requests,
+        corpus=plan.corpus,
+        weights=plan.weights,
+        options=plan.options,
+    )
+    if not callable(found := getattr(importlib.import_module(module), function, None)):
+        raise ValueError(f"{plan.implementation}: the module {module} has no function {function}")
+    built: Built = found(job)
+    return built
+
+
+def implementation_hash(plan: Plan) -> str | None:
+    """The hash of the file of a submitter's own implementation, as this process has loaded it; None
+    for a reference's."""
+    if plan.implementation_sha256 is None:
+        return None
+    return file_hash(Path(str(sys.modules[plan.implementation.partition(":")[0]].__file__)))
+
+
+def accelerator_of(plan: Plan, local: int) -> str:
+    """The UUID of this rank's accelerator: the GPU's own, or, on a CPU, the meter's device of the
+    same number."""
+    if plan.torch_device == "cpu":
+        return plan.devices[local].uuid
+    properties = torch.cuda.get_device_properties(local)
+    if torch.version.hip is None:
+        return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
+    if (uuid := uuid_of_torch(str(properties.uuid))) is not None:
+        return uuid
+    address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    return next((d.uuid for d in plan.devices if d.pci == address), f"PCI-{address}")
+
+
+def agreement(device: str, world: int) -> Callable[[float], float]:
+    """A function that returns the largest of the values which all ranks give it."""
+    if world == 1:
+        return lambda value: value
+
+    def agree(value: float) -> float:
+        largest = torch.tensor(value, dtype=torch.float64, device=device)
+        torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
+        return float(largest)
+
+    return agree
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Simulated accelerators and the work that runs on them."""

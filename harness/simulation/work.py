@@ -1,0 +1,152 @@
+"""Work on simulated accelerators: it computes nothing and takes as long as the fit to published
+figures says at the cap in force.
+
+`build` is an implementation as any other (see `rules.contract`): `bench-submit run WORKLOAD
+--simulate h200` uses it. Batches and requests are those of the smoke size, the rate is that of the
+real workload; docs/simulated.md says what else is not real.
+"""
+
+import asyncio
+import itertools
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from harness.power.sources import MeterError
+from harness.simulation.server import VARIABLE, Client
+from harness.simulation.throughput_model import fit
+from rules.contract import Built, Job, Load, Progress, Recorder, Request
+from rules.workloads import workloads
+
+ASK_AGAIN_S = 0.05
+VOCABULARY = 512
+FIRST_LOSS, LOSS_POWER, LOSS_NOISE = 7.0, 0.1, 0.01
+LEAST_SHARE = 0.5
+"""A batch that has to make up for lateness still takes this share of its time."""
+MOST_LATE_S = 1.0
+"""A longer standstill of the machine is not made up for."""
+
+
+def build(job: Job) -> Built:
+    """Put the job's workload on its accelerators. Raises ValueError for what it does not take,
+    without a simulator, and where no figures of the workload are published. What it returns raises
+    MeterError in mid-run where a board has vanished.
+    """
+    if job.options or job.weights or job.corpus:
+        raise ValueError(
+            f"simulated {job.workload} takes no --option, --weights or --corpus: leave them out"
+        )
+    if (path := os.environ.get(VARIABLE)) is None:
+        raise ValueError(
+            f"{VARIABLE} is not set: simulated work needs a simulator; use bench-submit "
+            "run --simulate h200"
+        )
+    workload = workloads()[job.workload]
+    size = workload.size(job.size)
+    try:
+        client = Client(path)
+        for uuid in job.uuids:
+            client.ask("work", uuid=uuid, workload=job.workload)
+    except MeterError as error:
+        raise ValueError(str(error)) from None
+    rate = Rate(client, job.uuids)
+
+    def run(harness: Any) -> None:
+        if job.requests is None:
+            train(harness, rate, job.batch_size * size.items_per_sample, job.seed + job.rank)
+        else:
+            asyncio.run(Server(rate).drive(harness))
+        for uuid in job.uuids:
+            client.ask("work", uuid=uuid, workload=None)
+
+    return Built(
+        run=run,
+        precision=workload.variants[job.variant],
+        parameters=size.parameters,
+        input_shape=size.input_shape,
+        settings={"simulated": True, "fit": fit().name},
+        vocabulary=None if job.requests is None else VOCABULARY,
+    )
+
+
+class Rate:
+    """Items/s of all accelerators of a process together, asked for anew now and then, because a cap
+    may change in mid-run."""
+
+    def __init__(self, client: Client, uuids: Sequence[str]) -> None:
+        self._client, self._uuids = client, uuids
+        self._per_s, self._until_s = 0.0, 0.0
+
+    def __call__(self) -> float:
+        if (now_s := time.monotonic()) >= self._until_s:
+            self._per_s = sum(self._client.ask("rate", uuid=uuid) for uuid in self._uuids)
+            self._until_s = now_s + ASK_AGAIN_S
+        return self._per_s
+
+
+def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) -> None:
+    """Batches of `items`, each as long as the rate says. What one is late by, the next ones make up
+    for, so that the machine's load hardly changes the throughput.
+    """
+    noise = random.Random(seed)
+    late_s = 0.0
+    for step in itertools.count(1):
+        if not recorder.more():
+            return
+        loss = FIRST_LOSS * step**-LOSS_POWER * (1 + noise.gauss(0, LOSS_NOISE))
+        recorder.start()
+        begin_s = (
+            time.monotonic()
+        )  # inside the recorder's own marks, so that no batch is shorter there than it should be
+        lasts_s = items / rate()
+        due_s = begin_s + lasts_s - late_s
+        while (left_s := max(due_s, begin_s + LEAST_SHARE * lasts_s) - time.monotonic()) > 0:
+            time.sleep(left_s)
+        late_s = min(time.monotonic() - due_s, MOST_LATE_S)
+        recorder.end(items, loss)
+
+
+class Server:
+    """Answers requests in this process, one after the other in order of arrival. A prompt takes no
+    time.
+
+    It has a clock of its own, on which answers end when they are due; where the machine is late it
+    lags behind the real one and catches up, as `train` does.
+    """
+
+    def __init__(self, rate: Callable[[], float]) -> None:
+        self._rate = rate
+        self._turn = asyncio.Lock()
+        self._free_s = self._late_s = 0.0
+        """When the last answer was due to end, and how late it was."""
+        self._present = self._generated = 0
+
+    async def drive(self, load: Load) -> None:
+        """Let the load generator send its requests."""
+        await load.drive(self._send, self._generated_so_far)
+
+    async def _generated_so_far(self) -> int:
+        return self._generated
+
+    async def _send(self, request: Request) -> AsyncIterator[Progress]:
+        prompt, tokens = len(request.prompt), request.output_tokens
+        if self._present == 0:
+            self._free_s = max(self._free_s, time.monotonic() - self._late_s)
+        self._present += 1
+        async with self._turn:
+            begin_s, token_s = time.monotonic(), 1 / self._rate()
+            first_s = max(self._free_s, begin_s - MOST_LATE_S) + token_s
+            self._free_s = first_s + (tokens - 1) * token_s
+            await _until(max(first_s, begin_s + LEAST_SHARE * token_s))
+            yield Progress(prompt, 1)
+            await _until(max(self._free_s, begin_s + LEAST_SHARE * tokens * token_s))
+            self._late_s = min(time.monotonic() - self._free_s, MOST_LATE_S)
+            self._generated += tokens
+        self._present -= 1
+        yield Progress(prompt, tokens)
+
+
+async def _until(instant_s: float) -> None:
+    await asyncio.sleep(instant_s - time.monotonic())

@@ -1,0 +1,1 @@
+"""Sweeps: runs of one workload over power caps."""

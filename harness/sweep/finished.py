@@ -1,0 +1,170 @@
+"""Which runs of a sweep are finished, told by the bundles that lie there, and what lies there
+beside them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from checker.engine import judge, judge_all
+from harness.power.sources import Device
+from harness.run import run_directory as rundir
+from harness.run.plan import Machine, Plan, PlanError, make_plan
+from harness.sweep.plan import Entry, Sweep
+from harness.sweep.table import say
+from harness.system import read_description
+from rules.bundle_format.records import Json
+from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.rule import Severity
+
+
+def finished(
+    sweep: Sweep, out: Path, entries: Sequence[Entry], known: Mapping[int, Json] | None = None
+) -> dict[int, Json]:
+    """The results of those of `entries` whose bundle lies in `out`, by place; `known` are those of
+    other entries.
+
+    A bundle counts by what it says of itself, whatever it is called: it passes the check, is the
+    run that was planned, and was made as the others were. Raises PlanError where the files that the
+    plan names cannot be read.
+    """
+    found = dict(known or {})
+    for path, result, place in _bundles(sweep, out):
+        entry = next((e for e in entries if e.place == place), None)
+        if entry is None or entry.place in found:
+            continue
+        if objection := _objection(sweep, entry, path, result, found.values()):
+            say(f"{path}: {objection}; it is left as it is and does not count as run {entry.place}")
+        else:
+            found[entry.place] = result
+    return {e.place: found[e.place] for e in entries if e.place in found}
+
+
+def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str]:
+    """What the sweep has left in `out` and does not need, each with the reason: bundles that do not
+    count, and unfinished runs that were made again or have no plan. `results` are those that count,
+    by place.
+    """
+    counting = {result["run_id"] for result in results.values()}
+    for path, result, place in _bundles(sweep, out):
+        if result.get("run_id") not in counting and place in results:
+            yield f"{path} (run {place} was made again)"
+    for directory in sorted(d for d in out.glob(".*.running") if not _is_held(d)):
+        try:
+            label = Plan.load(directory).sweep
+        except PlanError:
+            yield f"{directory} (an unfinished run without a plan that can be read)"
+            continue
+        for entry in sweep.entries:
+            if entry.place in results and label == sweep.label(entry):
+                yield f"{directory} (run {entry.place} was made again)"
+
+
+def _is_held(directory: Path) -> bool:
+    """Whether a process works on the run in `directory`."""
+    try:
+        with rundir.held(directory):
+            return False
+    except PlanError:
+        return True
+    except OSError:  # a full disk
+        return False
+
+
+def without_effect(out: Path) -> frozenset[str]:
+    """The ids of the runs in `out` whose cap changed nothing against another's, which no bundle
+    shows alone (X101)."""
+    found = [
+        v.path
+        for v in judge_all([out], signed=False).verdicts
+        if CAP_WITHOUT_EFFECT.id in {f.rule for f in v.findings}
+    ]
+    return frozenset(_object(path / "result.json")["run_id"] for path in found)
+
+
+def _bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
+    """The bundles in `out` that say that they are of this sweep, in order of their names, with
+    their result and their place."""
+    for path in sorted(p for p in out.iterdir() if p.is_dir() and not p.name.startswith(".")):
+        result = _object(path / "result.json")
+        label = result.get("sweep")
+        if isinstance(label, dict) and label.get("id") == sweep.id:
+            place = label.get("place")
+            yield path, result, place if isinstance(place, int) else None
+
+
+def _objection(
+    sweep: Sweep, entry: Entry, path: Path, result: Json, others: Iterable[Json]
+) -> str | None:
+    """Why the bundle at `path` is not a finished run of the entry, beside the results of others
+    that are finished."""
+    if errors := sorted(
+        {f.rule for f in judge(path, signed=False).findings if f.severity == Severity.ERROR}
+    ):
+        return f"it does not pass the check ({', '.join(errors)})"
+    for what, found, planned in _facts(sweep, entry, path, result):
+        if found != planned:
+            return f"its {what} is {found}, planned was {planned}"
+    for other in others:
+        for what, found, expected in _shared(result, other):
+            if found != expected:
+                return f"its {what} is {found}, that of {other['run_id']} is {expected}"
+    return None
+
+
+def _facts(
+    sweep: Sweep, entry: Entry, path: Path, result: Json
+) -> Iterator[tuple[str, object, object]]:
+    """What a bundle says and what was planned of everything that the plan of the sweep fixes."""
+    description = read_description(sweep.wish.system)
+    board = Device("", sweep.accelerator, "")
+    machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
+    plan = make_plan(sweep.wish_of(entry), machine, description, sweep.source_sha256)
+    code, settings = result["implementation"], result["settings"]
+    system, software = _object(path / "system.json"), _object(path / "environment.json")
+    boards = sorted({a["name"] for node in system["nodes"] for a in node["accelerators"]})
+    yield "sweep", result["sweep"], sweep.label(entry)
+    yield "workload", result["workload"], plan.workload
+    yield "size", result["size"], plan.size
+    yield "implementation", code["name"], plan.implementation
+    yield "variant", code["variant"], plan.variant
+    yield "implementation's sha256", code.get("sha256"), sweep.implementation_sha256
+    yield "source_sha256", software["source_sha256"], sweep.source_sha256
+    yield "meter", result["sampling"]["meter"], sweep.meter
+    yield "board", ", ".join(boards), sweep.accelerator
+    yield "accelerators", settings["accelerators"], entry.gpus
+    yield (
+        "cap_w",
+        result["power"]["cap_w"],
+        result["power"]["cap_w"] if entry.cap_w is None else entry.cap_w,
+    )
+    yield "batch_size", settings["batch_size"], plan.batch_size
+    yield "epoch_target_s", settings["epoch_target_s"], plan.epoch_s
+    yield "seed", settings["seed"], plan.seed
+    yield "options", settings.get("options", {}), dict(plan.options)
+    yield "requests", settings.get("requests"), plan.requests and asdict(plan.requests)
+    yield "corpus_sha256", settings.get("corpus_sha256"), sweep.files_sha256.get("corpus")
+    for key, value in description.items():
+        if key != "name" or value:  # without a name it is made of the boards
+            yield f"system's {key}", system[key], value
+
+
+def _shared(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
+    """What the plan does not know and two runs of a sweep have in common, of the one and the other.
+
+    The implementation's own settings are not of it: with the same code and options they follow from
+    the boards, and a server tells there how much memory it found free.
+    """
+    yield "weights", result["settings"]["weights"], other["settings"]["weights"]
+    one, another = result["implementation"], other["implementation"]
+    for key in ("precision", "parameters", "input_shape"):
+        yield f"implementation's {key}", one[key], another[key]
+
+
+def _object(path: Path) -> Json:
+    """The JSON object in a file, empty where there is none."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,339 @@
+"""`bench-submit sweep`: runs of one workload over power caps, planned and written down first, taken
+up again after any end."""
+
+import fcntl
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from harness import interrupts
+from harness.power import cap_watchdog as caps
+from harness.power.cap_journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
+from harness.power.sampler import SamplerError
+from harness.power.sources import MeterError, NotAllowedError, Readback, open_meter
+from harness.run import command, preflight
+from harness.run.cluster import ClusterError
+from harness.run.plan import Plan, PlanError, Wish
+from harness.run.run_directory import Interrupted
+from harness.run.session import RunFailed
+from harness.sweep import table as sweep_table
+from harness.sweep.finished import finished, strays, without_effect
+from harness.sweep.plan import (
+    AS_FOUND,
+    DEFAULT_CAPS_W,
+    Entry,
+    Sweep,
+    code_of,
+    common,
+    hashes,
+    parse_caps,
+    parse_gpus,
+    plan_of,
+    shuffled,
+    start_s,
+)
+from harness.sweep.table import say
+from rules.bundle_format.records import Json
+
+FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
+"""What ends a run of a sweep."""
+NOT_STARTED = (NotAllowedError, BlockedError)
+"""Those of them after which a run was not even begun."""
+STOPPING = (*NOT_STARTED, caps.RestoreError)
+"""Those after which no other run could start."""
+
+
+def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool) -> bool:
+    """Plan a sweep, show it and, without `dry_run`, write the plan to `out` and carry it out;
+    whether no run failed.
+
+    Raises PlanError, MeterError, among them those in STOPPING, or Interrupted.
+    """
+    counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
+    wish = common(wish)
+    with command.boards(wish.simulate):
+        meter, limits = _limits(wish, max(counts))
+        caps_w = _allowed(named, limits, meter)
+        # Refuses what every run would be refused for.
+        plan = command.plan_for(replace(wish, gpus=max(counts), cap_w=caps_w[0]))
+        planned = plan_of(wish, shuffled(caps_w, counts, repeats, wish.seed), plan)
+        for line in (*announcement(planned, plan), *_remarks(caps_w, limits)):
+            say(line)
+        refusal = _refusal(caps_w, limits, meter)
+        if dry_run:
+            say(str(refusal or "nothing speaks against it; without --dry-run it starts"))
+            return refusal is None
+        if refusal:
+            raise refusal
+        path = planned.save(out)
+        say(f"plan: {path}")
+        return carry_out(planned, path)
+
+
+def resume(path: Path) -> bool:
+    """Go on with the sweep whose plan is in the file `path`. Raises as `run` does."""
+    sweep = Sweep.load(path)
+    if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.wish):
+        raise PlanError(
+            f"{path}: the code that runs has changed since; go on with that code, or start "
+            "the sweep anew"
+        )
+    if changed := [
+        name
+        for name, sha256 in hashes(common(sweep.wish)).items()
+        if sha256 != sweep.files_sha256.get(name)
+    ]:
+        file = getattr(sweep.wish, changed[0])
+        raise PlanError(
+            f"{file}: has changed since the sweep was planned; bring it back as it was, or "
+            "start the sweep anew"
+        )
+    with command.boards(sweep.wish.simulate):
+        return carry_out(sweep, path)
+
+
+def _limits(wish: Wish, count: int) -> tuple[str, dict[str, Readback]]:
+    """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
+    PlanError or MeterError."""
+    name = command.meter_name(wish)
+    with closing(open_meter(name)) as meter:
+        limits = {
+            d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)
+        }
+        for uuid, one in limits.items():
+            preflight.must_answer(meter, uuid, one)
+        return name, limits
+
+
+def _allowed(
+    caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str
+) -> tuple[float | None, ...]:
+    """The caps to run: those named, else the protocol's. Raises PlanError where a board does not
+    allow one that is named."""
+    if caps_w == (None,):
+        return caps_w
+    if none := [uuid for uuid, one in limits.items() if one.max_mw is None]:
+        raise PlanError(
+            f"{none[0]}: the meter {meter} has no power limit of it; the sweep can be "
+            f"--caps {AS_FOUND} only"
+        )
+    if caps_w is None:
+        caps_w = tuple(
+            cap_w for cap_w in DEFAULT_CAPS_W if all(_within(cap_w, one) for one in limits.values())
+        )
+        if not caps_w:
+            raise PlanError(
+                f"{next(iter(limits))} allows none of the caps of the protocol; name some "
+                "with --caps"
+            )
+    for uuid, one in limits.items():
+        if wrong := [
+            f"{cap_w:g}" for cap_w in caps_w if cap_w is not None and not _within(cap_w, one)
+        ]:
+            raise PlanError(
+                f"--caps: {', '.join(wrong)} W cannot be set on {uuid}, which allows "
+                f"{(one.min_mw or 0) / 1e3:g} to {(one.max_mw or 0) / 1e3:g} W"
+            )
+    return caps_w
+
+
+def _refusal(
+    caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str
+) -> MeterError | None:
+    """Why the caps cannot be set here: no right to, or limits of another run on any board of the
+    node.
+
+    None where nothing speaks against it, or all boards have the only one already.
+    """
+    in_force_w = {
+        None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()
+    }
+    if caps_w == (None,) or set(caps_w) == in_force_w:
+        return None
+    if why := caps.refusal(meter):
+        return NotAllowedError(f"--caps: {why}; --caps {AS_FOUND} needs no such right")
+    if (directory := state_directory(meter)) is not None:
+        try:
+            refuse(directory / JOURNAL_FILE, None, GRACE_S)
+        except BlockedError as error:
+            return error
+    return None
+
+
+def _remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
+    """What a sweep of these caps will not show."""
+    defaults_w = {one.default_mw / 1e3 for one in limits.values() if one.default_mw is not None}
+    if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
+        yield (
+            f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so nothing "
+            "will be compared with it"
+        )
+
+
+def _within(cap_w: float, limits: Readback) -> bool:
+    return (limits.min_mw or 0) <= cap_w * 1e3 <= (limits.max_mw or math.inf)
+
+
+def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
+    """The plan for people: what runs in which order, how long it may take, and what is changed
+    meanwhile."""
+    wish, entries = sweep.wish, sweep.entries
+    sets = any(e.cap_w is not None for e in entries)
+    each_s = plan.epochs * plan.epoch_s + start_s(wish)
+    name = plan.devices[0].name
+    yield (
+        f"sweep {sweep.id}: {wish.workload} {wish.variant}, {plan.scale}, on {name}, standing "
+        f"{plan.standing}"
+    )
+    yield counted(len(entries), "run") + (
+        f", {sweep.order} (seed {wish.seed}):" if len(entries) > 1 else ":"
+    )
+    yield from (f"  {e.place:3d}  {e}" for e in entries)
+    yield (
+        f"each run warms up at its own cap: of its {plan.epochs} epochs of {plan.epoch_s:g} s "
+        "the first is discarded"
+    )
+    yield (
+        f"expected time: {minutes(len(entries) * each_s)}, assuming {start_s(wish):g} s a run "
+        "to build, warm up and calibrate"
+    )
+    what = (
+        f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set for each run and put "
+        "back to what was found after it"
+    )
+    yield f"changed meanwhile: {what if sets else 'nothing; the caps are taken as found'}"
+
+
+def carry_out(sweep: Sweep, path: Path) -> bool:
+    """Make every run of the sweep that is not finished, one after the other; whether all of them
+    are finished then.
+
+    Raises NotAllowedError or BlockedError where no run can start, caps.RestoreError where a cap
+    could not be put back, and Interrupted, having said how to go on.
+    """
+    out = path.parent
+    outcomes: dict[int, Json | str] = {}
+    with _going_on(path), interrupts.signals(), _held(path):
+        outcomes.update(finished(sweep, out, sweep.entries))
+        say(f"{len(outcomes)} of {counted(len(sweep.entries), 'run')} finished so far")
+        walls_s: list[float] = []
+        try:
+            for entry in [e for e in sweep.entries if e.place not in outcomes]:
+                say(_progress(sweep, entry, outcomes, walls_s))
+                began_s = time.monotonic()
+                _take(sweep, entry, out, outcomes)
+                walls_s.append(time.monotonic() - began_s)
+        except STOPPING:
+            _conclude(sweep, out, outcomes)
+            raise
+        _conclude(sweep, out, outcomes)
+    return not any(isinstance(o, str) for o in outcomes.values())
+
+
+def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:
+    """Show the tables of the runs so far, and what lies there and is not needed."""
+    sweep_table.show(sweep, outcomes, without_effect(out))
+    for line in strays(sweep, out, _results(outcomes)):
+        say(f"not needed by this sweep, and can be removed: {line}")
+
+
+def _results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
+    return {place: outcome for place, outcome in outcomes.items() if not isinstance(outcome, str)}
+
+
+def _progress(
+    sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], walls_s: Sequence[float]
+) -> str:
+    failed = sum(isinstance(o, str) for o in outcomes.values())
+    left = len(sweep.entries) - len(outcomes)
+    told = f", {minutes(left * sum(walls_s) / len(walls_s))} left" if walls_s else ""
+    of = f"run {entry.place} of {len(sweep.entries)}: {entry}"
+    return f"{of}; {len(outcomes) - failed} done, {failed} failed{told}"
+
+
+def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
+    """Make one run and note its outcome: the result of its bundle, or why there is none. Raises
+    what is in STOPPING."""
+    failure: Exception | None = None
+    told = "its bundle does not pass the check"
+    try:
+        if not _again(sweep, entry, out):
+            command.run(sweep.wish_of(entry), out)
+    except FAILURES as error:
+        nameless = isinstance(error, OSError) and error.filename is None
+        failure, told = error, f"{out}: {error}" if nameless else str(error)
+    if isinstance(failure, NOT_STARTED):
+        raise failure
+    found = finished(sweep, out, [entry], _results(outcomes))
+    outcomes[entry.place] = found.get(entry.place, told)
+    if failure:
+        say(f"run {entry.place} {'is finished, but' if found else 'failed'}: {told}")
+    if isinstance(failure, STOPPING):
+        raise failure
+
+
+def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
+    """Run again what an earlier process has left unfinished of this entry; whether there was
+    anything that could be."""
+    for directory in sorted(out.glob(".*.running"), reverse=True):
+        try:
+            left = Plan.load(directory)
+        except PlanError:
+            continue
+        if left.sweep == sweep.label(entry):
+            try:
+                command.resume(directory)
+                return True
+            except PlanError as error:
+                say(f"{error}; run {entry.place} is started anew")
+    return False
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def minutes(seconds: float) -> str:
+    """A length of time as precise as a guess is."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds / 10)) * 10} s"
+    whole = round(seconds / 60)
+    return f"about {whole} min" if whole < 120 else f"about {whole // 60} h {whole % 60} min"
+
+
+@contextmanager
+def _going_on(path: Path) -> Iterator[None]:
+    """Where a sweep is ended before its end, say how to go on with it."""
+    try:
+        yield
+    except (Interrupted, *STOPPING) as error:
+        stuck = isinstance(error, caps.RestoreError)
+        why = (
+            "the caps were not put back; do so with: bench-submit restore, then"
+            if stuck
+            else "the sweep is not finished;"
+        )
+        Console(stderr=True).print(
+            f"{why} go on with: bench-submit sweep --resume {path}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Hold a sweep by its plan file while the block runs. Raises PlanError where another process
+    has it."""
+    with path.open("r+") as file:  # NFS locks only what is open for writing
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlanError(f"{path}: another process is working on this sweep") from None
+        yield

@@ -1,0 +1,77 @@
+"""The batch script of a sweep: an array of Slurm jobs, one for each run."""
+
+import math
+import shlex
+from collections.abc import Sequence
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from harness.run.plan import FULL_EPOCH_S, SMOKE_EPOCH_S, PlanError, Wish
+from harness.sweep.plan import (
+    DEFAULT_CAPS_W,
+    ORDER,
+    common,
+    parse_caps,
+    parse_gpus,
+    shuffled,
+    start_s,
+)
+from harness.system import read_description
+from rules.protocol import CURRENT
+from rules.workloads import workloads
+
+TEMPLATE = "sweep.sbatch.j2"
+MOST_COMMENT_W = 9999
+"""What scripts/wattmark-cap, which reads the comment of a job, takes: whole watts of four
+digits."""
+COMMON_W = 700.0
+"""Of the default caps, the highest that is not for some boards only."""
+TIME_FACTOR = 4
+"""Jobs are given so many times the time that a run is expected to take, and an hour at least:
+compiling takes its own."""
+
+
+def script(
+    wish: Wish, arguments: Sequence[str], caps: str | None, gpus: str, repeats: int, nodes: int
+) -> str:
+    """The script that makes the runs of a sweep; `arguments` are what `bench-submit run` is told of
+    all of them.
+
+    Which board they run on is not known yet, so the caps are not compared with its limits here.
+    Raises PlanError.
+    """
+    wish = common(wish)
+    read_description(wish.system)
+    workload = workloads()[wish.workload]
+    if nodes > 1 and workload.mode == "inference":
+        raise PlanError(f"--nodes {nodes}: {workload.id} is one server, on one node")
+    counts = parse_gpus(gpus)
+    caps_w = tuple(c for c in DEFAULT_CAPS_W if c <= COMMON_W) if caps is None else parse_caps(caps)
+    if odd := [c for c in caps_w if c is not None and (c % 1 or c > MOST_COMMENT_W)]:
+        raise PlanError(
+            f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole "
+            "watts of at most four digits"
+        )
+    entries = shuffled(caps_w, counts, repeats, wish.seed)
+    run_s = CURRENT.epochs * (
+        wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S)
+    ) + start_s(wish)
+    environment = Environment(
+        loader=PackageLoader("harness.sweep", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["sh"] = shlex.quote
+    return environment.get_template(TEMPLATE).render(
+        arguments=arguments,
+        entries=[(e, "as-found" if e.cap_w is None else f"{e.cap_w:g}") for e in entries],
+        seed=wish.seed,
+        workload=workload.id,
+        sets_caps=caps_w != (None,),
+        order=f"{ORDER} (seed {wish.seed})",
+        nodes=nodes,
+        gpus=max(counts),
+        hours=max(1, math.ceil(TIME_FACTOR * run_s / 3600)),
+    )

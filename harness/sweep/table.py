@@ -1,0 +1,244 @@
+"""What a sweep shows at its end: a table of its runs, and each cap against the default cap."""
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.sweep.plan import Entry, Sweep
+from rules.bundle_format.records import Json
+from rules.metrics import sweeps
+from rules.metrics.run import MetricsError, summary
+from rules.workloads import workloads
+
+NO_CAP = "none"
+"""Of a run whose meter knows of no limit."""
+FIGURES = (("items_per_s", 6), ("mean_power_w_per_accelerator", 4), ("joules_per_item", 4))
+"""Of the headline, and with how many digits they are shown."""
+
+
+def say(text: str) -> None:
+    """A line for the reader."""
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Collection[str]) -> None:
+    """Print the tables. An outcome is, by place, the result of a run or why it has none;
+    `without_effect` are the ids of the runs whose cap changed nothing against another's.
+    """
+    item = workloads()[sweep.wish.workload].item
+    console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
+    console.print(runs(sweep.entries, outcomes, item, without_effect))
+    by_gpus: dict[int, list[Json]] = {}
+    for entry in sorted(sweep.entries, key=lambda e: e.gpus):
+        outcome = outcomes.get(entry.place, "")
+        if not isinstance(outcome, str):
+            by_gpus.setdefault(entry.gpus, []).append(outcome)
+    if any(e.cap_w is not None for e in sweep.entries):
+        for gpus, results in by_gpus.items():
+            compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
+    if len({e.gpus for e in sweep.entries}) > 1:
+        scale(by_gpus, without_effect, console)
+    repeats(by_gpus, item, without_effect, console)
+    if any(enforced(r, without_effect) is False for results in by_gpus.values() for r in results):
+        console.print("(cap): not enforced")
+
+
+def runs(
+    entries: Sequence[Entry],
+    outcomes: Mapping[int, Json | str],
+    item: str,
+    without_effect: Collection[str],
+) -> Table:
+    """Every run of the sweep, by accelerators, cap and repeat. A cap that was not enforced is in
+    parentheses."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in ("GPUs", "cap, W", "repeat", f"{item}s/s", "W per GPU", f"J/{item}"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("outcome", overflow="fold")
+    for entry in sorted(entries, key=lambda e: (e.gpus, e.cap_w or 0, e.repeat)):
+        outcome = outcomes.get(entry.place)
+        if outcome is None or isinstance(outcome, str):
+            cap = "as found" if entry.cap_w is None else f"{entry.cap_w:g}"
+            told = "not run" if outcome is None else f"failed: {outcome.splitlines()[0]}"
+            table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", told)
+            continue
+        head, cap_w = outcome["headline"], outcome["power"]["cap_w"]
+        figures = [(head[name], digits) for name, digits in FIGURES]
+        shown = ["" if f is None else f"{f['mean']:.{digits}g}" for f, digits in figures]
+        cap = NO_CAP if cap_w is None else marked(cap_w, enforced(outcome, without_effect))
+        table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, outcome["run_id"])
+    return table
+
+
+def compare(
+    results: Sequence[Json], on: str, item: str, without_effect: Collection[str], console: Console
+) -> None:
+    """Print the efficiency peak, and what each cap saves and costs against the default cap where
+    that was run."""
+    try:
+        points = _points(results, without_effect)
+        if told := peak(points, item):
+            console.print(f"{on}: {told}")
+        reference = sweeps.reference(points, sweeps.default_cap_w(results))
+    except MetricsError as error:
+        console.print(f"{on}: {error}")
+        return
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in (
+        "cap, W",
+        "runs",
+        f"{item}s/J",
+        "energy gain, %",
+        "performance loss, %",
+        "EDP gain, %",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point in points:
+        against = sweeps.compare(point, reference)
+        gains = (
+            against.energy_gain_percent,
+            against.performance_loss_percent,
+            against.edp_gain_percent,
+        )
+        cap = marked(point.cap_w, point.enforced)
+        table.add_row(
+            cap,
+            str(point.n),
+            f"{point.items_per_joule:.4g}",
+            *(f"{round(gain, 1) + 0:.1f}" for gain in gains),
+        )
+    console.print(f"{on}, against the default cap of {reference.cap_w:g} W:")
+    console.print(table)
+
+
+def scale(
+    by_gpus: Mapping[int, Sequence[Json]], without_effect: Collection[str], console: Console
+) -> None:
+    """Print what several GPUs do against one at the same cap."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in ("cap, W", "GPUs", "speed-up", "efficiency, %", "energy per item, ratio"):
+        table.add_column(name, justify="right", no_wrap=True)
+    try:
+        points = {
+            gpus: {p.cap_w: p for p in _points(results, without_effect)}
+            for gpus, results in by_gpus.items()
+        }
+    except MetricsError as error:
+        console.print(f"scaling: {error}")
+        return
+    ones = points.get(1, {})
+    for cap_w in sorted(ones):
+        for gpus in [g for g in points if g > 1 and cap_w in points[g]]:
+            several = points[gpus][cap_w]
+            one = sweeps.scaling(several, gpus, ones[cap_w])
+            held = False if False in (several.enforced, ones[cap_w].enforced) else None
+            figures = (
+                f"{one.speed_up:.2f}",
+                f"{100 * one.efficiency:.1f}",
+                f"{one.energy_per_item_ratio:.3f}",
+            )
+            table.add_row(marked(cap_w, held), str(gpus), *figures)
+    if table.row_count:
+        console.print("several GPUs against one at the same cap:")
+        console.print(table)
+    else:
+        console.print(
+            "scaling: there are no runs on one GPU and on several at the same cap; have 1 "
+            "among the --gpus"
+        )
+
+
+def repeats(
+    by_gpus: Mapping[int, Sequence[Json]],
+    item: str,
+    without_effect: Collection[str],
+    console: Console,
+) -> None:
+    """Print mean and standard deviation of the runs that were repeated at a cap."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in (
+        "GPUs",
+        "cap, W",
+        "runs",
+        f"{item}s/s",
+        "sd",
+        "W per GPU",
+        "sd",
+        f"J/{item}",
+        "sd",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    for gpus, results in by_gpus.items():
+        by_cap: dict[float | None, list[Json]] = {}
+        for result in sorted(results, key=lambda r: r["power"]["cap_w"] or 0):
+            by_cap.setdefault(result["power"]["cap_w"], []).append(result)
+        for cap_w, runs_of_it in by_cap.items():
+            if len(runs_of_it) == 1:
+                continue
+            held = False if any(enforced(r, without_effect) is False for r in runs_of_it) else None
+            shown = [text for name, digits in FIGURES for text in _spread(runs_of_it, name, digits)]
+            table.add_row(
+                str(gpus),
+                NO_CAP if cap_w is None else marked(cap_w, held),
+                str(len(runs_of_it)),
+                *shown,
+            )
+    if table.row_count:
+        console.print("over the repeats, mean and standard deviation:")
+        console.print(table)
+
+
+def _spread(results: Sequence[Json], name: str, digits: int) -> tuple[str, str]:
+    """Mean and standard deviation of a figure of several runs, both empty where one of them has
+    none."""
+    figures = [r["headline"][name] for r in results]
+    if None in figures:
+        return "", ""
+    over = summary([f["mean"] for f in figures])
+    sd = float(f"{over['sd']:.2g}")  # shown as 120, and not as 1.2e+02
+    return f"{over['mean']:.{digits}g}", f"{sd:g}"
+
+
+def _points(results: Sequence[Json], without_effect: Collection[str]) -> list[sweeps.Point]:
+    """One point per cap."""
+    return sweeps.combine(
+        [replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results]
+    )
+
+
+def peak(points: Sequence[sweeps.Point], item: str) -> str | None:
+    """Where the sweep is most efficient; None of a single cap. Raises MetricsError where no run may
+    be the peak."""
+    measured, quadratic = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
+    if measured.edge == "only":
+        return (
+            None
+            if len(points) == 1
+            else f"no efficiency peak: no other cap than {measured.cap_w:g} W is known to have held"
+        )
+    if measured.beyond:
+        return (
+            f"most efficient at {measured.cap_w:g} W ({measured.items_per_joule:.4g} "
+            f"{item}s/J), {measured.beyond}"
+        )
+    between = (
+        f" (interpolated: {quadratic.items_per_joule:.4g} at {quadratic.cap_w:.0f} W)"
+        if quadratic
+        else ""
+    )
+    return (
+        f"efficiency peak {measured.items_per_joule:.4g} {item}s/J at {measured.cap_w:g} W{between}"
+    )
+
+
+def enforced(result: Json, without_effect: Collection[str]) -> bool | None:
+    """Whether the cap of a run was kept, and did something."""
+    return False if result["run_id"] in without_effect else sweeps.enforced(result)
+
+
+def marked(cap_w: float, enforced: bool | None) -> str:
+    """A cap as tables show it: in parentheses where it was not enforced."""
+    return f"({cap_w:g})" if enforced is False else f"{cap_w:g}"

@@ -1,0 +1,198 @@
+"""How all charts look: colours, shapes, axes, and which line of a chart has which."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from reporting.report_table import Table, Value
+from rules.bundle_format.records import Json
+
+INK = "currentColor"
+WIDTH, HEIGHT, EFFICIENCY_HEIGHT = 640, 250, 310
+"""Of a static picture, in pixels; in the page the width follows its place."""
+
+Data = Sequence[Mapping[str, Value]]
+
+# Okabe and Ito's palette, which readers with any of the common colour deficiencies can tell apart.
+_BOARDS = {"H100": "#0072B2", "H200": "#009E73", "MI300X": "#CC79A7", "A100": "#E69F00"}
+_COLOURS = ("#D55E00", "#E69F00", "#56B4E9", INK, "#0072B2", "#009E73", "#CC79A7")
+_SHAPES = ("circle", "square", "diamond", "cross")
+_PUBLISHED_SHAPES = {
+    "H100": "triangle-up",
+    "H200": "triangle-down",
+    "MI300X": "triangle-right",
+    "A100": "triangle-left",
+}
+_PUBLISHED_DASH = (5, 3)
+_DASHES = ((1, 0), (8, 2), (2, 2), (8, 2, 2, 2))
+_OTHER = "#888888"
+CROSS = "M-1,-1L1,1M1,-1L-1,1"
+_GROUPED = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
+UNSEEN = "hover"
+"""Names a layer that only answers the pointer: a static picture leaves it out."""
+_LETTER_PX = 8
+NARROW_PX = 320
+"""Of a chart on a phone: there letters are smaller, and caps are not written beside points."""
+_MOST_IN_LEGEND = 18
+
+CONFIG: Json = {
+    "font": "system-ui, sans-serif",
+    "background": "transparent",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "tickColor": INK,
+        "gridColor": INK,
+        "gridOpacity": 0.12,
+        "domain": False,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+    "legend": {
+        "labelColor": INK,
+        "symbolSize": 80,
+        "columnPadding": 28,
+        "title": None,
+        "orient": "top",
+    },
+    "rule": {"stroke": INK},
+    "text": {"fill": INK},
+    "tick": {"color": INK},
+}
+"""The look that all charts share; the page holds it once."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The scales of the lines of one chart, and their one legend."""
+
+    colour: alt.Scale
+    shape: alt.Scale
+    dash: alt.Scale
+    legend: alt.Legend
+
+
+def looks(data: Data) -> Looks:
+    """A colour, a shape and a dash for each line of the rows, those of submitted ones first.
+
+    A line has the colour of its board, unless two submitted lines have one board: then these have
+    colours that no published line has. Published lines are dashed triangles.
+    """
+    model = {str(row["line"]): str(row["model"]) for row in data}
+    published = {str(row["line"]) for row in data if row["standing"] == "published"}
+    own = [line for line in model if line not in published]
+    lines = [*own, *(line for line in model if line in published)]
+    alike = len({model[line] for line in own}) < len(own)
+    taken = {_BOARDS.get(model[line]) for line in published}
+    free = [colour for colour in _COLOURS if colour not in taken]
+    colours = [
+        free[own.index(n) % len(free)] if alike and n in own else _BOARDS.get(model[n], _OTHER)
+        for n in lines
+    ]
+    shapes = [
+        _SHAPES[own.index(n) % len(_SHAPES)]
+        if n in own
+        else _PUBLISHED_SHAPES.get(model[n], "stroke")
+        for n in lines
+    ]
+    dashes = [
+        _DASHES[own.index(n) // len(free) % len(_DASHES)] if n in own else _PUBLISHED_DASH
+        for n in lines
+    ]
+    return Looks(
+        colour=alt.Scale(domain=lines, range=colours),
+        shape=alt.Scale(domain=lines, range=shapes),
+        dash=alt.Scale(domain=lines, range=dashes),
+        legend=alt.Legend(
+            symbolDash=[1, 0],
+            symbolOpacity=1,
+            symbolLimit=_MOST_IN_LEGEND,
+            labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
+            labelLimit=alt.ExprRef("max(120, width - 20)"),
+            columns=alt.ExprRef(f"width < {2 * _LETTER_PX * max(map(len, lines))} ? 1 : 2"),
+        ),
+    )
+
+
+def numbers(data: Data, *keys: str) -> list[float]:
+    """All values at the keys that are numbers."""
+    found = [row.get(key) for row in data for key in keys]
+    return [float(v) for v in found if isinstance(v, int | float) and not isinstance(v, bool)]
+
+
+def linear(channel: Any, table: Table, key: str, data: Data, field: str | None = None) -> Any:
+    """A linear axis that ends a little beyond the points; it need not begin at zero, since no
+    lengths are compared.
+
+    `field` is what is drawn on it, by default the value at `key` itself.
+    """
+    values = numbers(data, key, f"{key}_low", f"{key}_high")
+    low, high = min(values), max(values)
+    room = 0.06 * (high - low or abs(high) or 1)
+    axis = alt.Axis(labelExpr=_GROUPED, tickCount=6)
+    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=False)
+    return channel(f"{field or key}:Q", title=table.column(key).label, axis=axis, scale=scale)
+
+
+def logarithmic(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
+    """A logarithmic axis with round ticks that ends a little beyond the values, which are above
+    zero."""
+    low, high = min(values) / 1.25, max(values) * 1.25
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
+    axis = alt.Axis(values=ticks, labelExpr=_GROUPED, labelOverlap=True)
+    return channel(
+        f"{field}:Q",
+        title=title,
+        axis=axis,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+    )
+
+
+def zero_based(channel: Any, field: str, title: str, highest: float, **more: Any) -> Any:
+    """A linear axis from zero, for bars and for what is to be seen against nothing."""
+    axis = alt.Axis(labelExpr=_GROUPED, tickCount=6)
+    return channel(
+        f"{field}:Q",
+        title=title,
+        axis=axis,
+        scale=alt.Scale(domain=[0, highest * 1.06], nice=False),
+        **more,
+    )
+
+
+def points(base: Any, look: Looks, large: str = "false", legend: bool = True) -> Any:
+    """Points of lines, hollow where the cap is in doubt, larger where the expression `large`
+    holds."""
+    shown = look.legend if legend else None
+    return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
+        stroke=alt.Stroke("line:N", scale=look.colour, legend=shown),
+        fill=alt.Fill("line:N", scale=look.colour, legend=shown),
+        shape=alt.Shape("line:N", scale=look.shape, legend=shown),
+        fillOpacity=alt.condition("datum.doubt", alt.value(0), alt.value(1)),
+        size=alt.condition(large, alt.value(190), alt.value(60)),
+    )
+
+
+def crosses(base: Any) -> Any:
+    """A cross over what cannot be."""
+    return base.transform_filter("datum.implausible").mark_point(
+        shape=CROSS, size=150, stroke=INK, strokeWidth=1.4, filled=False, opacity=0.9
+    )
+
+
+def spec(chart: Any, height: int = HEIGHT) -> Json:
+    """The Vega-Lite of a chart as wide as its place."""
+    made = chart.properties(
+        width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
+    )
+    found: Json = made.to_dict(validate=False)
+    found.pop("$schema", None)
+    found.pop("config", None)
+    return found

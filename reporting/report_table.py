@@ -1,0 +1,309 @@
+"""A Table is the source of everything that shows its numbers: the HTML table, its CSV, its part of
+the page's JSON, the Markdown and LaTeX tables, and the data of its charts. So title, tooltip, table
+and download cannot disagree.
+
+A row is a flat mapping from key to plain value: a number in the column's unit, a text, true, false,
+or None for what is not known. Beside the value at `key` may stand, where the column says so:
+
+    key_low, key_high, key_n   the 95 % interval and the number of epochs or runs behind it (`Column.interval`)
+    key_kind                   how the value came about, one of `KINDS` (`Column.kinds`)
+
+Some keys mean the same in every table: `standing` (closed, open, demo, published), `doubt` (why the
+cap is not taken to have held, else None), `implausible` (why the figure cannot be, else None),
+`bundle` (links to the evidence, relative to the page, parted by blanks; else None), `line` (what
+the caps of one line of a chart have in common) and `model` (the board's short name, for its colour
+and shape).
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Value = float | int | str | bool | None
+Row = Mapping[str, Value]
+
+KINDS = ("measured", "printed", "assumed", "bound")
+"""Measured by a bundle, printed in a paper, resting on a named assumption, or a lower bound."""
+
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+_DIGITS = 10
+"""Significant digits of what is embedded in a page and downloaded: far more than any measurement
+has, half the bytes."""
+
+NO_BREAK = "\u202f"
+"""Narrow no-break space, between groups of three digits."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; `about` is a sentence for its tooltip and for the notes of a download."""
+
+    key: str
+    title: str
+    unit: str = ""
+    form: Literal["text", "number", "count", "signed", "evidence", "findings"] = "text"
+    """A number has `digits` significant digits, a count none after the point beyond its own, a
+    signed one two after the point."""
+    digits: int = 4
+    about: str = ""
+    interval: bool = False
+    kinds: bool = False
+    hidden: bool = False
+    """In downloads and charts, but no column of the HTML table: the table shows it as a mark, or
+    not at all."""
+
+    @property
+    def label(self) -> str:
+        """Title and unit, as an axis or a tooltip says them."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that the column brings into a row."""
+        interval = (f"{self.key}_low", f"{self.key}_high", f"{self.key}_n") if self.interval else ()
+        return (self.key, *interval, *((f"{self.key}_kind",) if self.kinds else ()))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. `id` is its anchor on the page and the name of its files; it begins with a
+    workload's id where it is of one."""
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    """Every key in every row, figures with `_DIGITS` significant digits, whatever was given."""
+    about: str = ""
+    """What the reader must know to read it."""
+
+    def __post_init__(self) -> None:
+        keys = self.keys
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"table {self.id}: two columns have one key")
+        for row in self.rows:
+            if unknown := row.keys() - set(keys):
+                raise ValueError(
+                    f"table {self.id}: a row has keys that no column has: {sorted(unknown)}"
+                )
+        # Rounded here, once: what is shown is rounded from what is downloaded, and so the same in
+        # the page's script.
+        rows = tuple({key: _plain(row.get(key)) for key in keys} for row in self.rows)
+        object.__setattr__(self, "rows", rows)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for column in self.columns for key in column.keys)
+
+    def column(self, key: str) -> Column:
+        """The column of that key; raises KeyError where there is none."""
+        for column in self.columns:
+            if column.key == key:
+                return column
+        raise KeyError(key)
+
+    @property
+    def data(self) -> list[dict[str, Value]]:
+        """The rows for charts and downloads."""
+        return [dict(row) for row in self.rows]
+
+
+def record(table: Table) -> dict[str, Any]:
+    """The table for JSON: columns with what differs from a `Column` as it comes, and the rows as
+    lists in the order of `keys`."""
+    of_all = {"id": table.id, "title": table.title, "about": table.about}
+    rows = [list(row.values()) for row in table.rows]
+    columns = [
+        {k: v for k, v in vars(c).items() if v != getattr(Column, k, None)} for c in table.columns
+    ]
+    return of_all | {"columns": columns, "keys": list(table.keys), "rows": rows}
+
+
+def to_csv(table: Table) -> str:
+    """The table as RFC 4180 with one header line of keys. None is an empty cell. Text that a
+    spreadsheet would run as a formula begins with an apostrophe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(table.keys)
+    for row in table.rows:
+        writer.writerow(_csv_cell(value) for value in row.values())
+    return out.getvalue()
+
+
+def _csv_cell(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return repr(value)
+
+
+def _plain(value: Value) -> Value:
+    """A float rounded, and without a fraction as an integer, as JavaScript writes it; what is no
+    number is not known."""
+    if isinstance(value, str):
+        return seen(value)
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
+def seen(text: str) -> str:
+    """`text` with every character escaped that is not seen, or turns the direction of what follows:
+    names come from strangers."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode-escape").decode(), text)
+
+
+def text(column: Column, row: Row) -> str:
+    """The value of a cell as it is shown, without its interval; an empty text where it is not
+    known.
+
+    Of numbers a printed one keeps its digits, an assumed one and a bound carry their signs.
+    """
+    value = row.get(column.key)
+    if value is None:
+        return ""
+    if isinstance(value, str | bool):
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+    match row.get(f"{column.key}_kind"):
+        case "printed":
+            return f"{value:,}".removesuffix(".0").replace(",", NO_BREAK)
+        case "assumed":
+            return f"≈{NO_BREAK}{number(value, column.digits)}"
+        case "bound":
+            return f"≥{NO_BREAK}{number(value, 3)}"
+    match column.form:
+        case "count":
+            return number(value, 1)
+        case "signed":
+            return signed(value)
+        case _:
+            return number(value, column.digits)
+
+
+def interval(column: Column, row: Row) -> str:
+    """The 95 % interval of a cell and its n, as they are shown; an empty text where there is
+    none."""
+    low, high, n = (row.get(f"{column.key}_{end}") for end in ("low", "high", "n"))
+    if not isinstance(low, float | int) or not isinstance(high, float | int):
+        return ""
+    return (
+        f"{number(low, column.digits)}\u2013{number(high, column.digits)}, "
+        f"n{NO_BREAK}={NO_BREAK}{n}"
+    )
+
+
+def doubtful(column: Column, row: Row) -> str | None:
+    """Why a figure is shown in parentheses: its cap is not shown to have held, or it cannot be.
+    Powers and clocks are as read."""
+    if column.form not in ("number", "signed") or column.key.endswith(("_w", "_mhz")):
+        return None
+    why = row.get("implausible") or row.get("doubt")
+    return str(why) if why else None
+
+
+def number(value: float, digits: int = 4) -> str:
+    """`value` with at least `digits` significant digits, no digit before the point rounded away,
+    groups of three."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
+
+
+def signed(value: float) -> str:
+    """Two digits after the point, a true minus where it is negative; never a minus before zero."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
+
+
+def to_markdown(table: Table) -> str:
+    """The shown columns but evidence as a table of GitHub's Markdown, with a title line."""
+    shown = _for_paper(table)
+    lines = [
+        f"**{_markdown(table.title)}**",
+        "",
+        "| " + " | ".join(_markdown(c.label) for c in shown) + " |",
+        "|" + "|".join("---" if c.form == "text" else "---:" for c in shown) + "|",
+    ]
+    lines += [
+        "| " + " | ".join(_markdown(cell) for cell in cells) + " |"
+        for cells in _cells(table, shown)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    """The shown columns but evidence as a LaTeX `table` with rules of the package booktabs; text of
+    strangers is escaped."""
+    shown = _for_paper(table)
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{_latex(table.title)}}}",
+        f"\\label{{tab:{table.id}}}",
+        f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in shown)}}}",
+        "\\toprule",
+        " & ".join(_latex(c.label) for c in shown) + " \\\\",
+        "\\midrule",
+        *(" & ".join(_latex(cell) for cell in cells) + " \\\\" for cells in _cells(table, shown)),
+        "\\bottomrule",
+        "\\end{tabular}",
+        "\\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _for_paper(table: Table) -> list[Column]:
+    return [c for c in table.columns if not c.hidden and c.form not in ("evidence", "findings")]
+
+
+def _cells(table: Table, shown: Sequence[Column]) -> Iterator[list[str]]:
+    for row in table.rows:
+        yield [f"({cell})" if (cell := text(c, row)) and doubtful(c, row) else cell for c in shown]
+
+
+def _markdown(cell: str) -> str:
+    for character in "\\`*_[]<>|~#&$":
+        cell = cell.replace(character, f"\\{character}")
+    return " ".join(cell.split())
+
+
+_LATEX = {
+    "\\": "\\textbackslash{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    # At the beginning of a row these two would belong to the end of the row before.
+    "[": "{[}",
+    "*": "{*}",
+    "{": "\\{",
+    "}": "\\}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "≈": "$\\approx$",
+    "≥": "$\\geq$",
+    "≤": "$\\leq$",
+    "\u00d7": "$\\times$",
+    "\u2212": "$-$",
+    NO_BREAK: "\\,",
+    "\u2013": "--",
+    "·": "$\\cdot$",
+    "²": "$^2$",
+} | {character: f"\\{character}" for character in "&%$#_"}
+
+
+def _latex(cell: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in re.sub(r"[ \t\n]+", " ", cell))

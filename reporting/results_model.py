@@ -1,0 +1,348 @@
+"""What the report knows of each result: one `Row` per accepted bundle and one per published
+figure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from reporting.sections.traces import power_spread
+from rules.boards import SIMULATED_PREFIX, board
+from rules.bundle_format.records import Json
+from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.metrics import run as metrics
+from rules.metrics.imbalance import imbalance
+from rules.metrics.run_profile import NodePower, clocks, node_power
+from rules.protocol import CURRENT, PROTOCOLS
+from rules.rule import Bundle, Finding
+from rules.run_summary import kind
+from rules.workloads import Workload, workloads
+
+if TYPE_CHECKING:
+    from checker.verdict import Verdict
+
+PUBLISHED_PRECISION = "bf16"
+"""Papers rarely state a row's precision. Dense bf16 has the highest peak in use there, so it is the
+mildest judge."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number to show and how it came about; a measured one is a mean over `n` epochs, with its 95
+    % interval."""
+
+    value: float
+    kind: Literal["measured", "printed", "assumed", "bound"]
+    """Measured by a bundle, printed in a paper, assuming that power = cap, or a lower bound."""
+    n: int | None = None
+    ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a report keeps of an accepted bundle: its documents without the epochs, and what was
+    recomputed."""
+
+    path: Path
+    kind: tuple[object, ...]
+    """What all runs of one sweep have in common (`rules.run_summary.kind`)."""
+    result: Json
+    system: Json
+    environment: Json
+    headline: Json
+    observed: Sequence[Json]
+    energy_of_record: str
+    serving: Json | None
+    """What a server's users see (`metrics.serving`)."""
+    imbalance: Json | None
+    """How far the accelerators are apart (`rules.metrics.imbalance`)."""
+    clocks: Json
+    spread: Json | None
+    """How the power readings of scored epochs are spread (`rules.metrics.power_profile.spread`)."""
+    nodes: Sequence[NodePower]
+
+    @property
+    def accelerators(self) -> list[Json]:
+        """Those of system.json that belong to a rank."""
+        ranked = {uuid for rank in self.result["ranks"] for uuid in rank["accelerators"]}
+        return [
+            a for node in self.system["nodes"] for a in node["accelerators"] if a["uuid"] in ranked
+        ]
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What stands behind a submitted row."""
+
+    run: Run
+    signer: str | None
+    findings: tuple[Finding, ...]
+    reviewers: tuple[str, ...] = ()
+    """Who has reviewed and accepted the bundle."""
+    rejecters: tuple[str, ...] = ()
+    """Who has reviewed and rejected it."""
+    accepted: str = ""
+    """The version of the rule book under which the LOG says that it was accepted; empty where it
+    does not."""
+
+    @property
+    def difference(self) -> float | None:
+        """Trapezoid against counter as a signed share of the counter's energy; None where there is
+        no counter."""
+        counter, trapezoid = (
+            self.run.headline["energy_j_counter"],
+            self.run.headline["energy_j_trapezoid"],
+        )
+        return None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table. Powers are W per accelerator; None is what is not known or not
+    stated."""
+
+    workload: str
+    standing: str
+    system: str
+    accelerator: str
+    model: str
+    """The board's short name, by which rows of one kind of accelerator are drawn alike."""
+    cap_w: float | None
+    cap_enforced: bool | None
+    items_per_s_per_accelerator: Figure
+    joules_per_item: Figure | None
+    items_per_joule: Figure | None
+    mfu: Figure | None
+    implausible: str | None
+    """Why the throughput cannot be, or None."""
+    count: int | None = None
+    variant: str | None = None
+    precision: str | None = None
+    batch_size: int | None = None
+    limits_w: tuple[float, ...] = ()
+    """The limits in force that were read back, each once."""
+    observed_w: Figure | None = None
+    drew_w: float | None = None
+    """Mean power of the accelerator that drew most above its cap; None where none is known to
+    have."""
+    items_per_s: Figure | None = None
+    trail: Trail | None = None
+    table: str | None = None
+    url: str | None = None
+    caution: str | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the row may win a comparison: its cap held and its throughput is possible."""
+        return self.cap_enforced is not False and self.implausible is None
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the cap is not taken to have held, or None where it is."""
+        if self.cap_enforced is not False:
+            return None
+        without_effect = self.trail is not None and _without_effect(self.trail.findings)
+        same = "a higher cap gives the same" if without_effect else ""
+        if self.drew_w is not None:
+            also = f"; {same}" if same else ""
+            return (
+                f"The cap of {self.cap_w:g} W did not hold: drew {self.drew_w:.1f} W under "
+                f"it{also}."
+            )
+        if same:
+            return f"The cap of {self.cap_w:g} W is not shown to be in force: {same}."
+        return f"The cap of {self.cap_w:g} W did not hold."
+
+
+def reduce(bundle: Bundle) -> Run:
+    """What a report keeps of a bundle; small enough that one process holds a thousand.
+
+    Raises LookupError where the bundle has no evidence and MetricsError where the tables give no
+    figures; the check accepts neither.
+    """
+    computed = bundle.computed
+    if isinstance(computed, str):
+        raise metrics.MetricsError(computed)
+    return Run(
+        path=bundle.path,
+        kind=kind(bundle),
+        result={
+            key: value
+            for key, value in bundle.result.items()
+            if key not in ("epochs", "headline", "observed")
+        },
+        system=bundle.system,
+        environment=bundle.environment,
+        headline=computed["headline"],
+        observed=computed["observed"],
+        energy_of_record=computed["energy_of_record"],
+        serving=computed.get("serving"),
+        imbalance=imbalance(computed),
+        clocks=clocks(computed["epochs"]),
+        spread=power_spread(bundle),
+        nodes=tuple(node_power(bundle)),
+    )
+
+
+def submitted(run: Run, verdict: "Verdict") -> Row:
+    """The row of an accepted bundle, from figures recomputed out of its raw tables."""
+    result, headline = run.result, run.headline
+    names = sorted({a["name"] for a in run.accelerators})
+    mfu = _figure(headline["mfu"])
+    peak = metrics.peak_flops(result, run.system)
+    precision = result["implementation"]["precision"]
+    exceeds = (
+        mfu is not None
+        and peak is not None
+        and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
+    )
+    rate = _figure(headline["items_per_s_per_accelerator"])
+    if rate is None:
+        raise metrics.MetricsError("there is no throughput")
+    return Row(
+        workload=result["workload"],
+        standing=result["standing"],
+        system=run.system["name"],
+        accelerator=", ".join(names),
+        model=_model(names[0]),
+        count=len(run.accelerators),
+        variant=result["implementation"]["variant"],
+        precision=precision,
+        batch_size=result["settings"]["batch_size"],
+        cap_w=result["power"]["cap_w"],
+        limits_w=tuple(
+            sorted(
+                {
+                    r["enforced_mw"] / 1e3
+                    for r in result["readbacks"]
+                    if r["enforced_mw"] is not None
+                }
+            )
+        ),
+        observed_w=_figure(headline["mean_power_w_per_accelerator"]),
+        drew_w=max(
+            (o["mean_power_w"] for o in run.observed if o["cap_enforced"] is False), default=None
+        ),
+        cap_enforced=_held([o["cap_enforced"] for o in run.observed], verdict.findings),
+        items_per_s_per_accelerator=rate,
+        items_per_s=_figure(headline["items_per_s"]),
+        joules_per_item=_figure(headline["joules_per_item"]),
+        items_per_joule=_figure(headline["items_per_joule"]),
+        mfu=None if _simulated_work(result) else mfu,
+        implausible=_exceeds(mfu.value, peak / 1e12, precision)
+        if exceeds and mfu and peak
+        else None,
+        trail=Trail(
+            run,
+            verdict.signer,
+            tuple(verdict.findings),
+            verdict.reviewers,
+            verdict.rejecters,
+            verdict.accepted,
+        ),
+    )
+
+
+def line_name(row: Row) -> str:
+    """What the caps of a submitted row have in common."""
+    precision = "" if row.precision == row.variant else f" {row.precision}"
+    return f"{row.system}{several(row)} · {row.variant}{precision}"
+
+
+def several(row: Row) -> str:
+    """How many accelerators a row has, where it is more than one."""
+    return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
+
+
+def published(paper: Json) -> Iterator[Row]:
+    """The rows of a paper (schema `published-1`). Rows of workloads that the rule book lacks are
+    left out."""
+    by = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
+    for row in paper["rows"]:
+        if row["workload"] not in workloads():
+            continue
+        rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
+        joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
+        known = board(row["accelerator"])
+        peak = known.peak_tflops.get(PUBLISHED_PRECISION) if known else None
+        workload = workloads()[row["workload"]]
+        share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
+        yield Row(
+            workload=workload.id,
+            standing=paper["standing"],
+            system=by,
+            accelerator=row["accelerator"],
+            model=_model(row["accelerator"]),
+            cap_w=cap,
+            cap_enforced=row["cap_enforced"],
+            items_per_s_per_accelerator=Figure(rate, "printed"),
+            joules_per_item=None if joules is None else Figure(joules, "assumed"),
+            items_per_joule=None if per_joule is None else Figure(per_joule, "assumed"),
+            mfu=None if share is None else Figure(share, "bound"),
+            implausible=_published_exceeds(
+                share, peak, rate, workload, paper.get("accelerators_per_run")
+            ),
+            table=row["table"],
+            url=paper["url"] if paper["url"].startswith(("https://", "http://")) else None,
+            caution=row.get("caution"),
+        )
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
+    return sorted(
+        rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system)
+    )
+
+
+def _simulated_work(result: Json) -> bool:
+    """Whether the throughput is that of another size than the FLOPs are counted for
+    (`harness/simulation/work.py`)."""
+    return bool(
+        result["standing"] == "demo" and result["implementation"]["settings"].get("simulated")
+    )
+
+
+def _held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
+    """Whether the cap held on every accelerator, and does not give what a higher one gives."""
+    if False in enforced or _without_effect(findings):
+        return False
+    return None if None in enforced else True
+
+
+def _without_effect(findings: Sequence[Finding]) -> bool:
+    return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
+
+
+def _figure(stated: dict[str, Any] | None) -> Figure | None:
+    if stated is None:
+        return None
+    return Figure(
+        stated["mean"], "measured", stated["n"], tuple(stated["ci95"]) if stated["ci95"] else None
+    )
+
+
+def _model(name: str) -> str:
+    known = board(name)
+    return known.id if known else name.removeprefix(SIMULATED_PREFIX)
+
+
+def _exceeds(share: float, peak_tflops: float, precision: str) -> str:
+    return f"exceeds the peak: {share * 100:.0f} % of {peak_tflops:.0f} TFLOP/s dense {precision}"
+
+
+def _published_exceeds(
+    share: float | None,
+    peak: float | None,
+    rate: float,
+    workload: Workload,
+    accelerators: int | None,
+) -> str | None:
+    if share is None or peak is None or share <= CURRENT.max_peak_share:
+        return None
+    reason = _exceeds(share, peak, PUBLISHED_PRECISION)
+    if accelerators is None:
+        return reason
+    one = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
+    spelled = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
+    return f"{reason}; read as {spelled} GPUs it would be {one} {workload.item}s/s per GPU"

@@ -1,0 +1,1 @@
+"""The tables of the page, one module for each section."""

@@ -1,0 +1,264 @@
+"""The tables that compare results with each other: against a baseline, the best at each cap, and
+tuned against baseline.
+
+Only like is compared with like: workload, precision, number of accelerators and scope. A difference
+is called one where the 95 % intervals of the two do not touch
+(`rules.metrics.comparison.told_apart`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from reporting.report_table import Column, Table
+from reporting.results_model import Figure, Row
+from reporting.sections.results import (
+    MARKS,
+    Cells,
+    Link,
+    boards,
+    figure,
+    figure_columns,
+    marks,
+    name,
+)
+from rules.metrics.comparison import BOARD_SPREAD_PERCENT, relative_percent, told_apart
+from rules.workloads import Workload
+
+ABOUT = (
+    "Power is that of the accelerators only in every row. "
+    "A difference is called one only where the two 95 % intervals do not touch; published "
+    "figures have none. Boards of one kind "
+    "differ by about 4 %: between different boards, a difference below "
+    f"{BOARD_SPREAD_PERCENT:g} % is called “within boards”."
+)
+TOLD = "higher or lower where the 95 % intervals are apart"
+
+
+def like(row: Row) -> str:
+    """What a row must have in common with another to be compared, beside workload and scope, which
+    is the same for all."""
+    if row.trail is None:
+        return "published, precision not stated"
+    return (
+        f"{row.standing if row.standing == 'demo' else 'submitted'}, {row.precision}, "
+        f"{row.count} \u00d7"
+    )
+
+
+def compare_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> Table | None:
+    """Each comparable row against the fastest of its like; None where there are not two. The page
+    can pin another baseline."""
+    counted = [row for row in rows if row.comparable]
+    groups = [_fastest_first(own) for _, own in groupby(sorted(counted, key=like), key=like)]
+    groups.sort(key=lambda own: (own[0].trail is None, -own[0].items_per_s_per_accelerator.value))
+    if not any(len(own) > 1 for own in groups):
+        return None
+    rate, joules, _ = figure_columns(workload.item)
+    columns = (
+        Column("result", "result"),
+        rate,
+        Column(
+            "rate_percent",
+            "against baseline",
+            "%",
+            "signed",
+            about="throughput per accelerator above the baseline's",
+        ),
+        Column("rate_told", "throughput is", about=TOLD),
+        joules,
+        Column(
+            "joules_percent",
+            "against baseline",
+            "%",
+            "signed",
+            about="energy per item above the baseline's",
+        ),
+        Column("joules_told", "energy is", about=TOLD),
+        Column("against", "baseline", about="what the row is compared with"),
+        Column("like", "compared within", about="what is alike"),
+        *MARKS,
+        Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+        Column("boards", "boards", hidden=True),
+    )
+    found: list[Cells] = []
+    for own, names in zip(groups, map(_names, groups), strict=True):
+        found += [
+            {**_against(row, own[0], link), "result": called, "against": names[0]}
+            for row, called in zip(own, names, strict=True)
+        ]
+    return Table(id, f"{workload.title}: against a baseline", columns, tuple(found), ABOUT)
+
+
+def _fastest_first(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: -row.items_per_s_per_accelerator.value)
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """A name for each row: its label, and for repeats a number behind it, or none of them could be
+    pinned as the baseline."""
+    met: Counter[str] = Counter()
+    names = []
+    for row in rows:
+        met[label(row)] += 1
+        names.append(label(row) if met[label(row)] == 1 else f"{label(row)} ({met[label(row)]})")
+    return names
+
+
+def label(row: Row) -> str:
+    """A row's line and cap."""
+    return name(row) if row.cap_w is None else f"{name(row)} · {row.cap_w:g} W"
+
+
+def _against(row: Row, baseline: Row, link: Link) -> Cells:
+    cells: Cells = {
+        "result": label(row),
+        "against": label(baseline),
+        "like": like(row),
+        "cap_w": row.cap_w,
+        "boards": boards(row),
+        **figure("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
+        **figure("joules_per_item", row.joules_per_item),
+        **marks(row, link),
+    }
+    same = boards(row) == boards(baseline)
+    pairs = (
+        ("rate", row.items_per_s_per_accelerator, baseline.items_per_s_per_accelerator),
+        ("joules", row.joules_per_item, baseline.joules_per_item),
+    )
+    for key, own, other in pairs:
+        if own is None or other is None:
+            continue
+        cells[f"{key}_percent"] = relative_percent(own.value, other.value)
+        cells[f"{key}_told"] = "baseline" if row is baseline else told(own, other, same)
+    return cells
+
+
+def told(own: Figure, other: Figure, same_boards: bool) -> str:
+    """What may be said of one figure against another."""
+    return told_apart(own.value, own.ci95, other.value, other.ci95, same_boards)
+
+
+def best_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> Table | None:
+    """The fastest and the most efficient result at each cap, among those alike; None where there
+    are no caps."""
+    counted = [
+        row for row in rows if row.comparable and row.cap_w is not None and row.items_per_joule
+    ]
+    if not counted:
+        return None
+    _, _, per_joule = figure_columns(workload.item)
+    columns = (
+        Column("like", "compared within"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("n", "results", "", "count"),
+        Column("by", "best in"),
+        Column("line", "best system"),
+        Column("value", "its figure", "", "number", interval=True, kinds=True),
+        Column("unit", "unit"),
+        Column("told", "against the next", about=TOLD),
+        *(column for column in MARKS if column.key != "line"),
+    )
+    found: list[Cells] = []
+
+    def key(row: Row) -> tuple[str, float]:
+        return like(row), row.cap_w or 0
+
+    for (alike, _), group in groupby(sorted(counted, key=key), key=key):
+        own = list(group)
+        found += [
+            _best(
+                own,
+                alike,
+                by,
+                link,
+                per_joule.unit if by == "efficiency" else f"{workload.item}s/s",
+            )
+            for by in _BEST
+        ]
+    about = f"Throughput is per accelerator. {ABOUT}"
+    return Table(id, f"{workload.title}: best at each cap", columns, tuple(found), about)
+
+
+_BEST = ("throughput", "efficiency")
+
+
+def _best(rows: Sequence[Row], alike: str, by: str, link: Link, unit: str) -> Cells:
+    def of(row: Row) -> Figure:
+        chosen = row.items_per_joule if by == "efficiency" else row.items_per_s_per_accelerator
+        assert chosen is not None
+        return chosen
+
+    ordered = sorted(rows, key=lambda row: -of(row).value)
+    first, second = ordered[0], ordered[1] if len(ordered) > 1 else None
+    same = second is not None and boards(first) == boards(second)
+    return {
+        **marks(first, link),
+        "like": alike,
+        "cap_w": first.cap_w,
+        "n": len(rows),
+        "by": by,
+        **figure("value", of(first)),
+        "unit": unit,
+        "told": told(of(first), of(second), same) if second else "alone",
+    }
+
+
+def tuned_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> Table | None:
+    """Each other variant of a system against its baseline at the same cap; None where there is no
+    such pair.
+
+    Precision may differ: it is what tuning changes. Of repeats the fastest stands for its variant.
+    """
+    found: list[Cells] = []
+    for _, own in _by_system([row for row in rows if row.comparable and row.trail]):
+        baselines = [row for row in own if row.variant == "baseline"]
+        if not baselines:
+            continue
+        base = max(baselines, key=lambda row: row.items_per_s_per_accelerator.value)
+        others: dict[str, Row] = {}
+        for row in sorted(own, key=lambda r: r.items_per_s_per_accelerator.value):
+            if row.variant != "baseline":
+                others[f"{row.variant} {row.precision}"] = row
+        found += [_tuned(row, base, link) for row in others.values()]
+    if not found:
+        return None
+    rate, joules, _ = figure_columns(workload.item)
+    columns = (
+        Column("line", "tuned"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        rate,
+        Column("baseline_rate", "baseline", rate.unit, "number", interval=True),
+        Column("rate_percent", "throughput", "% above baseline", "signed"),
+        Column("rate_told", "throughput is", about=TOLD),
+        joules,
+        Column("baseline_joules", "baseline", joules.unit, "number", interval=True),
+        Column("joules_percent", "energy", "% above baseline", "signed"),
+        Column("joules_told", "energy is", about=TOLD),
+        Column("against", "baseline is"),
+        *(column for column in MARKS if column.key != "line"),
+    )
+    about = (
+        "The same system, accelerators and cap; precision may differ, as tuning may change "
+        f"it. {ABOUT}"
+    )
+    return Table(id, f"{workload.title}: tuned against baseline", columns, tuple(found), about)
+
+
+def _by_system(rows: Iterable[Row]) -> list[tuple[tuple[object, ...], list[Row]]]:
+    def key(row: Row) -> tuple[str, str, int, float]:
+        return row.system, row.model, row.count or 0, row.cap_w or 0
+
+    return [(found, list(own)) for found, own in groupby(sorted(rows, key=key), key=key)]
+
+
+def _tuned(row: Row, base: Row, link: Link) -> Cells:
+    cells = _against(row, base, link)
+    for key in ("result", "like", "boards"):
+        del cells[key]
+    for key, value in (
+        ("baseline_rate", base.items_per_s_per_accelerator),
+        ("baseline_joules", base.joules_per_item),
+    ):
+        cells |= {k: v for k, v in figure(key, value).items() if not k.endswith("_kind")}
+    return cells

@@ -1,0 +1,299 @@
+"""The tables that stand over all workloads: workloads, systems, findings and evidence."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from reporting.report_table import Column, Table
+from reporting.results_model import Row, Trail
+from reporting.sections.compare import label
+from reporting.sections.results import SCOPE, Cells, Link, counted, figure, plural
+from rules import VERSION
+from rules.rule import Finding, rules_by_id
+from rules.workloads import Workload, workloads
+
+if TYPE_CHECKING:
+    from checker.verdict import Verdict
+
+
+def workloads_table(rows: Sequence[Row]) -> Table:
+    """What there is of each workload, and its fastest and most efficient result that may be
+    compared."""
+    columns = (
+        Column("workload", "workload"),
+        Column("submitted", "submitted", "", "count"),
+        Column("published", "published", "", "count"),
+        Column("demo", "demo", "", "count"),
+        Column("fastest", "fastest submitted"),
+        Column("fastest_rate", "throughput", "items/s per accelerator", "number", interval=True),
+        Column("efficient", "most efficient submitted"),
+        Column("efficient_per_joule", "efficiency", "items/J", "number", interval=True),
+        Column("published_efficient", "most efficient published"),
+        Column("published_per_joule", "efficiency", "items/J", "number", kinds=True),
+        Column(
+            "not_trusted",
+            "not to be trusted",
+            "",
+            "count",
+            about="results whose cap is in doubt or whose figure cannot be",
+        ),
+    )
+    found = [
+        _workload(w, own)
+        for w in workloads().values()
+        if (own := [r for r in rows if r.workload == w.id])
+    ]
+    return Table("workloads", "Workloads", columns, tuple(found))
+
+
+def _workload(workload: Workload, rows: Sequence[Row]) -> Cells:
+    standing = Counter(row.standing for row in rows)
+    own = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
+    theirs = [
+        row
+        for row in rows
+        if row.standing == "published" and row.comparable and row.items_per_joule
+    ]
+    cells: Cells = {
+        "workload": workload.id,
+        "submitted": standing["closed"] + standing["open"],
+        "published": standing["published"],
+        "demo": standing["demo"],
+        "not_trusted": sum(not row.comparable for row in rows),
+    }
+    if own:
+        fastest = max(own, key=lambda row: row.items_per_s_per_accelerator.value)
+        cells |= {
+            "fastest": label(fastest),
+            **_measured("fastest_rate", fastest, "items_per_s_per_accelerator"),
+        }
+    if efficient := [row for row in own if row.items_per_joule]:
+        best = max(efficient, key=_per_joule)
+        cells |= {
+            "efficient": label(best),
+            **_measured("efficient_per_joule", best, "items_per_joule"),
+        }
+    if theirs:
+        best = max(theirs, key=_per_joule)
+        cells |= {
+            "published_efficient": label(best),
+            "published_per_joule": _per_joule(best),
+            "published_per_joule_kind": best.items_per_joule.kind if best.items_per_joule else None,
+        }
+    return cells
+
+
+def _measured(key: str, row: Row, name: str) -> Cells:
+    return {k: v for k, v in figure(key, getattr(row, name)).items() if not k.endswith("_kind")}
+
+
+def _per_joule(row: Row) -> float:
+    return row.items_per_joule.value if row.items_per_joule else 0.0
+
+
+def systems_table(rows: Sequence[Row]) -> Table:
+    """The systems that have submitted, by name."""
+    columns = (
+        Column("system", "system"),
+        Column("site", "site"),
+        Column("accelerators", "accelerators"),
+        Column("runs", "runs", "", "count"),
+        Column("workloads", "workloads"),
+        Column("closed", "closed", "", "count"),
+        Column("open", "open", "", "count"),
+        Column("demo", "demo", "", "count"),
+        Column("findings", "runs with findings", "", "count"),
+    )
+    return Table(
+        "systems-table",
+        "Systems",
+        columns,
+        tuple(_system(name, own) for name, own in by_system(rows)),
+    )
+
+
+def by_system(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    """The submitted rows of each system, by its name."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.trail:
+            found.setdefault(row.system, []).append(row)
+    return sorted(found.items())
+
+
+def _system(system: str, rows: Sequence[Row]) -> Cells:
+    standing = Counter(row.standing for row in rows)
+    trails = [row.trail for row in rows if row.trail]
+    return {
+        "system": system,
+        "site": ", ".join(sorted({trail.run.system["site"] for trail in trails})),
+        "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
+        "runs": len(rows),
+        "workloads": ", ".join(sorted({row.workload for row in rows})),
+        **{name: standing[name] for name in ("closed", "open", "demo")},
+        "findings": sum(bool(trail.findings) for trail in trails),
+    }
+
+
+def findings_table(rows: Sequence[Row], rejected: Sequence["Verdict"]) -> Table | None:
+    """Which rules had something to say, and of how many bundles; None where none had."""
+    accepted = [row.trail.findings for row in rows if row.trail]
+    refused = [verdict.findings for verdict in rejected]
+    by_rule: dict[str, Finding] = {f.rule: f for of in (*accepted, *refused) for f in of}
+    if not by_rule:
+        return None
+    columns = (
+        Column("rule", "rule"),
+        Column("severity", "severity"),
+        Column("title", "about"),
+        Column("accepted", "bundles that passed", "", "count"),
+        Column("rejected", "bundles that failed", "", "count"),
+    )
+    book = rules_by_id()
+    found: list[Cells] = [
+        {
+            "rule": rule,
+            "severity": str(finding.severity),
+            "title": book[rule].page.splitlines()[0] if rule in book else finding.message,
+            "accepted": sum(any(f.rule == rule for f in of) for of in accepted),
+            "rejected": sum(any(f.rule == rule for f in of) for of in refused),
+        }
+        for rule, finding in sorted(by_rule.items())
+    ]
+    return Table("findings", "Findings", columns, tuple(found))
+
+
+def evidence_table(rows: Sequence[Row], link: Link) -> Table | None:
+    """What stands behind each accepted bundle; its findings are folded into the last cell. None
+    where there is none."""
+    columns = (
+        Column("run", "run"),
+        Column("system", "system"),
+        Column("workload", "workload"),
+        Column("standing", "standing"),
+        Column("signer", "signed by"),
+        Column("reviewed", "reviewed"),
+        Column("accepted", "accepted under rules"),
+        Column("scope", "scope"),
+        Column("n", "scored epochs", "", "count"),
+        Column("energy_of_record", "energy of record"),
+        Column("difference_percent", "trapezoid against counter", "%", "signed"),
+        Column("protocol", "protocol"),
+        Column("rules", "rules of the run"),
+        Column("judged_by", "judged by"),
+        Column("findings", "findings", form="findings"),
+        Column("bundle", "bundle", hidden=True),
+    )
+    found = [_evidence(row, link) for row in rows if row.trail]
+    return Table("evidence", "Evidence", columns, tuple(found)) if found else None
+
+
+def _evidence(row: Row, link: Link) -> Cells:
+    assert row.trail is not None
+    trail, run = row.trail, row.trail.run
+    return {
+        "run": run.result["run_id"],
+        "system": row.system,
+        "workload": row.workload,
+        "standing": row.standing,
+        "signer": trail.signer or "nobody",
+        "reviewed": _reviewed(trail),
+        "accepted": trail.accepted or None,
+        "scope": SCOPE,
+        "n": row.items_per_s_per_accelerator.n,
+        "energy_of_record": run.energy_of_record,
+        "difference_percent": None if trail.difference is None else trail.difference * 100,
+        "protocol": run.result["protocol"],
+        "rules": run.result["rules_version"],
+        "judged_by": VERSION,
+        "findings": counted(trail.findings),
+        "bundle": link(run.path),
+    }
+
+
+def _reviewed(trail: Trail) -> str | None:
+    told = [
+        f"{verb} by {', '.join(who)}"
+        for verb, who in (("accepted", trail.reviewers), ("rejected", trail.rejecters))
+        if who
+    ]
+    return "; ".join(told) or None
+
+
+def system_table(rows: Sequence[Row], id: str, title: str, link: Link) -> Table:
+    """The runs of one system."""
+    columns = (
+        Column("workload", "workload"),
+        Column("variant", "variant"),
+        Column("precision", "precision"),
+        Column("count", "accelerators", "", "count"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("power_w", "drawn", "W per accelerator", "number"),
+        Column(
+            "items_per_s_per_accelerator",
+            "throughput",
+            "items/s per accelerator",
+            "number",
+            interval=True,
+        ),
+        Column("items_per_joule", "efficiency", "items/J", "number", interval=True),
+        Column("standing", "standing"),
+        Column("evidence", "evidence", form="evidence"),
+        Column("doubt", "why the cap is in doubt", hidden=True),
+        Column("implausible", "why the figure cannot be", hidden=True),
+        Column("bundle", "bundle", hidden=True),
+    )
+    return Table(id, title, columns, tuple(_run_of_system(row, link) for row in rows))
+
+
+def _run_of_system(row: Row, link: Link) -> Cells:
+    assert row.trail is not None
+    return {
+        "workload": row.workload,
+        "variant": row.variant,
+        "precision": row.precision,
+        "count": row.count,
+        "cap_w": row.cap_w,
+        "power_w": row.observed_w.value if row.observed_w else None,
+        **_measured("items_per_s_per_accelerator", row, "items_per_s_per_accelerator"),
+        **_measured("items_per_joule", row, "items_per_joule"),
+        "standing": row.standing,
+        "evidence": counted(row.trail.findings),
+        "doubt": row.doubt,
+        "implausible": row.implausible,
+        "bundle": link(row.trail.run.path),
+    }
+
+
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What system.json and environment.json state of a system, each with every value that its runs
+    have."""
+    runs = [row.trail.run for row in rows if row.trail]
+    nodes = [node for run in runs for node in run.system["nodes"]]
+    boards = {a["uuid"]: a for run in runs for a in run.accelerators}
+    stated = [
+        ("site", [run.system["site"] for run in runs]),
+        ("category", [run.system["category"] for run in runs]),
+        (
+            "accelerators seen",
+            [
+                f"{plural(len(boards), 'board')}: "
+                f"{', '.join(sorted({a['name'] for a in boards.values()}))}"
+            ],
+        ),
+        ("VBIOS", [a["vbios"] for a in boards.values() if a["vbios"]]),
+        ("CPU", [f"{node['cpu']}, {node['cpu_cores']} cores" for node in nodes]),
+        ("memory", [f"{node['memory_bytes'] / 2**30:.0f} GiB" for node in nodes]),
+        ("interconnect", [run.system["interconnect"] for run in runs]),
+        ("cooling", [run.system["cooling"] for run in runs]),
+        ("driver", [run.environment["driver"] for run in runs]),
+        (
+            "system software",
+            [f"{run.environment['os']}, Linux {run.environment['kernel']}" for run in runs],
+        ),
+    ]
+    return [
+        (name, "; ".join(dict.fromkeys(str(v) for v in values if v)))
+        for name, values in stated
+        if any(values)
+    ]

@@ -1,0 +1,266 @@
+"""The tables for planning: what work would cost somewhere, and how many nodes a rack carries.
+
+Their defaults are assumptions, named on the page; the page computes the rows anew when its reader
+changes one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reporting.report_table import Column, Table
+from reporting.results_model import Row
+from reporting.sections.compare import label, like
+from reporting.sections.results import MARKS, Cells, Link, marks
+from rules.metrics import comparison
+from rules.metrics.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
+from rules.workloads import workloads
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What nobody measured. The weight is that of energy against performance."""
+
+    price_per_kwh: float = 0.25
+    """In EUR."""
+    gco2e_per_kwh: float = 400
+    pue: float = 1.3
+    millions_per_day: float = 100
+    weight: float = 0.5
+    scaling: Literal["printed", "equal"] = "equal"
+    rack_kw: float = 40
+
+
+DEFAULTS = Assumptions()
+
+
+def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS) -> Table | None:
+    """Cost, carbon and score of each comparable result, by workload and rank; None where there is
+    none."""
+    columns = (
+        Column("result", "result"),
+        Column("workload", "workload"),
+        Column(
+            "rank",
+            "rank",
+            "",
+            "count",
+            about="by score, among what is submitted, or published, of a workload",
+        ),
+        Column(
+            "score", "score", "", "number", about="100 is the fastest at no energy; see the formula"
+        ),
+        Column(
+            "items_per_s_per_accelerator",
+            "throughput",
+            "items/s per accelerator",
+            "number",
+            kinds=True,
+        ),
+        Column(
+            "power_w",
+            "power",
+            "W per accelerator",
+            "number",
+            kinds=True,
+            about="drawn, or the cap where none was measured",
+        ),
+        Column("joules_per_item", "energy", "J/item", "number", kinds=True),
+        Column("eur_per_million", "cost", "EUR per million items", "number"),
+        Column("gco2e_per_million", "carbon", "gCO2e per million items", "number"),
+        Column("eur_per_year", "cost", "EUR a year", "number"),
+        Column("kgco2e_per_year", "carbon", "kgCO2e a year", "number"),
+        Column(
+            "accelerators_needed",
+            "accelerators needed",
+            "",
+            "count",
+            about="for the load, evenly over the day",
+        ),
+        Column("like", "precision and accelerators"),
+        *(column for column in MARKS if column.key != "standing"),
+        Column("standing", "standing", hidden=True),
+        Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+    )
+    found: list[Cells] = []
+    for workload in workloads().values():
+        own = [
+            row
+            for row in rows
+            if row.workload == workload.id and row.comparable and row.joules_per_item
+        ]
+        for standings in (("closed", "open"), ("published",)):
+            found += _ranked(
+                [_what_if(row, link, assumed) for row in own if row.standing in standings], assumed
+            )
+    return Table("what-if", "What if", columns, tuple(found), WHAT_IF) if found else None
+
+
+WHAT_IF = (
+    "Energy of the accelerators alone times the PUE: idle time, hosts and network are not "
+    "in it. Submitted results of a workload "
+    "are ranked among themselves, and so are published ones, whose energy is assumed. "
+    "Precision and number of accelerators may "
+    "differ within a ranking: see their column."
+)
+
+
+def _what_if(row: Row, link: Link, assumed: Assumptions) -> Cells:
+    assert row.joules_per_item is not None
+    joules, rate = row.joules_per_item.value, row.items_per_s_per_accelerator.value
+    million = comparison.site_kwh(joules, 1e6, assumed.pue)
+    year = comparison.site_kwh(
+        joules, comparison.items_per_year(assumed.millions_per_day), assumed.pue
+    )
+    power_w, kind = (row.observed_w.value, "measured") if row.observed_w else (row.cap_w, "assumed")
+    return {
+        **marks(row, link),
+        "workload": row.workload,
+        "result": label(row),
+        "items_per_s_per_accelerator": rate,
+        "items_per_s_per_accelerator_kind": row.items_per_s_per_accelerator.kind,
+        "power_w": power_w,
+        "power_w_kind": kind,
+        "joules_per_item": joules,
+        "joules_per_item_kind": row.joules_per_item.kind,
+        "eur_per_million": million * assumed.price_per_kwh,
+        "gco2e_per_million": million * assumed.gco2e_per_kwh,
+        "eur_per_year": year * assumed.price_per_kwh,
+        "kgco2e_per_year": year * assumed.gco2e_per_kwh / 1e3,
+        "accelerators_needed": comparison.accelerators_needed(assumed.millions_per_day, rate),
+        "like": like(row),
+        "cap_w": row.cap_w,
+    }
+
+
+def _ranked(rows: Sequence[Cells], assumed: Assumptions) -> list[Cells]:
+    """The rows of a workload by score, highest first."""
+    if not rows:
+        return []
+    fastest = max(_float(row["items_per_s_per_accelerator"]) for row in rows)
+    highest = max(_float(row["joules_per_item"]) for row in rows)
+    for row in rows:
+        performance = 100 * _float(row["items_per_s_per_accelerator"]) / fastest
+        row["score"] = comparison.score(
+            _float(row["joules_per_item"]), highest, performance, assumed.weight, assumed.scaling
+        )
+    ordered = sorted(rows, key=lambda row: -_float(row["score"]))
+    return [{**row, "rank": place} for place, row in enumerate(ordered, start=1)]
+
+
+def _float(value: object) -> float:
+    assert isinstance(value, float | int)
+    return float(value)
+
+
+def rack_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS) -> Table:
+    """Power of nodes against their rating, and how many fit a rack: published nodes, and the
+    accelerators of submitted runs."""
+    columns = (
+        Column("what", "node"),
+        Column("work", "work"),
+        Column("scope", "measured of"),
+        Column("accelerators", "accelerators", "", "count"),
+        Column("median_w", "median", "W", "number", kinds=True),
+        Column("p95_w", "95 %", "W", "number"),
+        Column("max_w", "most", "W", "number", kinds=True),
+        Column("rated_w", "rated", "W", "count"),
+        Column("max_percent", "most, of rated", "%", "number", 3),
+        Column(
+            "fit_rated",
+            "fit by rating",
+            "",
+            "count",
+            about="nodes that fit the rack by their rating",
+        ),
+        Column(
+            "fit_max",
+            "fit by the most drawn",
+            "",
+            "count",
+            about="nodes that fit if none ever draws more than was seen",
+        ),
+        Column("further", "further nodes", "", "count", about="the difference: the headroom"),
+        *(column for column in MARKS if column.key not in ("scope", "evidence", "line")),
+    )
+    limit_w = assumed.rack_kw * 1e3
+    found = [_published_node(one, limit_w) for one in PUBLISHED_NODES]
+    found += [_own_node(row, node, link, limit_w) for row, node in _most_drawn(rows)]
+    return Table("rack", "Rack planner", columns, tuple(found), RACK)
+
+
+RACK = (
+    "Whole nodes are from published measurements. No bundle measures a node: of submitted "
+    "runs it is the sum of the accelerators "
+    "that ran, as means over a second: hosts, fans and network come on top. Of each system "
+    "and number of accelerators the run "
+    "that drew most is shown."
+)
+
+
+def _most_drawn(rows: Sequence[Row]) -> list[tuple[Row, NodePower]]:
+    """Of each system and number of accelerators, the run and its node that drew most."""
+    most: dict[tuple[str, int], tuple[Row, NodePower]] = {}
+    for row in rows:
+        for node in row.trail.run.nodes if row.trail and row.standing != "demo" else ():
+            key = row.system, node.accelerators
+            if key not in most or node.max_w > most[key][1].max_w:
+                most[key] = row, node
+    return [most[key] for key in sorted(most)]
+
+
+def _own_node(row: Row, node: NodePower, link: Link, limit_w: float) -> Cells:
+    return {
+        **{
+            key: value
+            for key, value in marks(row, link).items()
+            if key not in ("scope", "evidence", "line")
+        },
+        "what": f"{row.system}, {node.node}",
+        "work": f"{row.workload} {row.variant}, cap {row.cap_w:g} W"
+        if row.cap_w
+        else f"{row.workload} {row.variant}",
+        "scope": "its accelerators only",
+        "accelerators": node.accelerators,
+        "median_w": node.median_w,
+        "median_w_kind": "measured",
+        "p95_w": node.p95_w,
+        "max_w": node.max_w,
+        "max_w_kind": "measured",
+        "rated_w": node.rated_w,
+        **_fit(node.max_w, node.rated_w, limit_w),
+    }
+
+
+def _published_node(one: PublishedNodePower, limit_w: float) -> Cells:
+    return {
+        "what": f"{one.source}, {one.accelerators} \u00d7 {one.accelerator}",
+        "work": one.work,
+        "scope": "whole node",
+        "accelerators": one.accelerators,
+        "median_w": one.median_w,
+        "median_w_kind": "printed",
+        "max_w": one.max_w,
+        "max_w_kind": "printed",
+        "rated_w": one.rated_w,
+        **_fit(one.max_w, one.rated_w, limit_w),
+        "standing": "published",
+        "url": one.url,
+        "model": one.accelerator,
+    }
+
+
+def _fit(max_w: float, rated_w: float | None, limit_w: float) -> Cells:
+    if rated_w is None:
+        return {}
+    by_rating, by_most = (
+        comparison.nodes_that_fit(limit_w, rated_w),
+        comparison.nodes_that_fit(limit_w, max_w),
+    )
+    share = comparison.relative_percent(max_w, rated_w) + 100
+    return {
+        "max_percent": share,
+        "fit_rated": by_rating,
+        "fit_max": by_most,
+        "further": by_most - by_rating,
+    }

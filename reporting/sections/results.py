@@ -1,0 +1,333 @@
+"""The tables of single results: every run and every published figure of a workload, what users of a
+server see, and clocks and power."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from reporting.pareto import mark_fronts
+from reporting.report_table import Column, Table, Value
+from reporting.results_model import Figure, Row, line_name
+from rules.bundle_format.records import Json
+from rules.metrics.power_profile import with_node_overhead
+from rules.rule import Finding, Severity
+from rules.workloads import Workload
+
+Link = Callable[[Path], str]
+"""The address of a bundle relative to the page."""
+
+Cells = dict[str, Value]
+
+SCOPE = "accelerators only"
+
+MARKS = (
+    Column("standing", "standing", about="closed, open, demo or published"),
+    Column(
+        "evidence",
+        "evidence",
+        form="evidence",
+        about="the bundle and who signed it, or the table of a paper",
+    ),
+    Column("scope", "scope", hidden=True, about="what the power was measured of"),
+    Column("doubt", "why the cap is in doubt", hidden=True),
+    Column("implausible", "why the figure cannot be", hidden=True),
+    Column("caution", "caution", hidden=True),
+    Column("bundle", "bundle", hidden=True, about="where the evidence lies, relative to the page"),
+    Column("url", "source", hidden=True),
+    Column("line", "line", hidden=True, about="system, accelerators, variant and precision"),
+    Column("model", "board", hidden=True),
+)
+"""The columns that say how far a row is to be trusted, in every table of single results."""
+
+
+def marks(row: Row, link: Link) -> Cells:
+    """The cells of `MARKS`."""
+    trail = row.trail
+    return {
+        "standing": row.standing,
+        "evidence": row.table
+        if trail is None
+        else f"signed by {trail.signer or 'nobody'}; {counted(trail.findings)}",
+        "scope": None if trail is None else SCOPE,
+        "doubt": row.doubt,
+        "implausible": row.implausible,
+        "caution": row.caution,
+        "bundle": None if trail is None else link(trail.run.path),
+        "url": row.url,
+        "line": name(row),
+        "model": row.model,
+    }
+
+
+def name(row: Row) -> str:
+    """What the caps of a row's line have in common, of a published row too."""
+    return line_name(row) if row.trail else f"{row.system} · {row.model}"
+
+
+def boards(row: Row) -> str:
+    """Which boards a row ran on; an empty text where that is not known."""
+    return (
+        " ".join(sorted(a["uuid"][-12:] for a in row.trail.run.accelerators)) if row.trail else ""
+    )
+
+
+def accelerators(row: Row) -> str:
+    return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
+
+
+def figure(key: str, value: Figure | None) -> Cells:
+    """The cells of a column with interval and kind."""
+    if value is None:
+        return {key: None}
+    low, high = value.ci95 or (None, None)
+    return {
+        key: value.value,
+        f"{key}_low": low,
+        f"{key}_high": high,
+        f"{key}_n": value.n,
+        f"{key}_kind": value.kind,
+    }
+
+
+def measured(key: str, summary: Json | None) -> Cells:
+    """The cells of a column with an interval, from what `metrics.summary` gives."""
+    if summary is None:
+        return {key: None}
+    low, high = summary["ci95"] or (None, None)
+    return {key: summary["mean"], f"{key}_low": low, f"{key}_high": high, f"{key}_n": summary["n"]}
+
+
+def figure_columns(item: str) -> tuple[Column, Column, Column]:
+    """Throughput per accelerator, J/item and items/J: what every comparison is about."""
+    return (
+        Column(
+            "items_per_s_per_accelerator",
+            "throughput",
+            f"{item}s/s per accelerator",
+            "number",
+            interval=True,
+            kinds=True,
+        ),
+        Column("joules_per_item", "energy", f"J/{item}", "number", interval=True, kinds=True),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number", interval=True, kinds=True),
+    )
+
+
+def results_table(
+    workload: Workload, rows: Sequence[Row], link: Link, id: str, title: str
+) -> Table:
+    """Every result, in the order of `rows`."""
+    rate, joules, per_joule = figure_columns(workload.item)
+    columns = (
+        Column("system", "system"),
+        Column("accelerators", "accelerators"),
+        Column("variant", "variant"),
+        Column("precision", "precision"),
+        Column("batch", "batch", "samples", "count"),
+        Column(
+            "cap_w", "cap", "W per accelerator", "count", about="the power cap that was asked for"
+        ),
+        Column("in_force_w", "in force", "W", about="the limit that was read back"),
+        Column(
+            "power_w",
+            "drawn",
+            "W",
+            "number",
+            interval=True,
+            about="mean power of an accelerator while batches were active",
+        ),
+        rate,
+        Column("items_per_s", "in total", f"{workload.item}s/s", "number"),
+        joules,
+        per_joule,
+        Column(
+            "node_items_per_joule_assumed",
+            "with node share",
+            f"{workload.item}s/J",
+            "number",
+            kinds=True,
+            about=NODE_SHARE,
+        ),
+        Column(
+            "mfu_percent",
+            "MFU",
+            "%",
+            "number",
+            3,
+            kinds=True,
+            about="model FLOPs utilisation: share of the dense peak",
+        ),
+        *MARKS,
+        Column("accelerator", "accelerator", hidden=True),
+        Column("count", "accelerators", "", "count", hidden=True),
+        Column("held", "cap held", hidden=True),
+        *(Column(key, about, hidden=True, about=about) for key, about in _FRONTS.items()),
+    )
+    return Table(id, title, columns, tuple(mark_fronts([_result(row, link) for row in rows])))
+
+
+NODE_SHARE = (
+    "assumes 25 W more per accelerator, a quarter of 100 W for the rest of a node; power is "
+    "the cap where none was measured"
+)
+_FRONTS = {
+    "front": "on the Pareto front",
+    "peak": "the most efficient of its line",
+    "front_node": "on the Pareto front, with node share",
+    "peak_node": "the most efficient of its line, with node share",
+}
+
+
+def _result(row: Row, link: Link) -> Cells:
+    power_w = row.observed_w.value if row.observed_w else row.cap_w
+    with_node = (
+        None
+        if power_w is None
+        else with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
+    )
+    return {
+        "system": row.system,
+        "accelerators": accelerators(row),
+        "accelerator": row.accelerator,
+        "count": row.count,
+        "variant": row.variant,
+        "precision": row.precision,
+        "batch": row.batch_size,
+        "cap_w": row.cap_w,
+        "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
+        **_drop_kind(figure("power_w", row.observed_w)),
+        **figure("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
+        "items_per_s": row.items_per_s.value if row.items_per_s else None,
+        **figure("joules_per_item", row.joules_per_item),
+        **figure("items_per_joule", row.items_per_joule),
+        "node_items_per_joule_assumed": with_node,
+        "node_items_per_joule_assumed_kind": "assumed",
+        "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
+        "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
+        "held": row.cap_enforced,
+        **marks(row, link),
+    }
+
+
+def _drop_kind(cells: Cells) -> Cells:
+    return {key: value for key, value in cells.items() if not key.endswith("_kind")}
+
+
+def power_table(workload: Workload, rows: Sequence[Row], link: Link, id: str, title: str) -> Table:
+    """Clocks, and how the power readings of scored epochs are spread, of each run."""
+    columns = (
+        Column("line", "run"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
+        Column("mem_mhz", "memory clock", "MHz", "number", interval=True),
+        Column(
+            "mean_w", "mean", "W", "number", about="of the readings, not of the energy of record"
+        ),
+        Column("min_w", "least", "W", "number"),
+        Column("p5_w", "5 %", "W", "number"),
+        Column("p25_w", "25 %", "W", "number"),
+        Column("median_w", "median", "W", "number"),
+        Column("p75_w", "75 %", "W", "number"),
+        Column("p95_w", "95 %", "W", "number"),
+        Column("max_w", "most", "W", "number"),
+        Column("rated_w", "rated", "W", "count", about="the highest limit that the board takes"),
+        *(column for column in MARKS if column.key != "line"),
+        Column("held", "cap held", hidden=True),
+    )
+    about = (
+        "Readings of all accelerators of the run in scored epochs, every 100 ms. A single "
+        "reading may exceed the cap; the mean "
+        "of the run may not."
+    )
+    return Table(id, title, columns, tuple(_power(row, link) for row in rows if row.trail), about)
+
+
+def _power(row: Row, link: Link) -> Cells:
+    assert row.trail is not None
+    run = row.trail.run
+    rated = [a["max_power_w"] for a in run.accelerators]
+    return {
+        "cap_w": row.cap_w,
+        **measured("sm_mhz", run.clocks["sm_mhz"]),
+        **measured("mem_mhz", run.clocks["mem_mhz"]),
+        **(run.spread or {}),
+        "rated_w": None if None in rated else max(rated),
+        "held": row.cap_enforced,
+        **marks(row, link),
+    }
+
+
+def serving_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> Table | None:
+    """What users of a server see; None where nothing was served."""
+    served = [row for row in rows if row.trail and row.trail.run.serving]
+    if not served:
+        return None
+    waits = (("ttft_s", "to first token"), ("tpot_s", "per output token"), ("latency_s", "latency"))
+    columns = (
+        Column("line", "server"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("prompt_tokens", "prompt", "tokens", "count"),
+        Column("output_tokens", "output", "tokens", "count"),
+        Column("load", "load"),
+        Column("requests", "requests", "", "count"),
+        Column("input_tokens_per_s", "input", "tokens/s", "number"),
+        *(
+            Column(f"{key}_{p}", f"{title}, {p}", "s", "number", 3)
+            for key, title in waits
+            for p in ("p50", "p95", "p99")
+        ),
+        *(column for column in MARKS if column.key != "line"),
+    )
+    about = (
+        "Waiting times over all requests that ended in scored epochs: median, 95th and 99th "
+        "percentile."
+    )
+    title = "What users of the server see"
+    return Table(
+        id,
+        f"{workload.title}: {title}",
+        columns,
+        tuple(_served(row, link) for row in served),
+        about,
+    )
+
+
+def _served(row: Row, link: Link) -> Cells:
+    assert row.trail is not None and row.trail.run.serving is not None
+    seen, asked = row.trail.run.serving, row.trail.run.result["settings"]["requests"]
+    at_most = f"{asked['concurrency']:,} in flight".replace(",", "\u202f")
+    rate = asked["rate_per_s"]
+    load = (
+        f"closed loop, {at_most}" if rate is None else f"Poisson, {rate:g} per s, at most {at_most}"
+    )
+    return {
+        "cap_w": row.cap_w,
+        "prompt_tokens": asked["prompt_tokens"],
+        "output_tokens": asked["output_tokens"],
+        "load": load,
+        "requests": seen["requests"],
+        "input_tokens_per_s": seen["input_tokens_per_s"],
+        **{
+            f"{key}_{p}": seen[key][p]
+            for key in ("ttft_s", "tpot_s", "latency_s")
+            for p in ("p50", "p95", "p99")
+        },
+        **marks(row, link),
+    }
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 warning`, `2 warnings`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """Findings in words: how many of each severity and by which rules, `2 warnings (C102,
+    M203)`."""
+    told = []
+    for severity in Severity:
+        own = [f for f in findings if f.severity == severity]
+        if own:
+            told.append(
+                f"{plural(len(own), severity.value)} ({', '.join(sorted({f.rule for f in own}))})"
+            )
+    return ", ".join(told) or "no findings"

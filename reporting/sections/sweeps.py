@@ -1,0 +1,319 @@
+"""Runs that differ in their cap only, side by side: what each cap saves and costs against the
+default cap."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import Column, Table
+from reporting.results_model import Row, line_name
+from reporting.sections.results import MARKS, Cells, Link, marks, plural
+from rules.bundle_format.records import Json
+from rules.checks.caps.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
+from rules.metrics import run as metrics
+from rules.metrics.run import MetricsError
+from rules.metrics.sweeps import (
+    Comparison,
+    Peak,
+    Point,
+    combine,
+    compare,
+    default_cap_w,
+    measured_peak,
+    quadratic_peak,
+    reference,
+)
+from rules.workloads import Workload
+
+
+@dataclass(frozen=True)
+class AtCap:
+    """What the runs at one cap of a sweep gave; several are combined
+    (`rules.metrics.sweeps.combine`)."""
+
+    point: Point
+    rows: tuple[Row, ...]
+    observed_w: float
+    """Mean power per accelerator."""
+    against: Comparison | None
+    """Against the default cap; None where there is nothing to compare with."""
+    doubt: str | None
+    """Why the cap is not taken to have held, or the figures to be possible; None where they are."""
+    best: bool
+    """Whether it is the most efficient of those that count."""
+
+    @property
+    def limits_w(self) -> tuple[float, ...]:
+        """The limits in force that were read back, each once."""
+        return tuple(sorted({w for row in self.rows for w in row.limits_w}))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Runs of one kind (`rules.run_summary.kind`) at two caps or more, by cap."""
+
+    name: str
+    """Of its line in the chart and its part of the table; no other sweep of the page's section has
+    it."""
+    model: str
+    caps: tuple[AtCap, ...]
+    default_cap_w: float | None
+    not_compared: str | None
+    """Why nothing is compared with the default cap, or None."""
+    peak: Peak | None
+    quadratic: Peak | None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether there are several runs at a cap."""
+        return any(at.point.n > 1 for at in self.caps)
+
+
+def sweeps(rows: Sequence[Row]) -> list[Sweep]:
+    """The sweeps among submitted rows, or among demo rows, by name."""
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.trail is not None and row.observed_w and point_of(row):
+            clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.trail.findings)
+            alike.setdefault((*row.trail.run.kind, clocks_set), []).append(row)
+    groups = [own for own in alike.values() if len({row.cap_w for row in own}) > 1]
+    names = _names(groups)
+    return sorted(map(_sweep, groups, names), key=lambda sweep: sweep.name)
+
+
+def point_of(row: Row) -> Point | None:
+    """The point of a row; None where it has no cap, no throughput or no energy."""
+    if row.cap_w is None or row.items_per_s is None or row.joules_per_item is None:
+        return None
+    return Point(
+        row.cap_w,
+        row.items_per_s.value,
+        row.joules_per_item.value,
+        row.cap_enforced,
+        row.implausible is None,
+    )
+
+
+def _sweep(rows: Sequence[Row], name: str) -> Sweep:
+    points = combine([found for row in rows if (found := point_of(row))])
+    default_w, against, not_compared = _reference(
+        points, [row.trail.run.result for row in rows if row.trail]
+    )
+    peak, quadratic = _peaks(points)
+    caps = []
+    for point in points:
+        own = tuple(row for row in rows if row.cap_w == point.cap_w)
+        caps.append(
+            AtCap(
+                point=point,
+                rows=own,
+                observed_w=metrics.summary([row.observed_w.value for row in own if row.observed_w])[
+                    "mean"
+                ],
+                against=compare(point, against) if against else None,
+                doubt=next((doubt for row in own if (doubt := row.doubt or row.implausible)), None),
+                best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
+            )
+        )
+    return Sweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)
+
+
+def _peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
+    try:
+        return measured_peak(points), quadratic_peak(points)
+    except MetricsError:  # no run may be one
+        return None, None
+
+
+def _reference(
+    points: Sequence[Point], results: Sequence[Json]
+) -> tuple[float | None, Point | None, str | None]:
+    """The default cap, and the point at it or why there is none to compare with."""
+    try:
+        default_w = default_cap_w(results)
+    except MetricsError as error:
+        return None, None, str(error)
+    try:
+        return default_w, reference(points, default_w), None
+    except MetricsError as error:
+        return default_w, None, str(error)
+
+
+def _names(groups: Sequence[Sequence[Row]]) -> list[str]:
+    """A name for each group, as short as tells them apart: the line's, then with the batch, then
+    with a number."""
+    names = [line_name(own[0]) for own in groups]
+    for longer in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
+        often = Counter(names)
+        names = [
+            name + longer(own[0], n) if often[name] > 1 else name
+            for n, (name, own) in enumerate(zip(names, groups, strict=True), start=1)
+        ]
+    return names
+
+
+def sweep_table(
+    workload: Workload, found: Sequence[Sweep], link: Link, id: str, title: str
+) -> Table:
+    """What each cap of each sweep saves and costs."""
+    item = workload.item
+    gains = (
+        Column(
+            "energy_gain_percent",
+            "energy gain",
+            "%",
+            "signed",
+            about="100 (1 - E / E at the default cap), of the same work",
+        ),
+        Column(
+            "performance_loss_percent",
+            "performance loss",
+            "%",
+            "signed",
+            about="100 (t / t at the default cap - 1)",
+        ),
+        Column("gain_minus_loss_points", "gain \u2212 loss", "points", "signed"),
+        Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy delay product of one item"),
+        Column("edp_gain_percent", "EDP gain", "%", "signed"),
+        Column(
+            "eds_gain_k15_percent",
+            "EDS gain, k = 1.5",
+            "%",
+            "signed",
+            about="energy delay sum, k the slow-down allowed",
+        ),
+        Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
+    )
+    columns = (
+        Column("line", "sweep"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column(
+            "default",
+            "default",
+            hidden=True,
+            about="whether it is the default cap, which the others are compared with",
+        ),
+        Column("in_force_w", "in force", "W"),
+        Column("power_w", "drawn", "W per accelerator", "number"),
+        Column("items_per_s", "throughput", f"{item}s/s in total", "number"),
+        Column("joules_per_item", "energy", f"J/{item}", "number"),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        *gains,
+        Column("best", "best", hidden=True, about="the most efficient cap of those that count"),
+        Column("note", "note"),
+        Column("n", "runs", "", "count", hidden=True),
+        Column("evidence", "evidence", form="evidence"),
+        *(
+            column
+            for column in MARKS
+            if column.key in ("doubt", "implausible", "bundle", "model", "standing")
+        ),
+    )
+    return Table(
+        id,
+        title,
+        columns,
+        tuple(_at_cap(at, sweep, link) for sweep in found for at in sweep.caps),
+        ABOUT,
+    )
+
+
+ABOUT = (
+    "A sweep is runs that differ in their cap only. Gains and losses are of the same work "
+    "against the run at the board's default "
+    "cap; above zero a gain is better and a loss is worse. EDP is energy times time; EDS "
+    "weighs both. Figures at a cap with "
+    "several runs are their mean."
+)
+
+
+def _at_cap(at: AtCap, sweep: Sweep, link: Link) -> Cells:
+    against, row = at.against, at.rows[0]
+    gained: Cells = {}
+    if against is not None:
+        gained = {
+            "energy_gain_percent": against.energy_gain_percent,
+            "performance_loss_percent": against.performance_loss_percent,
+            "gain_minus_loss_points": against.gain_minus_loss_percent,
+            "edp_js": against.edp_js,
+            "edp_gain_percent": against.edp_gain_percent,
+            "eds_gain_k15_percent": against.eds_gain_percent[1.5],
+            "eds_gain_k2_percent": against.eds_gain_percent[2.0],
+        }
+    return {
+        **{
+            key: value
+            for key, value in marks(row, link).items()
+            if key in ("model", "standing", "implausible")
+        },
+        "bundle": " ".join(link(own.trail.run.path) for own in at.rows if own.trail),
+        "evidence": plural(at.point.n, "run"),
+        "line": sweep.name,
+        "cap_w": at.point.cap_w,
+        "default": at.point.cap_w == sweep.default_cap_w,
+        "in_force_w": ", ".join(f"{w:g}" for w in at.limits_w) or None,
+        "power_w": at.observed_w,
+        "items_per_s": at.point.items_per_s,
+        "joules_per_item": at.point.joules_per_item,
+        "items_per_joule": at.point.items_per_joule,
+        **gained,
+        "best": at.best,
+        "note": ", ".join(_notes(at, sweep)) or None,
+        "n": at.point.n,
+        "doubt": at.doubt if row.implausible is None else row.doubt,
+    }
+
+
+def _notes(at: AtCap, sweep: Sweep) -> Iterator[str]:
+    if at.point.cap_w == sweep.default_cap_w:
+        yield "default cap"
+    if at.best and sweep.peak:
+        yield "most efficient" if sweep.peak.edge else "peak"
+
+
+def peak_table(workload: Workload, found: Sequence[Sweep], id: str, title: str) -> Table:
+    """The most efficient cap of each sweep."""
+    item = workload.item
+    columns = (
+        Column("line", "sweep"),
+        Column("default_cap_w", "default cap", "W", "count"),
+        Column("peak_cap_w", "most efficient cap", "W", "count", about="of the measured ones"),
+        Column("peak_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column(
+            "quadratic_cap_w",
+            "interpolated peak",
+            "W",
+            "number",
+            3,
+            about="a parabola through three runs: not measured",
+        ),
+        Column("quadratic_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column("note", "note"),
+    )
+    about = (
+        "The peak is the best run, unless no cap beyond it counts: then the peak may lie "
+        "beyond the sweep. The interpolated one "
+        "is the vertex of a parabola through it and the runs beside it; nothing was measured there."
+    )
+    return Table(id, title, columns, tuple(map(_peak, found)), about)
+
+
+def _peak(sweep: Sweep) -> Cells:
+    peak, between = sweep.peak, sweep.quadratic
+    notes = [f"no gains: {sweep.not_compared}"] if sweep.not_compared else []
+    if peak is None:
+        notes.append("no peak: no cap is known to have held")
+    elif peak.edge == "only":
+        notes.append(f"no peak: no other cap than {peak.cap_w:g} W is known to have held")
+    elif peak.beyond:
+        notes.append(peak.beyond)
+    shown = peak is not None and peak.edge != "only"
+    return {
+        "line": sweep.name,
+        "default_cap_w": sweep.default_cap_w,
+        "peak_cap_w": peak.cap_w if peak and shown else None,
+        "peak_items_per_joule": peak.items_per_joule if peak and shown else None,
+        "quadratic_cap_w": between.cap_w if between else None,
+        "quadratic_items_per_joule": between.items_per_joule if between else None,
+        "note": "; ".join(notes) or None,
+    }

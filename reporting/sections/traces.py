@@ -1,0 +1,114 @@
+"""Power of a run over time as a table: short enough for a page, and made of readings only."""
+
+import numpy as np
+
+from reporting.report_table import Column, Row, Table
+from rules.boards import board
+from rules.metrics import energy
+from rules.metrics.energy import MetricsError
+from rules.metrics.power_profile import Bin, envelope, spread
+from rules.rule import Bundle
+
+MOST_BINS = 180
+"""Two or three pixels of a chart each."""
+
+COLUMNS = (
+    Column("t_s", "time from", "s", "number", about="Since the first reading of the accelerator."),
+    Column("to_s", "to", "s", "number", hidden=True),
+    Column(
+        "low_w", "lowest power", "W", "number", about="The lowest reading between the two times."
+    ),
+    Column(
+        "high_w", "highest power", "W", "number", about="The highest reading between the two times."
+    ),
+    Column("n", "readings", "", "count", hidden=True),
+    Column(
+        "epoch",
+        "epoch",
+        "",
+        "count",
+        about="The epoch that was running in the middle of the two times; empty between epochs.",
+    ),
+    Column(
+        "scored", "scored", hidden=True, about="Whether that epoch counts; the first is discarded."
+    ),
+    Column("cap_w", "cap", "W", "number", hidden=True),
+    Column(
+        "rated_w",
+        "rated power",
+        "W",
+        "number",
+        hidden=True,
+        about="The highest power the maker lets the board be set to.",
+    ),
+    Column(
+        "idle_w",
+        "idle",
+        "W",
+        "number",
+        hidden=True,
+        about="No working board of the kind draws less.",
+    ),
+)
+
+
+def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
+    """The power of the first accelerator of a bundle, lowest and highest reading in each of at most
+    `bins` spans of equal length.
+
+    Raises MetricsError where the readings are too few.
+    """
+    uuid = next(iter(bundle.accelerator_ranks), "")
+    if uuid not in bundle.samples_of:
+        raise MetricsError(f"the accelerator {uuid} has no samples")
+    own = energy.trace(bundle.samples_of[uuid])
+    rank = bundle.accelerator_ranks[uuid]
+    spans = [
+        (epoch, (start - own.zero_ns) / 1e9, (end - own.zero_ns) / 1e9)
+        for (epoch, of), (start, end) in bundle.spans.items()
+        if of == rank
+    ]
+    name = bundle.accelerators[uuid]["name"]
+    known = board(name)
+    limits = {
+        "cap_w": bundle.result["power"]["cap_w"],
+        "rated_w": known.max_power_w if known else None,
+        "idle_w": known.idle_power_w if known else None,
+    }
+    found = envelope(own.power_times_s, own.power_w, min(bins, len(own.power_w) - 1))
+    rows = tuple({**_row(one, spans, bundle.protocol.discarded_epochs), **limits} for one in found)
+    more = (
+        f", the first of {len(bundle.accelerator_ranks)} accelerators"
+        if len(bundle.accelerator_ranks) > 1
+        else ""
+    )
+    about = (
+        f"{name}{more}. {len(own.power_w)} readings in {len(rows)} spans; of each the "
+        "lowest and the highest are kept, "
+        "so every value was read and none is a mean."
+    )
+    return Table(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
+
+
+def _row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> Row:
+    middle = (one.from_s + one.to_s) / 2
+    epoch = next((epoch for epoch, start, end in spans if start <= middle <= end), None)
+    return {
+        "t_s": round(one.from_s, 3),
+        "to_s": round(one.to_s, 3),
+        "low_w": one.low_w,
+        "high_w": one.high_w,
+        "n": one.n,
+        "epoch": epoch,
+        "scored": None if epoch is None else epoch >= discarded,
+    }
+
+
+def power_spread(bundle: Bundle) -> dict[str, float] | None:
+    """How the power readings of all accelerators spread over the scored epochs
+    (`rules.metrics.power_profile.spread`); None without any."""
+    scored = bundle.scored_samples
+    column = "power_avg_mw" if np.isnan(scored.floats("power_mw")).all() else "power_mw"
+    power_mw = scored.floats(column)
+    power_mw = power_mw[np.isfinite(power_mw)]
+    return spread(power_mw / 1e3) if len(power_mw) else None

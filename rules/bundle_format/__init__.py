@@ -1,0 +1,1 @@
+"""The format of a bundle: records, tables and documents, with reader and writer side by side."""

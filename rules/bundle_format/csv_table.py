@@ -1,0 +1,221 @@
+"""Reads the tables of a bundle: fast where they are in order, cell by cell where something must be
+pointed at."""
+
+import csv
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
+
+from rules.bundle_format.files import Refused, refused, shortened, too_large
+from rules.bundle_format.records import (
+    BATCH_COLUMNS,
+    REQUEST_COLUMNS,
+    REQUESTS_FILE,
+    REQUIRED_COLUMNS,
+    SAMPLE_COLUMNS,
+    TEXT_COLUMNS,
+)
+from rules.bundle_format.table import Table, Text
+from rules.rule import Problem
+
+COLUMNS = {
+    "samples.csv.gz": SAMPLE_COLUMNS,
+    "batches.csv.gz": BATCH_COLUMNS,
+    REQUESTS_FILE: REQUEST_COLUMNS,
+}
+MAX_ROWS = 4_000_000
+_MAX_NUMBER = 2**53
+"""Largest number whose neighbours a double still tells apart."""
+_SHOWN = 5
+_MOST_IN_TURN = 64
+"""More texts that take turns are told apart as any others."""
+_ODD = {
+    b" ": (b" ,", b", ", b" \n", b"\n "),
+    b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
+    b'"': (b'"',),
+    b"x": (b"0x",),
+    b"X": (b"0X",),
+}
+"""Marks of numbers that pyarrow reads and nobody else does, by the character in them, which is
+looked for first."""
+_NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
+
+
+class _NotClean(Exception):
+    """The table has an offence somewhere."""
+
+
+def read_table(name: str, text: bytes) -> Table:
+    """The table in the CSV `text` of the file `name`, numbers that are always there as int64,
+    others as float64.
+
+    Raises Refused, with the number of the row where one can be told.
+    """
+    columns = COLUMNS[name]
+    if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
+        raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
+    if not text.endswith(b"\n"):
+        text += b"\n"  # the last line is one like the others, also where it is the header
+    header = text[: text.find(b"\n")].decode()
+    if header != ",".join(columns):
+        raise _malformed(
+            name, "", f"the header {shortened(header)}", f"the header {','.join(columns)}"
+        )
+    try:
+        if any(
+            mark in text for sign, marks in _ODD.items() if sign in text for mark in marks
+        ) and _is_odd(name, text, columns):
+            raise _NotClean("numbers that are not decimal digits alone")
+        return _fast(text, columns)
+    except (ValueError, OverflowError, _NotClean) as error:
+        offences = list(islice(_offences(name, text, columns), _SHOWN))
+        if not offences:
+            raise _malformed(
+                name, "", shortened(str(error)), "rows of the columns in the header"
+            ) from None
+        raise Refused(*offences) from None
+
+
+def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
+    if b"\r" in text or b"\0" in text:
+        raise _NotClean("rows that are not one line each")
+    kinds = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
+    # Only an empty cell is missing; `nan` or `NA` spelled out is text where a number belongs.
+    table = arrow_csv.read_csv(
+        pa.BufferReader(text),
+        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=kinds, null_values=[""], strings_can_be_null=False
+        ),
+    )
+    # What was one block is one chunk.
+    read = {c: table[c].chunk(0) for c in columns}
+    return Table.of(
+        {c: _words(read[c], c) if c in TEXT_COLUMNS else _numbers(read[c], c) for c in columns}
+    )
+
+
+def _is_odd(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
+    return next(_offences(name, text, columns), None) is not None
+
+
+def _words(read: "pa.StringArray", column: str) -> Text:
+    """A column of text. Raises _NotClean."""
+    found = _in_turns(read)
+    if found is None:
+        encoded = read.dictionary_encode()
+        found = Text(_whole(encoded.indices, np.int32), tuple(encoded.dictionary.to_pylist()))
+    if column in REQUIRED_COLUMNS and "" in found.names:
+        raise _NotClean(f"empty cells in {column}")
+    return found
+
+
+def _in_turns(read: "pa.StringArray") -> Text | None:
+    """A column where the same texts, all of one length, stand in the same order over and over, such
+    as one text in every row; None for another. Mostly it is so, and seen in a quarter of the time
+    in which texts are told apart."""
+    if not len(read):
+        return None
+    _, offsets, buffer = read.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(read) + 1]
+    length = int(ends[1])
+    if ends[0] or (np.diff(ends) != length).any():
+        return None
+    most = min(len(read), _MOST_IN_TURN)
+    begin = buffer[: most * length].to_pybytes()
+    turn = next(
+        (at for at in range(1, most) if begin.startswith(begin[:length], at * length)), most
+    )
+    names = tuple(read[at].as_py() for at in range(turn))
+    letters = np.frombuffer(buffer, np.uint8)[: ends[-1]]
+    if len(set(names)) < turn or not np.array_equal(
+        letters[turn * length :], letters[: len(letters) - turn * length]
+    ):
+        return None
+    return Text(np.tile(np.arange(turn, dtype=np.int32), len(read) // turn + 1)[: len(read)], names)
+
+
+def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
+    """The numbers of a column with the type that the evidence has for it. Raises _NotClean."""
+    values = _whole(read, np.int64)
+    if column in REQUIRED_COLUMNS:
+        if read.null_count:
+            raise _NotClean(f"empty cells in {column}")
+        if values.min(initial=0) < 0:
+            raise _NotClean(f"negative numbers in {column}")
+        return values
+    given, numbers = values, values.astype(np.float64)
+    if read.null_count:
+        there = np.unpackbits(
+            np.frombuffer(read.buffers()[0], np.uint8), count=len(read), bitorder="little"
+        ).astype(bool)
+        given, numbers = values[there], np.where(there, numbers, np.nan)
+    if max(-int(given.min(initial=0)), int(given.max(initial=0))) > _MAX_NUMBER:
+        raise _NotClean(f"numbers in {column} that are out of range")
+    return numbers
+
+
+def _whole(read: "pa.Array", kind: type) -> NDArray[Any]:
+    """The whole numbers of an array, anything where there is none: its own conversion loads pandas,
+    which takes as long as ten bundles."""
+    return np.frombuffer(read.buffers()[1], kind, len(read))
+
+
+def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong, row by row; data rows are counted from 1."""
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
+    next(reader)
+    row = 0
+    try:
+        for row, cells in enumerate(reader, 1):
+            place = f"row {row}"
+            if reader.line_num != row + 1:
+                yield from _malformed(
+                    name, place, "a line break inside a cell", "one line for each row"
+                ).problems
+                return
+            if len(cells) != len(columns):
+                yield from _malformed(
+                    name, place, f"{len(cells)} cells", f"{len(columns)} cells"
+                ).problems
+                continue
+            for column, cell in zip(columns, cells, strict=True):
+                expected = _expected(column, cell)
+                if expected:
+                    yield from _malformed(
+                        name, place, f"{column} {shortened(cell)}", expected
+                    ).problems
+    except csv.Error as error:
+        yield from _malformed(
+            name, f"row {row + 1}", str(error), "one line of comma-separated cells"
+        ).problems
+
+
+def _expected(column: str, cell: str) -> str | None:
+    """What should stand there instead of `cell`; None where it is as it should be."""
+    if not cell:
+        return "a value" if column in REQUIRED_COLUMNS else None
+    if column in TEXT_COLUMNS:
+        return None if not {"\r", "\0"} & set(cell) else "one line of text"
+    digits = cell.removeprefix("-") if column not in _NOT_NEGATIVE else cell
+    limit = 2**63 - 1 if column in REQUIRED_COLUMNS else _MAX_NUMBER
+    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= limit:
+        return None
+    sign = (
+        "a whole number that is not negative"
+        if column in _NOT_NEGATIVE
+        else "a whole number or nothing"
+    )
+    return f"{sign}, at most {limit}"
+
+
+def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
+    message = "The table was cut or edited. Restore it from where the run was made."
+    return refused("S109", name, place, found, expected, message)

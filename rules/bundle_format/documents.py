@@ -1,0 +1,246 @@
+"""Reads a JSON file strictly and validates it against the schema of its format."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import jsonschema_rs
+
+from rules import RELEASED
+from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.records import RESULT_FORMAT, Json
+from rules.protocol import PROTOCOLS
+from rules.rule import Found, Problem
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+_MAX_ERRORS = 10
+_INT64 = range(-(2**63), 2**63)
+
+
+class _Ambiguous(Exception):
+    """The text is read differently by different programs."""
+
+
+def read_document(name: str, raw: bytes, expected_format: str) -> Json:
+    """The object in the JSON text `raw` of the file `name`, valid by the schema of
+    `expected_format`. Raises Refused."""
+    value = read_json(name, raw)
+    if not isinstance(value, dict):
+        raise refused(
+            "S107", name, "", shortened(value), "an object", "The file is not what its name says."
+        )
+    if value.get("format") != expected_format:
+        raise _unknown(name, "/format", value.get("format"), expected_format)
+    # Another version of the protocol may come with another shape, so this is asked before the
+    # schema is.
+    protocol = value.get("protocol")
+    if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
+        raise _unknown(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
+    book = value.get("rules_version")
+    if expected_format == RESULT_FORMAT and isinstance(book, str) and book not in RELEASED:
+        raise _unknown(name, "/rules_version", book, f"one of {', '.join(RELEASED)}")
+    if _sieve(expected_format).is_valid(value):
+        return value
+    # Several keys missing from one object are one finding.
+    problems = [
+        Problem("S107", found) for found in dict.fromkeys(_violations(name, value, expected_format))
+    ]
+    if problems:
+        raise Refused(*problems)
+    return value
+
+
+def read_json(name: str, raw: bytes) -> Any:
+    """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM) as every reader would see it.
+    Raises Refused."""
+    try:
+        if raw.startswith(b"\xef\xbb\xbf"):
+            raise _malformed(name, "a byte order mark")
+        value = json.loads(
+            raw.decode(),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+        if rb"\u" in raw:
+            # An escaped half of a surrogate pair is legal JSON, but no text, and cannot be printed.
+            json.dumps(value, ensure_ascii=False).encode()
+    except _Ambiguous as error:
+        message = (
+            "Programs read this differently, so what is signed would not be what is judged. "
+            "Write it once, plainly."
+        )
+        raise refused(
+            "S105", name, "", str(error), "unique keys and numbers in range", message
+        ) from None
+    except UnicodeDecodeError as error:
+        raise _malformed(name, f"bytes that are not UTF-8, first at offset {error.start}") from None
+    except UnicodeEncodeError:
+        raise _malformed(name, "an escaped half of a surrogate pair") from None
+    except json.JSONDecodeError as error:
+        raise _malformed(name, f"line {error.lineno} column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise _malformed(name, "values nested too deeply") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Ambiguous(f"the key {shortened(twice)} twice in one object")
+    return made
+
+
+def _integer(text: str) -> int:
+    # The length first: turning thousands of digits into a number takes long, or is refused by
+    # Python itself.
+    if len(text) < 19:
+        return int(text)
+    if len(text) > 20 or int(text) not in _INT64:
+        raise _Ambiguous(f"the number {shortened(text)}, which does not fit into 64 bits")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not isfinite(value := float(text)):
+        raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise _Ambiguous(f"{text}, which is not JSON")
+
+
+def _violations(name: str, value: Json, expected_format: str) -> Iterator[Found]:
+    message = (
+        "The file does not have the shape of its format. Bundles are written by bench-submit; "
+        "do not edit them."
+    )
+    errors = islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS)
+    # Of an object's keys that no property describes, the validator speaks in the order of a set:
+    # another in each process.
+    for error in sorted(errors, key=lambda e: [str(p) for p in e.absolute_path]):
+        pointer = "".join(
+            "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
+        )
+        yield Found(name, pointer, shortened(error.instance), _expected(error), message)
+
+
+def _expected(error: "ValidationError") -> str:
+    asked: Any = error.validator_value
+    schema: Any = error.schema
+    instance: Any = error.instance
+    if error.validator == "required":
+        return f"the keys {shortened([key for key in asked if key not in instance])} as well"
+    if error.validator == "additionalProperties":
+        extra = [
+            key for key in instance if key not in schema["properties"] and not key.startswith("x-")
+        ]
+        return f"no keys {shortened(extra)}"
+    if error.validator in ("anyOf", "oneOf"):
+        return " or ".join(dict.fromkeys(_wanted(part) for part in asked))
+    return f"{error.validator} {shortened(asked)}"
+
+
+def _wanted(schema: Any) -> str:
+    """What one of several schemas asks for, in words."""
+    if keys := schema.get("required"):
+        return (
+            f"{'an object with ' if 'type' in schema else ''}the "
+            f"key{'' if len(keys) == 1 else 's'} {', '.join(keys)}"
+        )
+    if "$ref" in schema:
+        return f"a value like {schema['$ref'].rpartition('/')[2]}"
+    kind = schema.get("type", schema.get("const", schema.get("enum", "another value")))
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+class _Whole:
+    """The keyword that says of an integer that it is written as one: JSON Schema calls 1.0 an
+    integer, and rules that count with it would then meet a float.
+    """
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def validate(self, instance: object) -> None:
+        if type(instance) is float:
+            raise ValueError("not written as an integer")
+
+
+def _with_whole(schema: Any) -> Any:
+    """The schema with the keyword `whole` wherever it asks for an integer and would not have any
+    other number."""
+    if isinstance(schema, list):
+        return [_with_whole(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    asked = schema.get("type", [])
+    types = asked if isinstance(asked, list) else [asked]
+    whole = {"whole": True} if "integer" in types and "number" not in types else {}
+    return {key: _with_whole(part) for key, part in schema.items()} | whole
+
+
+@cache
+def _sieve(of_format: str) -> "jsonschema_rs.Validator":
+    """Lets through what is valid, a hundred times as fast as the validator that can say what is
+    wrong with the rest."""
+    return jsonschema_rs.validator_for(
+        _with_whole(schema_of(of_format)), keywords={"whole": _Whole}
+    )
+
+
+@cache
+def _validator(of_format: str) -> "Validator":
+    """The validator that has the last word. It is loaded only where something is wrong, for that
+    takes a tenth of a second."""
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def whole(
+        validator: "Validator", pattern: str, value: object, schema: Json
+    ) -> "Iterator[ValidationError]":
+        # All patterns are anchored; Python's `$` alone would let a trailing newline pass.
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            yield ValidationError(f"does not match {pattern}")
+
+    strict = extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator,
+        {"pattern": whole},
+        type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+            "integer", lambda _, v: type(v) is int
+        ),
+    )
+    made: Validator = strict(schema_of(of_format))
+    return made
+
+
+def schema_of(of_format: str) -> Json:
+    """The JSON Schema of a format such as `wattmark-result/1`."""
+    name = of_format.removeprefix("wattmark-").replace("/", "-") + ".json"
+    schema: Json = json.loads(files("rules.bundle_format").joinpath("schemas", name).read_text())
+    return schema
+
+
+def _unknown(name: str, pointer: str, found: object, expected: str) -> Refused:
+    message = (
+        "This rule book does not know it. Use a newer bench-check, or the file is not what its "
+        "name says."
+    )
+    return refused("S106", name, pointer, shortened(found), expected, message)
+
+
+def _malformed(name: str, found: str) -> Refused:
+    message = "The file was cut or edited. Restore it from where the run was made."
+    return refused("S104", name, "", found, "JSON in UTF-8", message)

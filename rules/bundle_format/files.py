@@ -1,0 +1,264 @@
+"""Reads the files of a bundle as bytes without trusting them: plain files only, of bounded size, no
+link followed."""
+
+import os
+import re
+import reprlib
+import stat
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isal import igzip_lib, isal_zlib
+
+from rules.bundle_format.records import (
+    EVIDENCE_FILES,
+    LOG_FILE,
+    MANIFEST_FILE,
+    OPTIONAL_FILES,
+    SIGNATURE_DIR,
+    TABLE_FILES,
+)
+from rules.rule import Found, Problem
+
+_MIB = 2**20
+MAX_BYTES = {
+    **dict.fromkeys((*EVIDENCE_FILES, MANIFEST_FILE), 16 * _MIB),
+    **dict.fromkeys(TABLE_FILES, 64 * _MIB),
+}
+"""Largest size on disk by name. The largest run so far needs a thousandth of it."""
+MAX_SIGNATURE_BYTES = 64 * 1024
+MAX_UNPACKED_BYTES = {**dict.fromkeys(TABLE_FILES, 256 * _MIB), LOG_FILE: 64 * _MIB}
+_SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
+_PLAIN_HEADER = b"\x1f\x8b\x08\x00"
+"""A gzip member without optional fields, as bench-submit writes it."""
+_SHOWN = 5
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 80, 80
+
+
+class Refused(Exception):
+    """Something cannot be read as what it should be; `problems` says what, where, and whose offence
+    it is."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+
+def refused(rule: str, file: str, pointer: str, found: str, expected: str, message: str) -> Refused:
+    """A refusal for one problem of `rule`."""
+    return Refused(Problem(rule, Found(file, pointer, found, expected, message)))
+
+
+def shortened(value: object) -> str:
+    """A value from a bundle as a message shows it: however large or deep it is, a line at most."""
+    return _SHORT.repr(value)
+
+
+@dataclass
+class Files:
+    """The files of a bundle that could be read, by name (`signatures/…` for signatures), and what
+    kept the others."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_files(directory: Path) -> Files:
+    """Read every file that belongs to the bundle in `directory`; what does not belong is a problem
+    and is not read."""
+    files = Files()
+    try:
+        kind = directory.lstat().st_mode
+        if stat.S_ISREG(kind):
+            message = (
+                "A bundle is judged as a whole: name the directory that it is, such as "
+                f"{directory.parent}."
+            )
+            raise refused("S102", directory.name, "", "a regular file", "a directory", message)
+        if not stat.S_ISDIR(kind):
+            raise _not_plain(directory.name, kind, "a directory")
+        names = [entry.name for entry in directory.iterdir()]
+    except Refused as refusal:
+        files.problems += refusal.problems
+        return files
+    except OSError as error:
+        files.problems += _unreadable(directory.name, error).problems
+        return files
+    unlisted = []
+    for name in sorted(names):
+        if name in MAX_BYTES:
+            _read_into(files, directory, name, MAX_BYTES[name])
+        elif name == SIGNATURE_DIR:
+            unlisted += _read_signatures(files, directory)
+        elif _refuse_odd(files, directory, name):
+            unlisted.append(name)
+    for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
+        files.problems += refused(
+            "S101",
+            name,
+            "",
+            "no such file",
+            "every file of a bundle",
+            "Restore it from where the run was made.",
+        ).problems
+    files.problems += _unlisted(unlisted)
+    return files
+
+
+def read_plain(path: Path, shown: str, max_bytes: int) -> bytes:
+    """The content of a regular file of at most `max_bytes`, called `shown` in messages. Raises
+    Refused."""
+    try:
+        kind = path.lstat()
+        if not stat.S_ISREG(kind.st_mode):
+            raise _not_plain(shown, kind.st_mode, "a regular file")
+        # Between lstat and open the file may have been swapped: a link then fails, and a FIFO does
+        # not block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            # Room is made for what is asked for, so no more is than the file should have; the rest
+            # is what it has grown by since.
+            content = file.read(kind.st_size + 1) if kind.st_size <= max_bytes else b""
+            if len(content) > kind.st_size:
+                content += file.read(max_bytes + 1 - len(content))
+    except OSError as error:
+        raise _unreadable(shown, error) from None
+    if max(kind.st_size, len(content)) > max_bytes:
+        raise too_large(shown, f"{kind.st_size} bytes", f"at most {max_bytes} bytes")
+    return content
+
+
+def unpack(name: str, packed: bytes) -> bytes:
+    """The UTF-8 text, as bytes, of one gzip member that is the whole of `packed`. Raises
+    Refused."""
+    limit = MAX_UNPACKED_BYTES[name]
+    try:
+        text, stream = _inflated(packed, limit + 1)
+        if len(text) > limit:
+            raise too_large(
+                name, f"more than {limit} bytes when unpacked", f"at most {limit} bytes"
+            )
+        if not text.isascii():
+            text.decode()
+    except zlib.error as error:
+        raise _damaged(name, str(error).removeprefix("Error ")) from None
+    except UnicodeDecodeError as error:
+        raise _damaged(
+            name, f"unpacks to bytes that are not UTF-8, first at offset {error.start}"
+        ) from None
+    if not stream.eof:
+        raise _damaged(name, "ends in the middle of the gzip stream")
+    if stream.unused_data:
+        raise _damaged(name, f"{len(stream.unused_data)} bytes after the end of the gzip stream")
+    return text
+
+
+def _inflated(packed: bytes, at_most: int) -> tuple[bytes, Any]:
+    """The first `at_most` bytes of a gzip stream and the state it is in then. Raises zlib.error.
+
+    ISA-L takes a third of zlib's time. What it cannot read zlib gets to read as well, and says what
+    is wrong with it.
+    """
+    if packed.startswith(_PLAIN_HEADER):
+        stream: Any = isal_zlib.decompressobj(wbits=31)
+        with suppress(igzip_lib.IsalError):  # type: ignore[arg-type]  # its stub says that it is an instance
+            return stream.decompress(packed, at_most), stream
+    stream = zlib.decompressobj(wbits=31)
+    return stream.decompress(packed, at_most), stream
+
+
+def too_large(name: str, found: str, expected: str) -> Refused:
+    """The refusal of a file that is larger than any run needs."""
+    return refused(
+        "S103", name, "", found, expected, "No run needs that much. It was not read any further."
+    )
+
+
+def _read_into(files: Files, directory: Path, name: str, max_bytes: int) -> None:
+    try:
+        files.contents[name] = read_plain(directory / name, name, max_bytes)
+    except Refused as refusal:
+        files.problems += refusal.problems
+
+
+def _read_signatures(files: Files, directory: Path) -> list[str]:
+    """Read the signatures; returns the names of what does not belong among them."""
+    unlisted = []
+    try:
+        kind = (directory / SIGNATURE_DIR).lstat().st_mode
+        if not stat.S_ISDIR(kind):
+            raise _not_plain(SIGNATURE_DIR, kind, "a directory")
+        for name in sorted(entry.name for entry in (directory / SIGNATURE_DIR).iterdir()):
+            inner = f"{SIGNATURE_DIR}/{name}"
+            if _SIGNATURE_NAME.fullmatch(name):
+                _read_into(files, directory, inner, MAX_SIGNATURE_BYTES)
+            elif _refuse_odd(files, directory, inner):
+                unlisted.append(inner)
+    except Refused as refusal:
+        files.problems += refusal.problems
+    except OSError as error:
+        files.problems += _unreadable(SIGNATURE_DIR, error).problems
+    return unlisted
+
+
+def _refuse_odd(files: Files, directory: Path, name: str) -> bool:
+    """Whether an entry that does not belong is a file or directory; note it as a problem where it
+    is neither."""
+    kind = (directory / name).lstat().st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return True
+    files.problems += _not_plain(name, kind, "nothing of that name").problems
+    return False
+
+
+def _unlisted(names: list[str]) -> list[Problem]:
+    shown = [
+        Found(n, "", "not part of a bundle", "no such file", "Nobody signed for it. Remove it.")
+        for n in names
+    ]
+    if len(names) > _SHOWN:
+        more = len(names) - _SHOWN
+        rest = Found(
+            "",
+            "",
+            f"{more} more such files",
+            "no such files",
+            "Nobody signed for them. Remove them.",
+        )
+        shown = [*shown[:_SHOWN], rest]
+    return [Problem("I102", found) for found in shown]
+
+
+def _not_plain(name: str, kind: int, expected: str) -> Refused:
+    kinds = {
+        stat.S_IFREG: "a regular file",
+        stat.S_IFDIR: "a directory",
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFBLK: "a block device",
+        stat.S_IFCHR: "a character device",
+    }
+    found = kinds.get(stat.S_IFMT(kind), "something that is not a file")
+    return refused(
+        "S102", name, "", found, expected, "A bundle holds its evidence itself. Put the file there."
+    )
+
+
+def _unreadable(name: str, error: OSError) -> Refused:
+    message = "Give the checker the right to read it, or restore it."
+    return refused(
+        "S101", name, "", f"cannot be read: {error.strerror}", "a readable file", message
+    )
+
+
+def _damaged(name: str, found: str) -> Refused:
+    message = (
+        "The file was cut, appended to or never packed with gzip. Restore it from where the "
+        "run was made."
+    )
+    return refused("S108", name, "", found, "one gzip stream of UTF-8 text", message)

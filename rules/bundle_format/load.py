@@ -1,0 +1,61 @@
+"""Reads a bundle into the form in which the rules look at it; whatever keeps it from being read is
+a problem."""
+
+from pathlib import Path
+from typing import Any
+
+from rules.bundle_format.csv_table import read_table
+from rules.bundle_format.documents import read_document
+from rules.bundle_format.files import Files, Refused, unpack
+from rules.bundle_format.records import (
+    EVIDENCE_FILES,
+    JSON_FILES,
+    LOG_FILE,
+    OPTIONAL_FILES,
+    REQUESTS_FILE,
+    TABLE_FILES,
+    Evidence,
+    Json,
+    Read,
+)
+from rules.rule import Problem
+
+
+def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
+    """The evidence in the files of a bundle as data frames, None where any of it cannot be read,
+    and the problems met."""
+    found, problems = read_tables(files)
+    return (found.evidence() if found else None), problems
+
+
+def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
+    """The evidence in the files of a bundle as the rules see it, None where any of it cannot be
+    read, and the problems met."""
+    read: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, content in files.contents.items():
+        try:
+            if name in JSON_FILES:
+                read[name] = read_document(name, content, JSON_FILES[name])
+            elif name in TABLE_FILES:
+                read[name] = read_table(name, unpack(name, content))
+            elif name == LOG_FILE:
+                read[name] = unpack(name, content).decode()
+        except Refused as refusal:
+            problems += refusal.problems
+    if any(
+        name not in read
+        for name in EVIDENCE_FILES
+        if name in files.contents or name not in OPTIONAL_FILES
+    ):
+        return None, problems
+    result, system, environment = (read[name] for name in JSON_FILES)
+    samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
+    return Read(
+        result, system, environment, samples, batches, read[LOG_FILE], read.get(REQUESTS_FILE)
+    ), problems
+
+
+def read_published(path: Path, content: bytes, expected_format: str) -> Json:
+    """The object in a file of published figures. Raises Refused."""
+    return read_document(path.name, content, expected_format)

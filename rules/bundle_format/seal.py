@@ -1,0 +1,80 @@
+"""Writes the JSON files of a bundle and its manifest: the same bytes for the same content."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from rules.bundle_format.records import (
+    EVIDENCE_FILES,
+    MANIFEST_FILE,
+    MANIFEST_FORMAT,
+    OPTIONAL_FILES,
+    SIGNATURE_DIR,
+    Json,
+)
+
+
+def seal(directory: Path) -> None:
+    """Write MANIFEST.json over the evidence files that lie in `directory`; signatures made before
+    no longer hold and go."""
+    contents = {
+        n: (directory / n).read_bytes()
+        for n in EVIDENCE_FILES
+        if n not in OPTIONAL_FILES or (directory / n).exists()
+    }
+    write_durable(directory / MANIFEST_FILE, manifest_bytes(contents))
+    shutil.rmtree(directory / SIGNATURE_DIR, ignore_errors=True)
+
+
+def manifest_bytes(contents: dict[str, bytes]) -> bytes:
+    """The manifest over the evidence among `contents`, which is bytes by file name."""
+    listed = sorted(name for name in contents if name in EVIDENCE_FILES)
+    hashed = ((name, contents[name]) for name in listed)
+    files = [
+        {"path": name, "size": len(own), "sha256": hashlib.sha256(own).hexdigest()}
+        for name, own in hashed
+    ]
+    return json_bytes({"format": MANIFEST_FORMAT, "files": files})
+
+
+def json_bytes(value: Json) -> bytes:
+    """`value` in the form in which bundles hold JSON. Raises ValueError for a number that JSON does
+    not have."""
+    return (
+        json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()
+
+
+def write_durable(path: Path, content: bytes) -> None:
+    """Write `content` to a file and see it on the disk. A link that is there is replaced, not
+    followed. Raises OSError."""
+    write_all_durable({path: content})
+
+
+def write_all_durable(contents: Mapping[Path, bytes]) -> None:
+    """Write several files as `write_durable` does; where one of them does not fit on the disk, all
+    stay as they were.
+
+    Raises OSError, which names the file.
+    """
+    drafts = {path: path.with_name(f".{path.name}.writing") for path in contents}
+    path = Path()
+    try:
+        for path, draft in drafts.items():
+            draft.unlink(missing_ok=True)
+            with draft.open("xb") as file:
+                file.write(contents[path])
+                file.flush()
+                os.fsync(file.fileno())
+        for path, draft in drafts.items():
+            draft.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        for draft in drafts.values():
+            with contextlib.suppress(OSError):
+                draft.unlink()

@@ -1,0 +1,180 @@
+"""The tables of a bundle as rules and metrics see them: columns as NumPy arrays, rows by their
+place in the file."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLES, BATCHES = "samples.csv.gz", "batches.csv.gz"
+RESULT, SYSTEM, ENVIRONMENT = "result.json", "system.json", "environment.json"
+
+POWER_COLUMNS = ("power_mw", "power_avg_mw")
+
+# What drivers return for "not available": all ones in 16 and 32 bits, as they are and taken for
+# watts.
+SENTINELS_MW = (65_535.0, 65_535_000.0, 4_294_967_295.0, 4_294_967_295_000.0)
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rows = Mask | NDArray[np.intp] | Ints | slice
+"""Some rows of a table: a mask of shape (n,), places in it, or a slice."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A column of text: `names[codes[i]]` stands in row i. Each name is there once, in the order of
+    its first row."""
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def equals(self, text: str) -> Mask:
+        """Which rows have this text, shape (n,)."""
+        code = self.names.index(text) if text in self.names else -1
+        found: Mask = self.codes == code
+        return found
+
+    def at(self, where: Rows) -> "Text":
+        """The column in some rows."""
+        return Text(self.codes[where], self.names)
+
+    def distinct(self) -> list[str]:
+        """The texts that occur, in the order of their first rows."""
+        if len(self.names) < 2:
+            return list(self.names) if len(self.codes) else []
+        codes, first = np.unique(self.codes, return_index=True)
+        return [self.names[code] for code in codes[np.argsort(first)].tolist()]
+
+    def to_list(self) -> list[str]:
+        """The texts, row by row."""
+        return [self.names[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some or all rows of a table, n of them. Columns are taken from the whole table when they are
+    first asked for."""
+
+    columns: Mapping[str, Any]
+    """Of the whole table, by name: int64 or float64 of shape (all,), NaN for an empty cell, or a
+    `Text`."""
+    places: NDArray[np.intp] | Ints
+    """The rows' places in the file, shape (n,), from 0."""
+    whole_table: bool = False
+    _floats: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
+    _ints: dict[str, Ints] = field(default_factory=dict, compare=False, repr=False)
+    _text: dict[str, Text] = field(default_factory=dict, compare=False, repr=False)
+    _gaps: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, columns: "Mapping[str, Any] | pd.DataFrame | Table") -> "Table":
+        """A whole table out of columns, each an array of numbers or a `Text`, or out of a pandas
+        data frame."""
+        if isinstance(columns, Table):
+            return columns
+        if not isinstance(columns, Mapping):
+            columns = {str(name): _column(columns[name]) for name in columns.columns}
+        return cls(columns, np.arange(len(next(iter(columns.values()), ()))), True)
+
+    def frame(self) -> "pd.DataFrame":
+        """The rows as a data frame of its own, with the types that
+        `rules.bundle_format.records.Evidence` states."""
+        import pandas as pd
+
+        def values(column: Any) -> Any:
+            return pd.Series(column.to_list(), dtype="str") if isinstance(column, Text) else column
+
+        return pd.DataFrame(
+            {name: values(column) for name, column in self.columns.items()}, copy=True
+        ).iloc[self.places]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def floats(self, column: str) -> Floats:
+        """A column as float64, shape (n,), NaN for an empty cell."""
+        if column not in self._floats:
+            self._floats[column] = self._rows_of(column).astype(np.float64, copy=False)
+        return self._floats[column]
+
+    def ints(self, column: str) -> Ints:
+        """A column without empty cells as int64, shape (n,)."""
+        if column not in self._ints:
+            self._ints[column] = self._rows_of(column).astype(np.int64, copy=False)
+        return self._ints[column]
+
+    def text(self, column: str) -> Text:
+        """A column of text, of n rows."""
+        if column not in self._text:
+            every: Text = self.columns[column]
+            self._text[column] = every if self.whole_table else every.at(self.places)
+        return self._text[column]
+
+    def has_gaps(self, column: str) -> bool:
+        """Whether a cell of a column is empty."""
+        if column not in self._gaps:
+            text = isinstance(self.columns[column], Text)
+            empty = self.text(column).equals("") if text else np.isnan(self.floats(column))
+            self._gaps[column] = bool(empty.any())
+        return self._gaps[column]
+
+    def at(self, rows: Rows) -> "Table":
+        """Some of the rows."""
+        return Table(self.columns, self.places[rows])
+
+    def _rows_of(self, column: str) -> NDArray[Any]:
+        every: NDArray[Any] = self.columns[column]
+        return every if self.whole_table else every[self.places]
+
+
+def _column(values: "pd.Series[Any]") -> Any:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy()
+    codes, names = pd.factorize(values.to_numpy(dtype=object, na_value=""))
+    return Text(codes.astype(np.int32), tuple(map(str, names)))
+
+
+def of_each(samples: Table, values: Mapping[str, float]) -> Floats:
+    """For each sample the value of its accelerator, shape (n,), NaN where there is none."""
+    of = samples.text("accelerator")
+    return np.array([values.get(name, np.nan) for name in of.names], dtype=np.float64)[of.codes]
+
+
+def rows(table: Table, where: Mask) -> str:
+    """The name of the rows of a (part of a) table where `where`, shape (n,), holds; rows of a file
+    count from 1."""
+    places = table.places[where]
+    first, last = int(places.min()) + 1, int(places.max()) + 1
+    return f"row {first}" if first == last else f"rows {first}-{last}"
+
+
+def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
+    """For each accelerator with samples where `wrong`, shape (n,), holds: its name, those rows, and
+    how many they are."""
+    if not wrong.any():
+        return
+    of = samples.text("accelerator")
+    for accelerator in of.at(wrong).distinct():
+        own = wrong & of.equals(accelerator)
+        yield accelerator, rows(samples, own), int(own.sum())
+
+
+def implausible(power_mw: Floats) -> Mask:
+    """Which powers, shape (n,), are no readings at all: a driver's mark for "not available", or
+    negative."""
+    found: Mask = power_mw < 0
+    for sentinel in SENTINELS_MW:
+        found |= power_mw == sentinel
+    return found

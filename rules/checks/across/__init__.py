@@ -1,0 +1,1 @@
+"""Rules on the bundles of a round together."""

@@ -1,0 +1,1 @@
+"""Rules on caps and power states."""

@@ -1,0 +1,86 @@
+"""Thermal slowdown or power brake in a scored epoch
+
+## What it does
+Looks in the scored samples for slowdown reasons that the protocol does not allow, by the `vendor`
+of the accelerator in system.json:
+
+- NVIDIA and `simulated`, NVML's reasons: hardware slowdown 0x8, software and hardware thermal
+  slowdown 0x20 and 0x40, power brake 0x80
+- AMD, the bits that the meter makes of the residency counters: processor hot 0x1, heat of the
+  socket 0x4, of the voltage regulators 0x8, of the memory 0x10
+
+The power cap itself (0x4 of NVML, 0x2 of AMD) is allowed: it is what a capped run is about. The
+bits of other vendors are not known, and not judged.
+
+## Why it is bad
+The run measured the cooling or the power supply of that day, not the system at its cap.
+
+## What to do
+Remove the cause (air flow, inlet temperature, power supply) and run again.
+
+## Source
+Protocol, section "invalid"; NVML API reference, `nvmlClocksEventReasons`; AMD SMI reference, GPU
+metrics.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import SAMPLES, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.slowdown import any_of, bits, invalid
+from rules.testing.mutations import every, first_accelerator, under_load
+
+RULE = Rule("C106", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    for accelerator, own in bundle.scored_samples_of.items():
+        mask = invalid(bundle.protocol, str(bundle.accelerators.get(accelerator, {}).get("vendor")))
+        wrong = any_of(own, mask)
+        if wrong.any():
+            reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))
+            yield Found(
+                SAMPLES,
+                rows(own, wrong),
+                f"{accelerator}: {int(wrong.sum())} samples with slowdown reasons {reasons:#x}",
+                f"none of {mask:#x} in a scored epoch",
+                "The board slowed down for its temperature or its supply. Remove the cause "
+                "and run again.",
+            )
+
+
+def _of_amd(evidence: Evidence) -> None:
+    """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what
+    holds it down."""
+    first = first_accelerator(evidence)
+    for node in evidence.system["nodes"]:
+        for accelerator in node["accelerators"]:
+            if accelerator["uuid"] == first:
+                accelerator["vendor"] = "AMD"
+    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
+
+
+@RULE.mutation()
+def thermal_slowdown_now_and_then(evidence: Evidence) -> None:
+    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x4 | 0x20)
+
+
+@RULE.mutation()
+def power_brake_in_one_epoch(evidence: Evidence) -> None:
+    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
+
+
+@RULE.mutation("M115")
+def hot_memory_of_an_amd_board(evidence: Evidence) -> None:
+    _of_amd(evidence)
+    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
+
+
+@RULE.mutation("M115")
+def hot_processor_of_an_amd_board(evidence: Evidence) -> None:
+    _of_amd(evidence)
+    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)

@@ -1,0 +1,99 @@
+"""Counter and power samples of a demo run that disagree
+
+## What it does
+Compares, per accelerator and over all scored epochs of a demo run, the energy by the hardware
+counter with the trapezoid over the power samples. Demo epochs may be short, so more than the
+protocol's bound is allowed: what is read of a counter is up to one sample old, at the beginning as
+at the end, so the two may be apart by the energy of the longest step between two samples. Where a
+board only has averaged power, that is at least the second over which it averages.
+
+A board without a counter is left out. In closed and open runs E102, E103 and E104 ask for more.
+
+## Why it is bad
+The counter fails its self-test, so the energy of record is the trapezoid; and one of the two is
+wrong. It is a warning, for a demo is never compared.
+
+## What to do
+Find out which one is wrong before you measure on that board: readings that drift, a counter that is
+stuck. If the run took only some seconds, repeat it with longer epochs.
+
+## Source
+Protocol, section "energy of record"; docs/measurement.md, "the refresh of the counter".
+"""
+
+import math
+from collections.abc import Iterator
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import SAMPLES
+from rules.metrics.run import agreement, difference
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import of_first
+
+RULE = Rule("E107", Severity.WARNING, standings=("demo",), added="1.2.0")
+
+AVERAGING_S = 1.0
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
+        own = [p for p in bundle.scored_parts if p.accelerator == accelerator]
+        counters = [p.counter_j for p in own if p.counter_j is not None]
+        if not counters:
+            continue
+        apart = difference(math.fsum(counters), math.fsum(p.trapezoid_j for p in own))
+        oldest_s = max(
+            _longest_step_s(bundle, accelerator), AVERAGING_S if own[0].averaged else 0.0
+        )
+        most = agreement(bundle.protocol, own[0].averaged).run + oldest_s / math.fsum(
+            p.active_s for p in own
+        )
+        if abs(apart) > most:
+            yield Found(
+                SAMPLES, "", f"{accelerator}: {_told(apart)}", f"within {100 * most:.1f} %", MESSAGE
+            )
+
+
+MESSAGE = (
+    "The energy of record is that of the power samples. One of the two is wrong: find out "
+    "which before you measure."
+)
+
+
+def _longest_step_s(bundle: Bundle, accelerator: str) -> float:
+    read_ns = bundle.samples_of[accelerator].ints("read_ns")
+    return float((read_ns[1:] - read_ns[:-1]).max()) / 1e9
+
+
+def _told(apart: float) -> str:
+    if math.isinf(apart):
+        return "energy_mj does not rise over the scored epochs"
+    return (
+        f"the power samples give {100 * apart:+.2f} % of the counter's energy over the scored "
+        "epochs"
+    )
+
+
+def _scale_counter(evidence: Evidence, factor: float) -> None:
+    evidence.result["standing"] = "demo"
+    own = of_first(evidence)
+    energy_mj = evidence.samples.loc[own, "energy_mj"]
+    evidence.samples.loc[own, "energy_mj"] = (
+        energy_mj.min() + (energy_mj - energy_mj.min()) * factor
+    ).round()
+
+
+@RULE.mutation()
+def counter_runs_slow_in_demo(evidence: Evidence) -> None:
+    _scale_counter(evidence, 0.96)
+
+
+@RULE.mutation()
+def counter_runs_fast_in_demo(evidence: Evidence) -> None:
+    _scale_counter(evidence, 1.04)
+
+
+@RULE.mutation()
+def counter_stands_still_in_demo(evidence: Evidence) -> None:
+    _scale_counter(evidence, 0.0)

@@ -1,0 +1,57 @@
+"""A board's energy counter that was not read
+
+## What it does
+Looks for scored samples without an energy counter on boards that are known to have one.
+
+## Why it is bad
+Counter and power samples check each other. Where the counter is left out, nobody can tell whether
+the samples are right; leaving it out is also the easiest way to hide that they are not.
+
+## What to do
+Read the counter with every sample. On Volta and later it needs no special right.
+
+## Source
+Protocol, section "energy of record"; NVML API reference, `nvmlDeviceGetTotalEnergyConsumption`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.boards import board
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import SAMPLES, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import every, of_first, under_load
+
+RULE = Rule("E106", Severity.WARNING, standings=("closed", "open"))
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    samples = bundle.scored_samples
+    missing = np.isnan(samples.floats("energy_mj")) & samples.text("status").equals("ok")
+    if not missing.any():
+        return
+    of = samples.text("accelerator")
+    for accelerator in of.at(missing).distinct():
+        name = bundle.accelerators.get(accelerator, {"name": ""})["name"]
+        share = missing[of.equals(accelerator)].mean()
+        if board(name) is not None and share > bundle.protocol.max_failed_share:
+            yield Found(
+                SAMPLES,
+                rows(samples, missing & of.equals(accelerator)),
+                f"{accelerator}: no energy_mj in {100 * share:.1f} % of its scored samples",
+                f"the counter that {name} has, in every sample",
+                "Without the counter the power samples stand unchecked. Read it with every sample.",
+            )
+
+
+@RULE.mutation()
+def counter_left_out(evidence: Evidence) -> None:
+    evidence.samples.loc[of_first(evidence), "energy_mj"] = np.nan
+
+
+@RULE.mutation()
+def every_fifth_counter_reading_left_out(evidence: Evidence) -> None:
+    evidence.samples.loc[every(5, under_load(evidence)), "energy_mj"] = np.nan

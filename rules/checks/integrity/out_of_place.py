@@ -1,0 +1,43 @@
+"""A keyring, or published figures, below a center
+
+## What it does
+Looks for directories `keyring` below another one's, and for files in a directory `published` that
+does not lie beside the keyring. The keyring that counts is the outermost at or above a bundle that
+has a file `allowed_signers`. The others, and the LOG and the waivers beside them, count for
+nothing. So do the figures: nobody has signed them.
+
+## Why it is bad
+A center could bring along its own keyring, and with it its own reviewers and waivers; or figures
+that nobody measured. What is passed over in silence may be there to be taken for the real one.
+
+## What to do
+Remove it. Keys are added to the keyring of the round by whoever runs it, and published figures to
+the directory beside it.
+
+## Source
+[Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
+"""
+
+from pathlib import Path
+
+from rules.bundle_format.records import KEYRING_DIR, SIGNERS_FILE
+from rules.rule import Rule, Severity
+from rules.testing import tampering as forge
+
+RULE = Rule("I125", Severity.ERROR, added="1.3.0")
+RULE.check(RULE.problems)
+
+
+def _bring_a_keyring(beside: Path) -> None:
+    (beside / KEYRING_DIR).mkdir()
+    (beside / KEYRING_DIR / SIGNERS_FILE).write_text("")
+
+
+@RULE.tampering()
+def bring_a_keyring_for_the_center(directory: Path) -> None:
+    _bring_a_keyring(forge.submissions(directory) / forge.center(directory))
+
+
+@RULE.tampering()
+def bring_a_keyring_for_the_system(directory: Path) -> None:
+    _bring_a_keyring(directory.parent)

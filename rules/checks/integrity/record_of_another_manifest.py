@@ -1,0 +1,35 @@
+"""A review or withdrawal is of another bundle
+
+## What it does
+Asks that `manifest_sha256` of each signed review and withdrawal in `signatures/` is the SHA-256 of
+the bundle's own `MANIFEST.json`.
+
+## Why it is bad
+The record was copied from another bundle, or the bundle was made anew after it was reviewed. Its
+signer has never seen this one.
+
+## What to do
+Remove the two files. Have the bundle reviewed again with `bench-check review`, or withdraw it with
+`bench-check withdraw`.
+
+## Source
+[Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
+"""
+
+from pathlib import Path
+
+from rules.rule import Rule, Severity
+from rules.testing import tampering as forge
+
+RULE = Rule("I111", Severity.ERROR, added="1.3.0")
+RULE.check(RULE.problems)
+
+
+@RULE.tampering()
+def review_another_bundle(directory: Path) -> None:
+    forge.review(directory, manifest_sha256="0" * 64)
+
+
+@RULE.tampering()
+def withdraw_another_bundle(directory: Path) -> None:
+    forge.withdrawal(directory, manifest_sha256="0" * 64)

@@ -1,0 +1,29 @@
+"""A reviewer rejects the bundle
+
+## What it does
+Says that a good, signed review in `signatures/` has the verdict `reject`.
+
+## Why it is bad
+Somebody who may judge has looked and found it wanting. The bundle stands until whoever runs the
+round decides; who reads it must know.
+
+## What to do
+Read the comment and the findings in the review. Answer it in the pull request, or withdraw the
+bundle.
+
+## Source
+[Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
+"""
+
+from pathlib import Path
+
+from rules.rule import Rule, Severity
+from rules.testing import tampering as forge
+
+RULE = Rule("I113", Severity.WARNING, added="1.3.0")
+RULE.check(RULE.problems)
+
+
+@RULE.tampering()
+def reject(directory: Path) -> None:
+    forge.review(directory, verdict="reject", comment="Half of the watts are missing.")

@@ -1,0 +1,57 @@
+"""Averaged power given as instantaneous
+
+## What it does
+Looks for accelerators whose instantaneous and averaged power are the same in every sample.
+
+## Why it is bad
+Averaged power lags behind by the length of its window. Given as instantaneous it passes for a
+better reading than it is, and the energy counter is compared with it too strictly or not at all
+rightly.
+
+## What to do
+Leave `power_mw` empty where the board has only an average, and write that to `power_avg_mw`.
+
+## Source
+NVML API reference: `nvmlDeviceGetPowerUsage` is a one-second average on Hopper; field 186
+(`NVML_FI_DEV_POWER_INSTANT`) is instantaneous.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import SAMPLES, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import of_first
+
+RULE = Rule("W109", Severity.ERROR)
+
+ENOUGH_SAMPLES = 10  # fewer may agree by chance
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    for accelerator, samples in bundle.samples_of.items():
+        now, average = samples.floats("power_mw"), samples.floats("power_avg_mw")
+        both = np.isfinite(now) & np.isfinite(average)
+        if both.sum() >= ENOUGH_SAMPLES and np.array_equal(now[both], average[both]):
+            yield Found(
+                SAMPLES,
+                rows(samples, both),
+                f"{accelerator}: power_mw equals power_avg_mw in all {both.sum()} samples",
+                "two different readings, or an empty cell for the one that the board does not have",
+                "An average was recorded as instantaneous power, or the other way about. "
+                "Leave the missing one empty.",
+            )
+
+
+@RULE.mutation(sometimes=("W106",))
+def one_column_for_both(evidence: Evidence) -> None:
+    evidence.samples["power_avg_mw"] = evidence.samples["power_mw"]
+
+
+@RULE.mutation(sometimes=("W106",))
+def one_column_for_both_on_one_board(evidence: Evidence) -> None:
+    own = of_first(evidence)
+    evidence.samples.loc[own, "power_avg_mw"] = evidence.samples.loc[own, "power_mw"]

@@ -1,0 +1,71 @@
+"""Power readings that never change under load
+
+## What it does
+Looks for scored epochs in which all power readings of an accelerator are the same value.
+
+## Why it is bad
+The power of a working board varies from reading to reading. A constant is a stuck sensor, a driver
+that repeats its last value, or a number that was filled in.
+
+## What to do
+Reload the driver or replace the board, and run again. Do not fill in readings.
+
+## Source
+Burtscher, Zecena and Zong, Measuring GPU Power with the K20 Built-in Sensor, GPGPU-7, 2014, on
+sensors that repeat values.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import SAMPLES, implausible, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import under_load
+
+RULE = Rule("W103", Severity.ERROR)
+
+ENOUGH_SAMPLES = 10  # fewer may agree by chance, in the short epochs of a demo
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    stuck: dict[str, list[int]] = {}
+    for part in bundle.scored_parts:
+        power = part.column("power_avg_mw" if part.averaged else "power_mw")
+        if len(power) > 1 and (power[0] < power[1] or power[0] > power[1]):
+            continue  # mostly
+        power = power[np.isfinite(power)]
+        if len(power) < ENOUGH_SAMPLES or np.ptp(power) > 0:
+            continue
+        if power[0] > 0 and not implausible(power[:1])[0]:
+            stuck.setdefault(part.accelerator, []).append(part.epoch)
+    for accelerator, epochs in stuck.items():
+        own = bundle.scored_samples_of[accelerator]
+        yield Found(
+            SAMPLES,
+            rows(own, np.ones(len(own), dtype=bool)),
+            f"{accelerator}: one and the same power throughout epochs "
+            f"{', '.join(map(str, epochs))}",
+            "readings that vary under load",
+            "The sensor is stuck, or the readings were filled in. Reload the driver and run again.",
+        )
+
+
+def _fill_in(evidence: Evidence, *epochs: int) -> None:
+    for epoch in epochs:
+        load = under_load(evidence, epoch)
+        evidence.samples.loc[load, "power_mw"] = np.round(
+            evidence.samples.loc[load, "power_mw"].mean()
+        )
+
+
+@RULE.mutation()
+def one_epoch_filled_in_with_its_mean(evidence: Evidence) -> None:
+    _fill_in(evidence, 3)
+
+
+@RULE.mutation()
+def all_epochs_filled_in_with_their_means(evidence: Evidence) -> None:
+    _fill_in(evidence, *range(int(evidence.batches["epoch"].max()) + 1))

@@ -1,0 +1,104 @@
+"""More power than the board can draw
+
+## What it does
+Compares power in the scored epochs with the highest power that the board may be set to: the mean of
+every epoch and the board's averaged readings with a small tolerance, single instantaneous readings
+with a larger one. For a board that the rule book does not know, `max_power_w` of system.json
+serves.
+
+A board holds its limit on average, not in every instant: at its cap of 700 W an H200 that trained
+ResNet-50 with batches of 274 ms was read at 412 to 855 W, while its own one-second average stayed
+below 705 W.
+
+## Why it is bad
+The reading is not that board's power: another board, another unit, or a broken sensor.
+
+## What to do
+Check that the meter and system.json name the same board, and the unit of the readings.
+
+## Source
+Protocol, section "bounds"; the makers' data sheets, see `rules/boards.py`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.boards import highest_power_w
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import every, first_accelerator, of_first, protocol, under_load
+
+RULE = Rule("W106", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    samples, protocol = bundle.scored_samples, bundle.protocol
+    highest_w = {
+        uuid: highest_power_w(accelerator) for uuid, accelerator in bundle.accelerators.items()
+    }
+    limits_mw = 1e3 * of_each(samples, highest_w)
+    for column, tolerance in (
+        ("power_mw", protocol.transient_tolerance),
+        ("power_avg_mw", protocol.board_power_tolerance),
+    ):
+        power = samples.floats(column)
+        wrong = (power > limits_mw * tolerance) & ~implausible(power)
+        for uuid, where, count in offenders(samples, wrong):
+            found = (
+                f"{uuid}: {count} readings above the limit in {column}, such as "
+                f"{power[wrong][0] / 1e3:.1f} W"
+            )
+            yield _found(where, found, highest_w[uuid] * tolerance)
+    for part in bundle.scored_parts:
+        limit_w = highest_w.get(part.accelerator, np.nan) * protocol.board_power_tolerance
+        mean_w = part.trapezoid_j / part.active_s
+        if mean_w > limit_w:
+            found = f"{part.accelerator}: {mean_w:.1f} W on average in epoch {part.epoch}"
+            where = (
+                rows(part.samples, np.ones(len(part.samples), dtype=bool))
+                if len(part.samples)
+                else ""
+            )
+            yield _found(where, found, limit_w)
+
+
+def _found(where: str, found: str, limit_w: float) -> Found:
+    expected = f"at most {limit_w:g} W, the board's maximum and the tolerance"
+    return Found(
+        SAMPLES,
+        where,
+        found,
+        expected,
+        "This board cannot draw that much. Check which board was read, and the unit.",
+    )
+
+
+def _highest_of_first(evidence: Evidence) -> float:
+    """In mW, as the samples are."""
+    accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
+    return 1e3 * highest_power_w(accelerators[first_accelerator(evidence)])
+
+
+@RULE.mutation()
+def spikes(evidence: Evidence) -> None:
+    too_much = 1.1 * protocol(evidence).transient_tolerance * _highest_of_first(evidence)
+    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = round(too_much)
+
+
+@RULE.mutation()
+def averaged_readings_above_the_board(evidence: Evidence) -> None:
+    too_much = 1.1 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence)
+    evidence.samples.loc[every(50, under_load(evidence)), "power_avg_mw"] = round(too_much)
+
+
+@RULE.mutation("C102")
+def twice_the_board(evidence: Evidence) -> None:
+    mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
+    factor = 1.2 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence) / mean_mw
+    columns = [*POWER_COLUMNS, "energy_mj"]
+    evidence.samples.loc[of_first(evidence), columns] = (
+        evidence.samples.loc[of_first(evidence), columns] * factor
+    ).round()

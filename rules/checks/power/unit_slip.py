@@ -1,0 +1,212 @@
+"""Readings in another unit than the table's
+
+## What it does
+Looks, over the scored epochs of each accelerator, for the factors that a wrong unit leaves: 10³ and
+10⁶ either way, and 3 600 for watt-hours. It compares the mean power with what the board can draw,
+the averaged readings with the instantaneous ones, the energy counter with the trapezoid over the
+power samples, the distance of the samples with the sampling interval, and the time of the last
+batch with that of the last sample. It says which unit the numbers would be right in.
+
+Other rules speak as well, of power above the board or energies that disagree; this one tells the
+reason.
+
+## Why it is bad
+A slip by a thousand in power or time goes straight into joules per item and items per second. It is
+the commonest mistake in power logs, because libraries give watts, milliwatts, microwatts and counts
+side by side.
+
+## What to do
+Look up the unit of the quantity in the library's reference, convert it where it is read, and run
+again.
+
+## Source
+Bundle format: powers are milliwatts, energies millijoules, times nanoseconds. NVML and AMD SMI
+references: NVML gives milliwatts and millijoules; AMD SMI gives watts, microwatts for caps, and a
+count times a resolution in microjoules for energy.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from rules.boards import board
+from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.table import BATCHES, POWER_COLUMNS, SAMPLES, Floats, Table
+from rules.metrics.intervals import median
+from rules.metrics.run import Part
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import of_first
+
+RULE = Rule("W113", Severity.ERROR, added="1.3.0")
+
+# How many times too large a number is in each unit that is taken for the table's own.
+POWER = {1e-6: "kilowatts", 1e-3: "watts", 1e3: "microwatts", 1e6: "nanowatts"}
+ENERGY = {
+    1e-6: "kilojoules",
+    1e-3: "joules",
+    1e3: "microjoules",
+    1e6: "nanojoules",
+    1 / 3600: "milliwatt-hours",
+    1 / 3.6e6: "watt-hours",
+}
+TIME = {1e-9: "seconds", 1e-6: "milliseconds", 1e-3: "microseconds", 1e3: "picoseconds"}
+
+NEAR = 0.1
+"""How far a ratio may be from a factor and still be taken for it, as a share: boards and meters
+differ by less."""
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    slow = list(_times(bundle))
+    yield from slow
+    if slow:
+        return  # with the times wrong, nothing can be said of energies
+    for uuid, accelerator in bundle.accelerators.items():
+        own = [p for p in bundle.scored_parts if p.accelerator == uuid]
+        if own:
+            yield from _power_and_energy(uuid, accelerator, own, bundle.scored_samples_of.get(uuid))
+
+
+def _times(bundle: Bundle) -> Iterator[Found]:
+    interval_ns = bundle.protocol.sample_interval_ms * 1e6
+    for uuid, samples in bundle.samples_of.items():
+        intervals = np.diff(samples.ints("scheduled_ns")) / interval_ns
+        if (
+            len(intervals) > 1
+            and not _alike(intervals, 1)
+            and (unit := _unit(median(intervals), TIME))
+        ):
+            yield _found(
+                SAMPLES,
+                f"{uuid}: samples as far apart as if scheduled_ns were {unit}",
+                "nanoseconds",
+                unit,
+            )
+    if len(bundle.samples) and len(bundle.batches):
+        latest_ns = float(bundle.samples.ints("read_ns").max())
+        ratio = float(bundle.batches.ints("end_ns").max()) / latest_ns if latest_ns > 0 else 0.0
+        if unit := _unit(ratio, TIME):
+            yield _found(
+                BATCHES,
+                f"the last batch ends at {ratio:.3g} of the time of the last sample",
+                "nanoseconds",
+                unit,
+            )
+
+
+def _power_and_energy(
+    uuid: str, accelerator: Json, own: Sequence[Part], samples: Table | None
+) -> Iterator[Found]:
+    trapezoid_j = math.fsum(p.trapezoid_j for p in own)
+    mean_w = trapezoid_j / math.fsum(p.active_s for p in own)
+    known = board(accelerator["name"])
+    unit = None
+    if known is not None and not known.idle_power_w <= mean_w <= 2 * known.max_power_w:
+        unit = next(
+            (
+                u
+                for f, u in POWER.items()
+                if known.idle_power_w <= mean_w / f <= known.max_power_w * (1 + NEAR)
+            ),
+            None,
+        )
+    if unit is not None:
+        yield _found(
+            SAMPLES, f"{uuid}: {mean_w:.4g} W on average under load in power_mw", "milliwatts", unit
+        )
+    if (
+        not own[0].averaged
+        and samples
+        and (ratio := _average_ratio(samples)) is not None
+        and (other := _unit(ratio, POWER))
+    ):
+        yield _found(
+            SAMPLES, f"{uuid}: power_avg_mw is {ratio:.3g} times power_mw", "milliwatts", other
+        )
+    counters_j = [p.counter_j for p in own if p.counter_j is not None]
+    if unit is None and len(counters_j) == len(own) and trapezoid_j > 0:
+        ratio = math.fsum(counters_j) / trapezoid_j
+        if other := _unit(ratio, ENERGY):
+            yield _found(
+                SAMPLES,
+                f"{uuid}: energy_mj gives {ratio:.3g} of the energy of the power samples",
+                "millijoules",
+                other,
+            )
+
+
+def _average_ratio(samples: Table) -> float | None:
+    """The averaged readings against the instantaneous ones, 1 for about as large, None where there
+    are none to compare."""
+    instant, averaged = (samples.floats(column) for column in POWER_COLUMNS)
+    if _alike(instant, averaged):
+        return 1.0
+    both = (instant > 0) & (averaged > 0)
+    return median(averaged[both] / instant[both]) if both.any() else None
+
+
+def _alike(some: Floats, others: Floats | int) -> bool:
+    """Whether most of `some`, shape (n,), are of the magnitude of `others`, so that the median of
+    their ratio is no unit's."""
+    return bool(2 * np.count_nonzero((some < 10 * others) & (10 * some > others)) > len(some))
+
+
+def _unit(ratio: float, units: Mapping[float, str]) -> str | None:
+    """The unit whose factor the ratio is near to."""
+    return next((unit for factor, unit in units.items() if abs(ratio / factor - 1) <= NEAR), None)
+
+
+def _found(file: str, found: str, expected: str, unit: str) -> Found:
+    message = f"The numbers would fit in {unit}. Convert them where they are read, and run again."
+    return Found(file, "", found, f"{expected}; these look like {unit}", message)
+
+
+def _scale(evidence: Evidence, factor: float, *columns: str) -> None:
+    own = of_first(evidence)
+    for column in columns:
+        evidence.samples.loc[own, column] = (evidence.samples.loc[own, column] * factor).round()
+
+
+@RULE.mutation("W107", "E103", "E104", sometimes=("W119",))
+def power_in_watts(evidence: Evidence) -> None:
+    _scale(evidence, 1e-3, *POWER_COLUMNS)
+
+
+@RULE.mutation("W106", "E103", "E104", "C102")
+def power_in_microwatts(evidence: Evidence) -> None:
+    _scale(evidence, 1e3, *POWER_COLUMNS)
+
+
+@RULE.mutation("W107")
+def averaged_power_in_watts(evidence: Evidence) -> None:
+    _scale(evidence, 1e-3, "power_avg_mw")
+
+
+@RULE.mutation("E103", "E104", "E108")
+def energy_in_microjoules(evidence: Evidence) -> None:
+    _scale(evidence, 1e3, "energy_mj")
+
+
+@RULE.mutation("E103", "E104")
+def energy_in_milliwatt_hours(evidence: Evidence) -> None:
+    _scale(evidence, 1 / 3600, "energy_mj")
+
+
+@RULE.mutation("E103", "E104", "E108")
+def energy_in_nanojoules(evidence: Evidence) -> None:
+    _scale(evidence, 1e6, "energy_mj")
+
+
+@RULE.mutation("T101", "W110")
+def batches_in_microseconds(evidence: Evidence) -> None:
+    for column in ("start_ns", "end_ns"):
+        evidence.batches[column] //= 1000
+
+
+@RULE.mutation("P103", "P104", "P106", "P107", "T104", "E103", "E104", sometimes=("P118",))
+def samples_and_batches_in_microseconds(evidence: Evidence) -> None:
+    for column in ("scheduled_ns", "read_ns"):
+        evidence.samples[column] //= 1000
+    batches_in_microseconds(evidence)

@@ -1,0 +1,54 @@
+"""Zero power under load
+
+## What it does
+Looks in the scored samples for power readings of exactly 0.
+
+## Why it is bad
+A board that works draws power. A zero is a read that failed without saying so, and each one lowers
+the energy.
+
+## What to do
+Record a failed read as an empty cell with the reason in `status`.
+
+## Source
+Protocol, section "bounds": power lies above idle.
+"""
+
+from collections.abc import Iterator
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, offenders
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import every, under_load
+
+RULE = Rule("W105", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    samples = bundle.scored_samples
+    for column in POWER_COLUMNS:
+        for accelerator, where, count in offenders(samples, samples.floats(column) == 0):
+            yield Found(
+                SAMPLES,
+                where,
+                f"{accelerator}: {count} readings of 0 mW in {column} while a batch was active",
+                "the power that the board draws, or an empty cell and a status",
+                "A read that failed was recorded as a power of zero. Run again with a "
+                "meter that tells the two apart.",
+            )
+
+
+@RULE.mutation()
+def some_readings_zero(evidence: Evidence) -> None:
+    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 0.0
+
+
+@RULE.mutation()
+def averages_zero(evidence: Evidence) -> None:
+    evidence.samples.loc[under_load(evidence), "power_avg_mw"] = 0.0
+
+
+@RULE.mutation("E103", "E104", sometimes=("W119",))
+def one_epoch_zero(evidence: Evidence) -> None:
+    evidence.samples.loc[under_load(evidence, 2, 3), "power_mw"] = 0.0

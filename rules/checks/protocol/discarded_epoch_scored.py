@@ -1,0 +1,48 @@
+"""An epoch scored that must be discarded, or discarded that must be scored
+
+## What it does
+Compares the flag `scored` of every epoch in result.json with the protocol: the first epochs are
+discarded, all others are scored.
+
+## Why it is bad
+The first epoch warms up caches, clocks and the board. Which epochs count is fixed beforehand, so
+that a slow one cannot be declared a warm-up afterwards.
+
+## What to do
+Leave the flags as `bench-submit` writes them.
+
+## Source
+Protocol, section "epochs, discarded".
+"""
+
+from collections.abc import Iterator
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import RESULT
+from rules.rule import Bundle, Found, Rule, Severity
+
+RULE = Rule("P102", Severity.ERROR, waivable=False)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    for place, epoch in enumerate(bundle.result["epochs"]):
+        scored = epoch["epoch"] >= bundle.protocol.discarded_epochs
+        if epoch["scored"] != scored:
+            yield Found(
+                RESULT,
+                f"/epochs/{place}/scored",
+                str(epoch["scored"]).lower(),
+                str(scored).lower(),
+                "Which epochs count is fixed by the protocol. Leave the flag as it was written.",
+            )
+
+
+@RULE.mutation(rederive=False)
+def first_epoch_scored(evidence: Evidence) -> None:
+    evidence.result["epochs"][0]["scored"] = True
+
+
+@RULE.mutation(rederive=False)
+def later_epoch_declared_a_warm_up(evidence: Evidence) -> None:
+    evidence.result["epochs"][6]["scored"] = False

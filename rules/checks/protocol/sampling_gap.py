@@ -1,0 +1,65 @@
+"""A gap between power samples within a scored epoch
+
+## What it does
+Looks for two successive usable power readings of an accelerator that lie further apart than the
+protocol allows, with a scored epoch between them. A reading that failed is not usable.
+
+## Why it is bad
+Nobody knows what the board drew in a gap; the trapezoid draws a straight line through it.
+
+## What to do
+Run again. If it comes back, look at `status` in samples.csv.gz and at what else runs on the node.
+
+## Source
+Protocol, section "sampling".
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, Rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import drop_ticks, under_load
+
+RULE = Rule("P105", Severity.ERROR, standings=("closed", "open"))
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    most_ms = bundle.protocol.max_gap_ms
+    for accelerator, rank in bundle.accelerator_ranks.items():
+        spans = bundle.scored_spans_of.get(rank)
+        samples = bundle.samples_of.get(accelerator)
+        if samples is None or not spans:
+            continue
+        usable: Rows = slice(None)
+        if samples.has_gaps("power_mw"):
+            usable = np.isfinite(samples.floats("power_mw")) | np.isfinite(
+                samples.floats("power_avg_mw")
+            )
+        read_ns, index = samples.ints("read_ns")[usable], samples.places[usable]
+        for i in np.flatnonzero(np.diff(read_ns) > most_ms * 1e6):
+            if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):
+                yield Found(
+                    SAMPLES,
+                    f"rows {index[i] + 1}-{index[i + 1] + 1}",
+                    f"{accelerator}: {(read_ns[i + 1] - read_ns[i]) / 1e6:.0f} ms without "
+                    "a power reading",
+                    f"at most {most_ms:g} ms within a scored epoch",
+                    "What the board drew meanwhile is not known. Run again.",
+                )
+
+
+@RULE.mutation()
+def five_ticks_missed(evidence: Evidence) -> None:
+    ticks = evidence.samples["scheduled_ns"].to_numpy()[under_load(evidence, 5)]
+    drop_ticks(evidence, ticks[100:105])
+
+
+@RULE.mutation()
+def five_readings_failed(evidence: Evidence) -> None:
+    failed = np.flatnonzero(under_load(evidence, 3))[60:65]
+    evidence.samples.loc[failed, list(POWER_COLUMNS)] = np.nan
+    evidence.samples.loc[failed, "status"] = "power: timeout"

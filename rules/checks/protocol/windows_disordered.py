@@ -1,0 +1,81 @@
+"""Batch windows that are empty, overlap or run out of order
+
+## What it does
+Asks that every batch ends after it begins and, in training, that the batches of a rank follow each
+other without overlap in the order of their numbers.
+
+## Why it is bad
+Time and energy count over the union of the windows. One accelerator trains one batch after the
+other; windows that lie over each other or end before they begin were not measured.
+
+## What to do
+Record windows with two events on the device's stream, as the recorder of `bench-submit` does.
+Requests of a serving run overlap rightly and are not compared.
+
+## Source
+Protocol, section "what counts".
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import BATCHES, rows
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.workloads import workloads
+
+RULE = Rule("P110", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    batches = bundle.batches
+    start_ns, end_ns = batches.ints("start_ns"), batches.ints("end_ns")
+    empty = end_ns <= start_ns
+    if empty.any():
+        meaning = "A batch takes time. These windows do not come from the device's clock."
+        yield Found(
+            BATCHES,
+            rows(batches, empty),
+            f"{empty.sum()} batches end before they begin",
+            "end_ns > start_ns",
+            meaning,
+        )
+    workload = workloads().get(bundle.result["workload"])
+    if workload is None or workload.mode != "training":
+        return
+    epoch, rank = batches.ints("epoch"), batches.ints("rank")
+    order = np.concatenate([np.empty(0, dtype=np.int64), *bundle.batches_of.values()])
+    same = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
+    overlapping = np.zeros(len(order), dtype=bool)
+    overlapping[order[1:][same & (start_ns[order][1:] < end_ns[order][:-1])]] = True
+    if overlapping.any():
+        yield Found(
+            BATCHES,
+            rows(batches, overlapping),
+            f"{overlapping.sum()} batches begin before the batch of the number before has ended",
+            "the batches of a rank one after the other, in the order of their numbers",
+            "An accelerator trains one batch at a time. Record the windows on the device's stream.",
+        )
+
+
+@RULE.mutation()
+def batches_overlap(evidence: Evidence) -> None:
+    later = evidence.batches["batch"] > 0
+    evidence.batches.loc[later, "start_ns"] -= 1_000_000
+
+
+@RULE.mutation()
+def batch_ends_before_it_begins(evidence: Evidence) -> None:
+    row = evidence.batches.index[evidence.batches["batch"] == 3][0]
+    evidence.batches.loc[row, "end_ns"] = evidence.batches.loc[row, "start_ns"] - 1000
+
+
+@RULE.mutation()
+def two_batches_swapped(evidence: Evidence) -> None:
+    first = evidence.batches.index[evidence.batches["batch"] == 1][0]
+    times = ["start_ns", "end_ns"]
+    evidence.batches.loc[[first, first + 1], times] = evidence.batches.loc[
+        [first + 1, first], times
+    ].to_numpy()

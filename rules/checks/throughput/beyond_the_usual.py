@@ -1,0 +1,79 @@
+"""Possible, but beyond what is usual
+
+## What it does
+Speaks of closed bundles where a scored epoch reaches more than 75 % of the dense peak (MFU; above
+100 % T104 speaks), or where the batch is larger than the largest that the search for the highest
+stable batch would try (`max_batch_size` of the workload; for a server, times its accelerators).
+
+## Why it is bad
+Neither is an offence. But the best of the measured runs, LLaMA 3 8B pre-training on an H200,
+reaches 65 %, and items that are counted too high or batches that are stated too large show here
+first, well before T104 calls them impossible.
+
+## What to do
+Nothing, if it is so: tell the reviewer how it was reached.
+
+## Source
+Protocol, section "bounds"; `rules/workloads/`, `rules/boards.py`.
+"""
+
+from collections.abc import Iterator
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import BATCHES, RESULT
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.workloads import workloads
+
+RULE = Rule("T114", Severity.NOTE, standings=("closed",), added="1.3.0")
+
+USUAL_MFU = 0.75
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    workload = workloads().get(bundle.result["workload"])
+    if workload is None or bundle.result["size"] != "full":
+        return
+    epochs = [] if isinstance(bundle.computed, str) else bundle.computed["epochs"]
+    mfu = max((e["figures"]["mfu"] or 0 for e in epochs if e["scored"]), default=0)
+    if USUAL_MFU < mfu <= bundle.protocol.max_peak_share:
+        yield _found(BATCHES, "", f"{mfu:.0%} of the dense peak", f"up to {USUAL_MFU:.0%}")
+    each = (
+        max((len(r["accelerators"]) for r in bundle.result["ranks"]), default=1)
+        if workload.mode == "inference"
+        else 1
+    )
+    batch, most = bundle.result["settings"]["batch_size"], workload.full.max_batch_size * each
+    if batch > most:
+        yield _found(
+            RESULT,
+            "/settings/batch_size",
+            str(batch),
+            f"up to {most}, the largest that a search would try",
+        )
+
+
+def _found(file: str, pointer: str, found: str, expected: str) -> Found:
+    return Found(
+        file,
+        pointer,
+        found,
+        expected,
+        "It is possible, and more than was ever measured. Tell how it was reached.",
+    )
+
+
+def _more(evidence: Evidence, factor: float) -> None:
+    batch = round(evidence.result["settings"]["batch_size"] * factor)
+    evidence.result["settings"]["batch_size"] = batch
+    evidence.batches["items"] = batch
+
+
+@RULE.mutation()
+def items_near_the_peak(evidence: Evidence) -> None:
+    _more(evidence, 0.9 / evidence.result["headline"]["mfu"]["mean"])
+
+
+@RULE.mutation(sometimes=("T104",))
+def batch_that_no_search_tries(evidence: Evidence) -> None:
+    _more(evidence, 4097 / evidence.result["settings"]["batch_size"])

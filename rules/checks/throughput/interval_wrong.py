@@ -1,0 +1,73 @@
+"""Stated spread or interval that is not that of the epochs
+
+## What it does
+Recomputes n, standard deviation and the 95 % interval of every headline figure and compares them
+with result.json.
+
+## Why it is bad
+The interval says how sure a figure is, and whether two systems differ at all.
+
+## What to do
+Leave result.json as `bench-submit` writes it: standard deviation with n - 1, interval by Student's
+t.
+
+## Source
+Protocol: every mean carries n, standard deviation and a 95 % interval; `rules.metrics.run.summary`.
+"""
+
+import math
+from collections.abc import Iterator
+
+from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.table import RESULT
+from rules.rule import Bundle, Found, Rule, Severity
+
+RULE = Rule("T103", Severity.ERROR, waivable=False)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    if isinstance(bundle.computed, str):
+        return
+    for name, right in bundle.computed["headline"].items():
+        stated = bundle.result["headline"][name]
+        if stated is None or right is None:
+            continue
+        margin = bundle.protocol.recompute_tolerance * abs(right["mean"])
+        for key in ("n", "sd", "ci95"):
+            if not _agree(_numbers(stated, key), _numbers(right, key), margin):
+                yield Found(
+                    RESULT,
+                    f"/headline/{name}/{key}",
+                    str(stated[key]),
+                    f"{right[key]}, recomputed from the scored epochs",
+                    "The stated spread does not follow from the tables: one was changed. "
+                    "Leave both as the run wrote them.",
+                )
+
+
+def _numbers(figure: Json, key: str) -> list[float]:
+    value = figure[key]
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def _agree(stated: list[float], right: list[float], margin: float) -> bool:
+    return len(stated) == len(right) and all(
+        math.isclose(a, b, rel_tol=0, abs_tol=margin) for a, b in zip(stated, right, strict=True)
+    )
+
+
+@RULE.mutation(rederive=False)
+def interval_narrowed(evidence: Evidence) -> None:
+    figure = evidence.result["headline"]["joules_per_item"]
+    figure["ci95"] = [figure["mean"], figure["mean"]]
+
+
+@RULE.mutation(rederive=False)
+def spread_understated(evidence: Evidence) -> None:
+    evidence.result["headline"]["items_per_s"]["sd"] = 0.0
+
+
+@RULE.mutation(rederive=False)
+def discarded_epoch_counted(evidence: Evidence) -> None:
+    evidence.result["headline"]["mfu"]["n"] += 1

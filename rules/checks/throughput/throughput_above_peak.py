@@ -1,0 +1,90 @@
+"""More arithmetic per second than the board can do
+
+## What it does
+Multiplies the throughput of each rank in each scored epoch by the FLOPs that one item takes at the
+least, and compares that with the dense peak at the precision of the run, added up over the rank's
+accelerators. For a precision without a known peak a board's highest one serves.
+
+## Why it is bad
+It is impossible. The items, the time or the precision are not what the bundle says, or the model is
+not the workload's.
+
+## What to do
+Look for windows that do not cover the whole batch, items counted more than once (by every rank,
+say), and the precision that was really used.
+
+## Source
+Protocol, section "bounds"; peaks in `rules/boards.py`; FLOPs in `rules/workloads/`.
+"""
+
+import math
+from collections.abc import Iterator
+
+from rules.boards import board
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import BATCHES
+from rules.metrics.run import as_defined, min_peak_share
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.testing.mutations import shorten_batches
+from rules.workloads import Size, workloads
+
+RULE = Rule("T104", Severity.ERROR)
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    workload = workloads().get(bundle.result["workload"])
+    size: Size | None = getattr(workload, bundle.result["size"], None)
+    precision = bundle.result["implementation"]["precision"]
+    if size is None:
+        return
+    defined = as_defined(bundle.result, size)
+    for rank in bundle.result["ranks"]:
+        boards = [
+            board(bundle.accelerators.get(uuid, {"name": ""})["name"])
+            for uuid in rank["accelerators"]
+        ]
+        known = [b for b in boards if b is not None]
+        own = [p for p in bundle.scored_parts if p.rank == rank["rank"]]
+        if len(known) < len(boards) or not own:
+            continue
+        peak_tflops = sum(b.peak_tflops.get(precision, max(b.peak_tflops.values())) for b in known)
+        share, epoch = max(
+            (min_peak_share(p.items / p.active_s, size, peak_tflops, defined), p.epoch) for p in own
+        )
+        if share > bundle.protocol.max_peak_share:
+            found = (
+                f"{100 * share:.0f} % of the dense peak of {peak_tflops:g} TFLOP/s, in epoch "
+                f"{epoch}"
+            )
+            yield Found(
+                BATCHES,
+                "",
+                f"rank {rank['rank']} on {', '.join(rank['accelerators'][:4])}: {found}",
+                f"at most {100 * bundle.protocol.max_peak_share:g} %",
+                "No board computes that fast. Items, windows, precision or the model are "
+                "not what the bundle says.",
+            )
+
+
+def _beyond_peak(evidence: Evidence) -> int:
+    mfu: float = evidence.result["headline"]["mfu"]["mean"]
+    return math.ceil(1.5 / mfu)
+
+
+@RULE.mutation("T114")
+def items_multiplied(evidence: Evidence) -> None:
+    factor = _beyond_peak(evidence)
+    evidence.result["settings"]["batch_size"] *= factor
+    evidence.batches["items"] *= factor
+
+
+@RULE.mutation("P103", "T109", sometimes=("E103", "E104"))
+def windows_cover_a_fraction_of_the_batch(evidence: Evidence) -> None:
+    shorten_batches(evidence, 1 / _beyond_peak(evidence))
+
+
+@RULE.mutation("P116", "T107", "P117", "T111", serving=True)
+def answers_longer_than_any_board_can_give(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["output_tokens"] *= 100
+    evidence.batches["items"] *= 100

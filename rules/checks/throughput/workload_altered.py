@@ -1,0 +1,143 @@
+"""A workload that is not the rule book's
+
+## What it does
+Compares, in closed bundles, the implementation, the number of parameters, the input shape, the
+variant and, for serving, the request set with the definition of the workload. The precision must be
+that of the variant, and so must what the reference implementation says of its own settings that
+decide the arithmetic (`fixed` of the definition: autocast, compiled, FP8 layers and the like). A
+setting that is null in the variant may be missing. A corpus, or the hash of code of one's own, has
+no place there.
+
+## Why it is bad
+A smaller model or image is faster, and so are shorter answers and fewer bits. In the closed
+division all run the same workload with the same code, and variants are compared with their like.
+
+## What to do
+Run the workload as defined, or declare the standing `open`.
+
+## Source
+Workload definitions, `rules/workloads/`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import RESULT
+from rules.rule import Bundle, Found, Rule, Severity
+from rules.workloads import Size, Workload, workloads
+
+RULE = Rule("T107", Severity.ERROR, standings=("closed",))
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Found]:
+    implementation = bundle.result["implementation"]
+    workload = workloads().get(bundle.result["workload"])
+    size: Size | None = getattr(workload, bundle.result["size"], None)
+    if workload is None or size is None:
+        return
+    settings = bundle.result["settings"]
+    asked, fixed = settings.get("requests"), asdict(size.request_set(settings["batch_size"]))
+    if (
+        workload.mode == "inference"
+        and asked is not None
+        and any(asked[key] != fixed[key] for key in fixed)
+    ):
+        yield _found(workload, "/settings/requests", asked, [fixed])
+    for pointer, sha256 in {
+        "/settings/corpus_sha256": settings.get("corpus_sha256"),
+        "/implementation/sha256": implementation.get("sha256"),
+    }.items():
+        if sha256 is not None:
+            yield _found(workload, pointer, sha256, [None])
+    variant = workload.variants.get(implementation["variant"])
+    allowed: dict[str, list[Any]] = {
+        "name": [workload.implementation],
+        "parameters": [size.parameters],
+        "input_shape": [list(size.input_shape)],
+        "precision": [variant] if variant in workload.precisions else list(workload.precisions),
+        "variant": list(workload.variants),
+    }
+    for name, values in allowed.items():
+        if implementation[name] not in values:
+            yield _found(workload, f"/implementation/{name}", implementation[name], values)
+    for name, choice in workload.fixed.get(implementation["variant"], {}).items():
+        stated = implementation["settings"].get(name)
+        if stated not in choice:
+            yield _found(workload, f"/implementation/settings/{name}", stated, list(choice))
+
+
+def _found(workload: Workload, pointer: str, found: Any, allowed: list[Any]) -> Found:
+    message = (
+        f"This is not {workload.title} as the closed division runs it. Run it as defined, or "
+        "declare it open."
+    )
+    return Found(RESULT, pointer, str(found), " or ".join(map(str, allowed)), message)
+
+
+@RULE.mutation()
+def smaller_model(evidence: Evidence) -> None:
+    evidence.result["implementation"]["parameters"] //= 2
+
+
+@RULE.mutation()
+def smaller_images(evidence: Evidence) -> None:
+    evidence.result["implementation"]["input_shape"][-1] = 160
+
+
+@RULE.mutation()
+def precision_not_allowed(evidence: Evidence) -> None:
+    evidence.result["implementation"]["precision"] = "int4"
+
+
+@RULE.mutation()
+def another_variant_than_was_run(evidence: Evidence) -> None:
+    implementation = evidence.result["implementation"]
+    implementation["variant"] = next(
+        v for v in ("baseline", "tuned") if v != implementation["variant"]
+    )
+
+
+@RULE.mutation()
+def precision_of_another_variant(evidence: Evidence) -> None:
+    implementation = evidence.result["implementation"]
+    implementation["precision"] = next(
+        p for p in ("tf32", "bf16") if p != implementation["precision"]
+    )
+
+
+@RULE.mutation()
+def fewer_bits_in_the_settings_alone(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"]["autocast"] = "fp16"
+
+
+@RULE.mutation(serving=True)
+def quantised_model_served(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"]["quantization"] = "fp8"
+
+
+@RULE.mutation()
+def settings_left_out(evidence: Evidence) -> None:
+    evidence.result["implementation"]["settings"] = {}
+
+
+@RULE.mutation()
+def variant_of_their_own(evidence: Evidence) -> None:
+    evidence.result["implementation"]["variant"] = "turbo"
+
+
+@RULE.mutation()
+def code_of_their_own(evidence: Evidence) -> None:
+    evidence.result["implementation"]["name"] = "faster.kernels:build"
+
+
+@RULE.mutation("P109", "P116", serving=True)
+def shorter_answers(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["output_tokens"] = 128
+
+
+@RULE.mutation("T112")
+def synthetic_with_a_corpus(evidence: Evidence) -> None:
+    evidence.result["settings"]["corpus_sha256"] = "0" * 64

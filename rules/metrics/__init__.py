@@ -1,0 +1,1 @@
+"""Arithmetic on power, energy and throughput."""

@@ -1,0 +1,84 @@
+"""Arithmetic of comparing results with each other, and of what a result would cost somewhere else.
+
+The page of the report computes the same in the browser when its reader changes an assumption; a
+test holds the two together.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+JOULES_PER_KWH = 3.6e6
+SECONDS_PER_DAY = 86_400
+DAYS_PER_YEAR = 365
+
+BOARD_SPREAD_PERCENT = 3.8
+"""How far two H200 boards of one kind were apart under one cap with one program
+(docs/performance.md). A smaller difference between runs on different boards may be that of the
+boards."""
+
+Told = Literal["higher", "lower", "within boards", "not told apart", "no interval"]
+
+Interval = Sequence[float] | None
+
+
+def relative_percent(value: float, baseline: float) -> float:
+    """How far `value` is above `baseline`, in percent of the baseline."""
+    return 100 * (value / baseline - 1)
+
+
+def told_apart(
+    value: float, ci95: Interval, baseline: float, baseline_ci95: Interval, same_boards: bool
+) -> Told:
+    """What may be said of `value` against `baseline`: a difference only where their 95 % intervals
+    do not touch.
+
+    Two intervals that do not touch are a stricter demand than a test of the difference at 5 %.
+    Between different boards a difference below `BOARD_SPREAD_PERCENT` is said to be within boards.
+    """
+    if ci95 is None or baseline_ci95 is None:
+        return "no interval"
+    if ci95[0] <= baseline_ci95[1] and baseline_ci95[0] <= ci95[1]:
+        return "not told apart"
+    if not same_boards and abs(relative_percent(value, baseline)) < BOARD_SPREAD_PERCENT:
+        return "within boards"
+    return "higher" if value > baseline else "lower"
+
+
+def site_kwh(joules_per_item: float, items: float, pue: float) -> float:
+    """Energy of `items` at the meter of a site whose power usage effectiveness is `pue`, in kWh."""
+    return joules_per_item * items * pue / JOULES_PER_KWH
+
+
+def items_per_year(millions_per_day: float) -> float:
+    """Items a year at a load in millions of items per day."""
+    return millions_per_day * 1e6 * DAYS_PER_YEAR
+
+
+def accelerators_needed(millions_per_day: float, items_per_s_per_accelerator: float) -> int:
+    """How many accelerators carry a load that comes evenly over the day."""
+    return math.ceil(millions_per_day * 1e6 / SECONDS_PER_DAY / items_per_s_per_accelerator)
+
+
+def score(
+    joules_per_item: float,
+    highest_joules: float,
+    performance_percent: float,
+    weight: float,
+    scaling: Literal["printed", "equal"],
+) -> float:
+    """The score of Yang et al. 2024, section 4.4, with performance in the place of accuracy; higher
+    is better.
+
+    score = 100 - (W (E / N) + (1 - W) (100 - A)): E energy per item, N the highest among those
+    compared, W the weight of energy between 0 and 1, A here throughput as percent of the fastest
+    compared. As `printed`, E / N is between 0 and 1 and energy moves the score by one point at
+    most; `equal` takes 100 E / N, so that both terms range over 100 points.
+    """
+    share = joules_per_item / highest_joules * (100 if scaling == "equal" else 1)
+    return 100 - (weight * share + (1 - weight) * (100 - performance_percent))
+
+
+def nodes_that_fit(limit_w: float, node_w: float) -> int:
+    """How many nodes that draw `node_w` fit below a limit of a rack."""
+    return math.floor(limit_w / node_w)

@@ -1,0 +1,74 @@
+"""The tables of a run, taken apart: the samples of each accelerator, the batches of each epoch and
+rank; unions of intervals."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.bundle_format.table import Floats, Ints, Table
+
+
+def by_accelerator(samples: Table) -> dict[str, Table]:
+    """The samples of each accelerator, in the order in which the accelerators come first."""
+    of = samples.text("accelerator")
+    ends = np.cumsum(np.bincount(of.codes, minlength=len(of.names)))
+    # Codes of 16 bits are sorted without comparing them.
+    codes = of.codes.astype(np.int16) if len(of.names) < 2**15 else of.codes
+    places = np.split(np.argsort(codes, kind="stable"), ends[:-1])
+    return {name: samples.at(own) for name, own in zip(of.names, places, strict=False) if len(own)}
+
+
+def by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
+    """The places of the batches of each epoch and rank, in the order of these two, and of each in
+    that of their numbers."""
+    epochs, ranks, numbers = (batches.ints(name) for name in ("epoch", "rank", "batch"))
+    order = np.lexsort((numbers, ranks, epochs))
+    epochs, ranks = epochs[order], ranks[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (epochs[1:] != epochs[:-1]) | (ranks[1:] != ranks[:-1])
+    groups = zip(epochs[begins].tolist(), ranks[begins].tolist(), strict=True)
+    bounds = pairwise([*np.flatnonzero(begins).tolist(), len(order)])
+    return {key: order[begin:end] for key, (begin, end) in zip(groups, bounds, strict=True)}
+
+
+def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Starts and ends, each of shape (m,), of the union of n >= 1 intervals; touching intervals are
+    joined."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.concatenate(([True], starts[1:] > ends[:-1]))
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:] - 1, len(starts) - 1)
+    return starts[first], ends[last]
+
+
+def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+    """Which times, shape (n,), lie in the union of intervals given by `union`."""
+    at = np.searchsorted(starts, times, side="right") - 1
+    return (at >= 0) & (times <= ends[np.maximum(at, 0)])
+
+
+def median(values: Floats) -> float:
+    """The median of n >= 1 finite values: NumPy's, without what it does for other cases."""
+    middle = len(values) // 2
+    ordered = np.partition(values, (middle - 1, middle) if len(values) > 1 else 0)
+    return (
+        float(ordered[middle])
+        if len(values) % 2
+        else float(ordered[middle - 1] + ordered[middle]) / 2
+    )
+
+
+def p95(values: Floats) -> float:
+    """The 95th percentile of n >= 1 values, between two of them linearly: NumPy's, without what it
+    does for other cases."""
+    at = 0.95 * (len(values) - 1)
+    low = math.floor(at)
+    high = min(low + 1, len(values) - 1)
+    ordered = np.partition(values, (low, high))
+    below, above, share = float(ordered[low]), float(ordered[high]), at - low
+    return (
+        above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+    )

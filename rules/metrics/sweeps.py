@@ -1,0 +1,310 @@
+"""Arithmetic over several runs: a sweep over power caps against the default cap, its efficiency
+peak, and scaling.
+
+`rules/metrics/run.py` keeps the arithmetic of one run. Here E and t are of one item: E = J per
+item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3; docs/sweeps.md gives each with
+its source.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from rules.bundle_format.records import Json
+from rules.metrics.run import MetricsError
+from rules.protocol import PROTOCOLS
+
+EDS_K = (1.5, 2.0)
+"""The performance-loss ratios for which EDS is given."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run at one cap. The points of a sweep have the workload and the number of accelerators in
+    common.
+
+    Raises MetricsError where a figure is not finite and above zero.
+    """
+
+    cap_w: float
+    """Per accelerator."""
+    items_per_s: float
+    """In total, over all accelerators."""
+    joules_per_item: float
+    enforced: bool | None
+    """Whether the mean power kept to the cap; None where that is not known."""
+    plausible: bool = True
+    """False where the throughput exceeds what the board can do."""
+    n: int = 1
+    """How many runs it is the mean of."""
+
+    def __post_init__(self) -> None:
+        for name in ("cap_w", "items_per_s", "joules_per_item"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise MetricsError(
+                    f"{name} of a run at cap {self.cap_w:g} W is {value:g}; it must be "
+                    "finite and above zero"
+                )
+
+    @property
+    def items_per_joule(self) -> float:
+        return 1 / self.joules_per_item
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the run may be an efficiency peak: its cap is known to have held, and its
+        throughput is possible."""
+        return self.enforced is True and self.plausible
+
+
+def point(result: Json) -> Point:
+    """The point of a result.json. Raises MetricsError where it has no cap, or a figure that a point
+    needs."""
+    cap_w, head = result["power"]["cap_w"], result["headline"]
+    if cap_w is None or head["items_per_s"] is None or head["joules_per_item"] is None:
+        raise MetricsError(
+            f"the run {result['run_id']} has no cap, no throughput or no energy, so it is "
+            "no point of a sweep"
+        )
+    limit = PROTOCOLS[result["protocol"]].max_peak_share
+    plausible = head["mfu"] is None or head["mfu"]["mean"] <= limit
+    return Point(
+        cap_w,
+        head["items_per_s"]["mean"],
+        head["joules_per_item"]["mean"],
+        enforced(result),
+        plausible,
+    )
+
+
+def enforced(result: Json) -> bool | None:
+    """Whether every accelerator of a result.json kept to the cap; None where that is not known of
+    one of them."""
+    return _all(one["cap_enforced"] for one in result["observed"])
+
+
+def combine(points: Sequence[Point]) -> list[Point]:
+    """One point per cap, in order of cap: the mean of its runs. It is enforced, and plausible,
+    where every run of it is."""
+    by_cap: dict[float, list[Point]] = {}
+    for point in sorted(points, key=lambda p: p.cap_w):
+        by_cap.setdefault(point.cap_w, []).append(point)
+    return [_mean(runs) for runs in by_cap.values()]
+
+
+def _mean(runs: Sequence[Point]) -> Point:
+    return Point(
+        cap_w=runs[0].cap_w,
+        items_per_s=fmean(p.items_per_s for p in runs),
+        joules_per_item=fmean(p.joules_per_item for p in runs),
+        enforced=_all(p.enforced for p in runs),
+        plausible=all(p.plausible for p in runs),
+        n=len(runs),
+    )
+
+
+def _all(held: Iterable[bool | None]) -> bool | None:
+    """False where one is False, else None where one is not known."""
+    found = set(held)
+    return False if False in found else None if None in found else True
+
+
+def default_cap_w(results: Iterable[Json]) -> float:
+    """The boards' default cap as it was read back. Raises MetricsError where they say none, or
+    several."""
+    found = {readback["default_mw"] for result in results for readback in result["readbacks"]}
+    if len(found) != 1 or None in found:
+        raise MetricsError("the boards do not name one default cap")
+    return float(found.pop() / 1e3)
+
+
+def reference(points: Sequence[Point], default_cap_w: float) -> Point:
+    """The point at the board's default cap.
+
+    Raises MetricsError where the sweep has none, or two at one cap, and where that point is not
+    comparable itself.
+    """
+    found = next((point for point in _by_cap(points) if point.cap_w == default_cap_w), None)
+    if found is None:
+        raise MetricsError(
+            f"there is no run at the default cap of {default_cap_w:g} W to compare with; "
+            "run that cap too"
+        )
+    if not found.comparable:
+        raise MetricsError(
+            f"nothing is compared with the run at the default cap of {default_cap_w:g} W: "
+            "its cap is not known to have held, or "
+            "its throughput cannot be"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A point against the reference. Above zero, a gain is better than the reference and a loss is
+    worse."""
+
+    energy_gain_percent: float
+    performance_loss_percent: float
+    gain_minus_loss_percent: float
+    """In percentage points."""
+    edp_js: float
+    """In J s, of one item; of n items it is n² times that."""
+    edp_gain_percent: float
+    eds: Mapping[float, float]
+    """By each k of `EDS_K`; 1 at the reference."""
+    eds_gain_percent: Mapping[float, float]
+
+
+def compare(point: Point, reference: Point) -> Comparison:
+    """What `point` saves and costs against `reference`, for the same work on as many
+    accelerators."""
+    energy_ratio, time_ratio = _ratios(point, reference)
+    gain, loss = 100 * (1 - energy_ratio), 100 * (time_ratio - 1)
+    eds_by_k = {k: eds(point, reference, k) for k in EDS_K}
+    return Comparison(
+        energy_gain_percent=gain,
+        performance_loss_percent=loss,
+        gain_minus_loss_percent=gain - loss,
+        edp_js=point.joules_per_item / point.items_per_s,
+        edp_gain_percent=100 * (1 - energy_ratio * time_ratio),
+        eds=eds_by_k,
+        eds_gain_percent={k: 100 * (1 - value) for k, value in eds_by_k.items()},
+    )
+
+
+def eds(point: Point, reference: Point, k: float) -> float:
+    """EDS = alpha E + beta t with alpha = (k - 1) / (k E_ref) and beta = 1 / (k t_ref): 1 at the
+    reference, lower is better.
+
+    k is the performance-loss ratio that is allowed. Raises MetricsError where it is not finite and
+    above 1.
+    """
+    if not 1 < k < math.inf:
+        raise MetricsError(f"EDS needs a finite performance-loss ratio k above 1, not {k:g}")
+    energy_ratio, time_ratio = _ratios(point, reference)
+    return ((k - 1) * energy_ratio + time_ratio) / k
+
+
+def _ratios(point: Point, reference: Point) -> tuple[float, float]:
+    """E / E_ref and t / t_ref."""
+    return (
+        point.joules_per_item / reference.joules_per_item,
+        reference.items_per_s / point.items_per_s,
+    )
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The highest efficiency of a sweep."""
+
+    method: Literal["measured", "quadratic"]
+    """The best of the runs, or the vertex of a parabola through it and the runs at the caps beside
+    it."""
+    cap_w: float
+    items_per_joule: float
+    edge: Literal["lowest", "highest", "only"] | None = None
+    """Which of the caps that count it is at, where no cap beyond it counts: the true peak may lie
+    there. None between two."""
+
+    @property
+    def beyond(self) -> str | None:
+        """What is to be said of a run at an edge, which is not shown to be a peak; None of one
+        between two caps."""
+        where = {"lowest": "below", "highest": "above"}.get(self.edge or "")
+        return f"the edge of the sweep: the peak may lie {where}" if where else None
+
+
+def measured_peak(points: Sequence[Point]) -> Peak:
+    """The run with the most items per joule among the comparable ones, at the lower cap where two
+    are equal.
+
+    Raises MetricsError where no run is comparable, or two are at one cap.
+    """
+    comparable = [p for p in _by_cap(points) if p.comparable]
+    if not comparable:
+        raise MetricsError(
+            f"the sweep has no efficiency peak: none of its {len(points)} runs has a cap "
+            "known to have held and a throughput "
+            "that is possible"
+        )
+    best = max(comparable, key=lambda p: p.items_per_joule)
+    return Peak("measured", best.cap_w, best.items_per_joule, _edge(best, comparable))
+
+
+def _edge(best: Point, comparable: Sequence[Point]) -> Literal["lowest", "highest", "only"] | None:
+    """At which edge of the comparable points, which are by cap, the best one is."""
+    if len(comparable) == 1:
+        return "only"
+    return "lowest" if best is comparable[0] else "highest" if best is comparable[-1] else None
+
+
+def quadratic_peak(points: Sequence[Point]) -> Peak | None:
+    """The vertex of items/J as a quadratic in the cap, through the measured peak and the runs at
+    the caps beside it.
+
+    None where the measured peak is at an edge of the sweep, or a run beside it is not comparable.
+    Raises MetricsError as `measured_peak` does.
+    """
+    ordered = _by_cap(points)
+    best = [p.cap_w for p in ordered].index(measured_peak(points).cap_w)
+    around = ordered[max(best - 1, 0) : best + 2]
+    if len(around) < 3 or not all(p.comparable for p in around):
+        return None
+    (x0, y0), (x1, y1), (x2, y2) = ((p.cap_w, p.items_per_joule) for p in around)
+    rise, fall = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
+    # Of equals the lower cap is the measured peak, so rise > 0 >= fall: the parabola opens
+    # downwards.
+    curvature = (fall - rise) / (x2 - x0)
+    cap_w = (x0 + x1) / 2 - rise / (2 * curvature)
+    return Peak("quadratic", cap_w, y1 + (cap_w - x1) * (rise + curvature * (cap_w - x0)))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A run on several accelerators against the run on one; perfect scaling keeps the last two at
+    1."""
+
+    accelerators: int
+    speed_up: float
+    efficiency: float
+    """Speed-up per accelerator."""
+    energy_per_item_ratio: float
+    """J per item as a multiple of that on one accelerator."""
+
+
+def scaling(several: Point, accelerators: int, one: Point) -> Scaling:
+    """How a run on `accelerators` does against the run on `one`. Raises MetricsError where they
+    differ in cap."""
+    if accelerators < 1:
+        raise MetricsError(
+            f"a run on {accelerators} accelerators cannot be; there must be at least one"
+        )
+    if several.cap_w != one.cap_w:
+        raise MetricsError(
+            f"the run on {accelerators} accelerators is at {several.cap_w:g} W and that on "
+            f"one at {one.cap_w:g} W; "
+            "scaling needs runs at the same cap"
+        )
+    speed_up = several.items_per_s / one.items_per_s
+    return Scaling(
+        accelerators=accelerators,
+        speed_up=speed_up,
+        efficiency=speed_up / accelerators,
+        energy_per_item_ratio=several.joules_per_item / one.joules_per_item,
+    )
+
+
+def _by_cap(points: Sequence[Point]) -> list[Point]:
+    ordered = sorted(points, key=lambda p: p.cap_w)
+    for below, above in pairwise(ordered):
+        if below.cap_w == above.cap_w:
+            raise MetricsError(
+                f"the sweep has more than one run at {below.cap_w:g} W; combine repeats "
+                "into one point per cap"
+            )
+    return ordered

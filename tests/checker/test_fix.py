@@ -1,0 +1,238 @@
+"""`bench-check --fix`: what it makes anew before a bundle is signed, and what it leaves as it
+is."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import PRINCIPAL, Submissions, fresh_evidence
+
+from checker.cli import check
+from checker.engine import judge
+from checker.fix import Unfixable, fix
+from harness.sign import sign
+from rules.bundle_format import seal
+from rules.bundle_format.records import EVIDENCE_FILES, JSON_FILES, MANIFEST_FILE, OPTIONAL_FILES
+
+ROOT = Path(__file__).parents[2]
+
+
+def bench_fix(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(check, ["--fix", *map(str, arguments)])
+
+
+@pytest.fixture
+def unsigned(submissions: Submissions) -> Path:
+    bundle = submissions.add()
+    shutil.rmtree(bundle / "signatures")
+    return bundle
+
+
+def contents(bundle: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(bundle)): path.read_bytes()
+        for path in sorted(bundle.rglob("*"))
+        if path.is_file()
+    }
+
+
+def reword(path: Path) -> None:
+    """The same content in another form: other spaces, other order of keys."""
+    path.write_text(json.dumps(dict(reversed(json.loads(path.read_text()).items())), indent=4))
+
+
+def alter(bundle: Path, change: Callable[[dict], None]) -> None:
+    result = json.loads((bundle / "result.json").read_text())
+    change(result)
+    (bundle / "result.json").write_text(json.dumps(result))
+
+
+def test_bundle_as_the_run_wrote_it_is_not_touched(unsigned: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in unsigned.iterdir()}
+    assert fix(unsigned) == []
+    assert {path: path.stat().st_mtime_ns for path in unsigned.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", [MANIFEST_FILE, *JSON_FILES])
+def test_form_of_json_is_made_anew(unsigned: Path, name: str) -> None:
+    good = contents(unsigned)
+    reword(unsigned / name)
+    assert [change.split(":")[0] for change in fix(unsigned)] == [name]
+    assert contents(unsigned) == good
+
+
+def test_manifest_follows_what_was_made_anew(unsigned: Path) -> None:
+    good = contents(unsigned)
+    manifest = json.loads((unsigned / MANIFEST_FILE).read_text())
+    (entry,) = (entry for entry in manifest["files"] if entry["path"] == "system.json")
+    entry["sha256"] = "0" * 64
+    (unsigned / MANIFEST_FILE).write_text(json.dumps(manifest))
+    assert fix(unsigned) == ["MANIFEST.json: made anew"]
+    assert contents(unsigned) == good
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"format": "wattmark-manifest/1"}'])
+def test_without_the_manifest_of_the_run_nothing_is_sealed(
+    unsigned: Path, content: str | None
+) -> None:
+    """Or samples of another run, put beside the figures of this one, would be taken for its own."""
+    (unsigned / MANIFEST_FILE).unlink()
+    if content is not None:
+        (unsigned / MANIFEST_FILE).write_text(content)
+    before = contents(unsigned)
+    with pytest.raises(Unfixable, match=r"run again"):
+        fix(unsigned)
+    assert contents(unsigned) == before
+
+
+def test_figures_are_recomputed_and_told(unsigned: Path, submissions: Submissions) -> None:
+    good = contents(unsigned)
+
+    def spoil(result: dict) -> None:
+        result["headline"]["joules_per_item"]["mean"] = 1.5
+        result["epochs"][3]["figures"]["items_per_s"] *= 2
+        result["observed"][0]["cap_enforced"] = None
+
+    alter(unsigned, spoil)
+    done = bench_fix(unsigned)
+    assert contents(unsigned) == good
+    assert "result.json /headline/joules_per_item/mean: 1.5 is now " in done.stderr
+    assert done.stderr.count("\n") == 3
+    assert done.exit_code == 1  # nobody has signed it yet
+    assert "I105" in done.stdout and "T102" not in done.stdout
+    sign(unsigned, submissions.key, PRINCIPAL)
+    assert judge(unsigned).status == "pass"
+
+
+def test_what_was_declared_is_kept(unsigned: Path) -> None:
+    alter(unsigned, lambda result: result["settings"].update(seed=99))
+    alter(unsigned, lambda result: result["epochs"][2].update({"x-note": "kept"}))
+    stated = json.loads((unsigned / "result.json").read_text())
+    alter(unsigned, lambda result: result["epochs"][3]["figures"].update(mfu=7.0))
+    assert len(fix(unsigned)) == 2
+    assert json.loads((unsigned / "result.json").read_text()) == stated
+    assert "I101" not in {f.rule for f in judge(unsigned).findings}
+
+
+def test_signed_bundle_is_left_alone(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    reword(bundle / "result.json")
+    before = contents(bundle)
+    done = bench_fix(submissions.root)
+    assert (done.exit_code, "not fixed" in done.stderr, "it is signed" in done.stderr) == (
+        1,
+        True,
+        True,
+    )
+    assert contents(bundle) == before
+
+
+def test_nothing_to_fix_is_no_refusal(submissions: Submissions) -> None:
+    submissions.add()
+    done = bench_fix(submissions.root)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "not fixed" not in done.stdout
+
+
+def test_refusal_is_no_success_even_where_all_pass(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    reword(bundle / "system.json")
+    submissions.reseal(bundle)
+    assert judge(bundle).status == "pass"
+    done = bench_fix(submissions.root)
+    assert (done.exit_code, "it is signed" in done.stderr) == (1, True)
+    assert "1 pass, 0 fail, 1 not fixed;" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", sorted(set(EVIDENCE_FILES) - OPTIONAL_FILES - JSON_FILES.keys()))
+@pytest.mark.parametrize(
+    "spoil", [lambda p: p.write_bytes(p.read_bytes()[:-9] + bytes(9)), Path.unlink]
+)
+def test_evidence_is_never_made_anew(
+    unsigned: Path, name: str, spoil: Callable[[Path], None]
+) -> None:
+    spoil(unsigned / name)
+    before = contents(unsigned)
+    with pytest.raises(Unfixable, match=name):
+        fix(unsigned)
+    assert contents(unsigned) == before
+
+
+def test_samples_of_another_run_are_not_taken_in(unsigned: Path, submissions: Submissions) -> None:
+    """They can be read, but they are not what the manifest lists."""
+    evidence = fresh_evidence()
+    evidence.samples["power_mw"] += 1
+    other = submissions.add(evidence, run_id="another-run")
+    shutil.copy(other / "samples.csv.gz", unsigned)
+    with pytest.raises(Unfixable, match=r"samples.csv.gz is not what the run wrote"):
+        fix(unsigned)
+
+
+def test_evidence_that_the_manifest_does_not_list_is_not_taken_in(unsigned: Path) -> None:
+    manifest = json.loads((unsigned / MANIFEST_FILE).read_text())
+    manifest["files"] = [entry for entry in manifest["files"] if entry["path"] != "samples.csv.gz"]
+    (unsigned / MANIFEST_FILE).write_text(json.dumps(manifest))
+    with pytest.raises(
+        Unfixable, match=r"samples.csv.gz is evidence that the manifest does not list"
+    ):
+        fix(unsigned)
+
+
+def test_links_are_not_followed(unsigned: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    shutil.move(unsigned / "result.json", outside)
+    reword(outside)
+    before = outside.read_bytes()
+    (unsigned / "result.json").symlink_to(outside)
+    with pytest.raises(Unfixable, match="symbolic link"):
+        fix(unsigned)
+    assert outside.read_bytes() == before
+    link = tmp_path / "link"
+    link.symlink_to(unsigned)
+    with pytest.raises(Unfixable, match="symbolic link"):
+        fix(link)
+
+
+def test_writing_replaces_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("stays")
+    (tmp_path / "file").symlink_to(tmp_path / "outside")
+    seal.write_durable(tmp_path / "file", b"new")
+    assert [(tmp_path / name).read_text() for name in ("file", "outside")] == ["new", "stays"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_disk_that_is_full_is_told_and_nothing_is_left_behind(
+    unsigned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reword(unsigned / "result.json")
+    before = contents(unsigned)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = bench_fix(unsigned)
+    assert (
+        done.exit_code,
+        "No space left on device" in done.stderr,
+        "Traceback" in done.stderr,
+    ) == (1, True, False)
+    assert contents(unsigned) == before
+
+
+def test_published_figures_are_left_alone(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "submissions" / "published", tmp_path / "published")
+    assert "fixed" not in bench_fix(tmp_path).output
+    before = contents(ROOT / "submissions" / "published")
+    assert contents(tmp_path / "published") == before
+
+
+def test_epochs_that_the_tables_do_not_have_are_refused(unsigned: Path) -> None:
+    alter(unsigned, lambda result: result["epochs"].pop())
+    with pytest.raises(Unfixable, match="other epochs"):
+        fix(unsigned)

@@ -1,0 +1,104 @@
+"""The transcribed figures say what the paper's tables say."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reporting.results_model import published
+from rules.metrics import run as metrics
+from rules.workloads import Size, workloads
+
+ROOT = Path(__file__).parents[2]
+MAYR = json.loads((ROOT / "submissions/published/mayr2026.json").read_text(encoding="utf-8"))
+
+# Row counts and sums of the printed figures, made from the transcription of the tables and not from
+# the file under test.
+SUMS = {
+    ("resnet50-train", "H100"): (6, 7999.08),
+    ("resnet50-train", "H200"): (6, 9510.93),
+    ("resnet50-train", "MI300X"): (7, 7905.89),
+    ("vitl16-train", "H100"): (6, 1474.11),
+    ("vitl16-train", "H200"): (6, 1505.84),
+    ("vitl16-train", "MI300X"): (7, 1033.65),
+    ("sd2-train", "H100"): (6, 221.44),
+    ("sd2-train", "H200"): (6, 247.62),
+    ("sd2-train", "MI300X"): (7, 256.70),
+    ("llama3-8b-pretrain", "H100"): (6, 139761.3),
+    ("llama3-8b-pretrain", "H200"): (6, 139478.1),
+    ("llama3-8b-pretrain", "MI300X"): (7, 98276.7),
+    ("llama3-8b-serve", "H100"): (6, 10460.1),
+    ("llama3-8b-serve", "H200"): (6, 10401.9),
+    ("llama3-8b-serve", "MI300X"): (7, 10555.4),
+}
+
+
+def test_file_follows_its_schema() -> None:
+    schema = json.loads(
+        (ROOT / "rules/bundle_format/schemas/published-1.json").read_text(encoding="utf-8")
+    )
+    Draft202012Validator(schema).validate(MAYR)
+
+
+def test_rows_add_up_to_the_tables() -> None:
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in MAYR["rows"]:
+        found[row["workload"], row["accelerator"]].append(row["items_per_s_per_accelerator"])
+    assert {k: (len(v), pytest.approx(sum(v), abs=1e-6)) for k, v in found.items()} == SUMS
+    assert len(MAYR["rows"]) == 95
+
+
+@pytest.mark.parametrize(
+    ("workload", "accelerator", "cap_w", "items_per_s", "enforced", "table"),
+    [
+        ("resnet50-train", "H200", 700, 2148.6, True, "Table 3"),
+        ("vitl16-train", "MI300X", 300, 89.53, False, "Table 3"),
+        ("sd2-train", "H100", 300, 34.25, True, "Table 3"),
+        ("llama3-8b-pretrain", "H200", 700, 34107.2, True, "Table 4"),
+        ("llama3-8b-serve", "MI300X", 750, 1849.7, True, "Table 4"),
+    ],
+)
+def test_cells(
+    workload: str, accelerator: str, cap_w: float, items_per_s: float, enforced: bool, table: str
+) -> None:
+    at = (workload, accelerator, cap_w)
+    (row,) = (r for r in MAYR["rows"] if (r["workload"], r["accelerator"], r["cap_w"]) == at)
+    assert (row["items_per_s_per_accelerator"], row["cap_enforced"], row["table"]) == (
+        items_per_s,
+        enforced,
+        table,
+    )
+
+
+def test_only_mi300x_below_400_w_is_unenforced() -> None:
+    unenforced = [(r["accelerator"], r["cap_w"]) for r in MAYR["rows"] if not r["cap_enforced"]]
+    assert sorted(unenforced) == [("MI300X", 200)] * 5 + [("MI300X", 300)] * 5
+
+
+def test_exactly_the_impossible_rows_are_called_so() -> None:
+    flagged = [(r.workload, r.model, r.cap_w) for r in published(MAYR) if r.implausible]
+    assert flagged == [
+        ("llama3-8b-pretrain", gpu, cap) for gpu in ("H100", "H200") for cap in (400, 500, 600, 700)
+    ]
+
+
+def test_reason_names_share_peak_and_the_other_reading() -> None:
+    (row,) = (r for r in published(MAYR) if r.items_per_s_per_accelerator.value == 34107.2)
+    assert row.implausible == (
+        "exceeds the peak: 166 % of 989 TFLOP/s dense bf16; read as four GPUs it would be "
+        "8\u202f527 tokens/s per GPU"
+    )
+
+
+def test_attention_does_not_decide_what_is_impossible() -> None:
+    size = workloads()["llama3-8b-pretrain"].full
+    assert metrics.min_peak_share(20_497, size, 989.0) == pytest.approx(1.0, abs=1e-4)
+    plain = Size((1,), 1, flops_per_item=2e9, batch_sizes={}, max_batch_size=1)
+    assert metrics.min_peak_share(250.0, plain, 1.0) == pytest.approx(0.5)
+
+
+def test_energy_at_cap() -> None:
+    assert metrics.energy_at_cap(50.0, 200.0) == (4.0, 0.25)
+    assert metrics.per_accelerator(34107.2, 4) == pytest.approx(8526.8)

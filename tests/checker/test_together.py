@@ -1,0 +1,199 @@
+"""Bundles that one process judges together: what is said of each is what is said of it alone,
+whatever becomes of the others."""
+
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Submissions, fresh_evidence
+
+from checker import engine
+from checker.engine import judge, judge_together
+from checker.trust import waivers
+from rules.bundle_format import write as bundle
+from rules.bundle_format.records import Evidence
+from rules.rule import Bundle, rules_by_id
+from rules.testing import tampering as forge
+
+forked = pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="workers import anew what is replaced here"
+)
+
+
+@pytest.fixture
+def eight(submissions: Submissions) -> dict[Path, Path]:
+    """A bundle with a note, one with an error, one that cannot be read, one that is not sealed, and
+    four more good ones."""
+    made = {f"run-{n}": submissions.add(run_id=f"run-number-{n}") for n in range(8)}
+    for path, key, value in (
+        (made["run-1"], "attempt", 2),
+        (made["run-3"], "protocol", "0.9"),
+        (made["run-5"], "attempt", 0),
+    ):
+        result = json.loads((path / "result.json").read_text())
+        (path / "result.json").write_text(json.dumps({**result, key: value}))
+        submissions.reseal(path)
+    (made["run-6"] / "MANIFEST.json").unlink()
+    return {path: path for path in made.values()}
+
+
+def test_verdicts_are_those_of_each_alone(eight: dict[Path, Path]) -> None:
+    together = [verdict for verdict, _, _ in judge_together(eight)]
+    assert [verdict.path for verdict in together] == list(eight)
+    assert together == [judge(path) for path in eight]
+    assert [verdict.status for verdict in together].count("fail") == 3
+
+
+def test_no_other_bundle_is_opened_where_much_is_in_memory(
+    eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    real_open, real_conclude = engine._open, engine._conclude
+    monkeypatch.setattr(
+        engine,
+        "_open",
+        lambda path, *a: steps.append(f"open {path.name[-1]}") or real_open(path, *a),
+    )
+    monkeypatch.setattr(
+        engine, "_conclude", lambda one, *a: steps.append("conclude") or real_conclude(one, *a)
+    )
+    before = judge_together(eight)
+    assert steps == [*(f"open {n}" for n in range(8)), *["conclude"] * 8]
+    steps.clear()
+    monkeypatch.setattr(engine, "_TOGETHER_BYTES", 2_000_000)  # a bundle has 12 000 rows
+    assert [verdict for verdict, _, _ in judge_together(eight)] == [
+        verdict for verdict, _, _ in before
+    ]
+    assert (
+        "".join(step[-1] if step[0] == "o" else "." for step in steps) == "01..234...567..."
+    )  # 3 and 5 weigh nothing
+
+
+def test_rule_that_raises_for_one_of_them(
+    eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = rules_by_id()["P103"].run
+
+    def broken(bundle: Bundle) -> Iterator[Any]:
+        if bundle.path.name == "run-number-2":
+            raise MemoryError("too large")
+        yield from real(bundle) if real else ()
+
+    monkeypatch.setattr(rules_by_id()["P103"], "run", broken)
+    internal = [
+        verdict.path.name
+        for verdict, _, _ in judge_together(eight)
+        if engine.INTERNAL in {f.rule for f in verdict.findings}
+    ]
+    assert internal == ["run-number-2"]
+
+
+@forked
+def test_killed_process_loses_one_bundle_of_eight(
+    eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = engine.read_files
+
+    def killed(path: Path) -> Any:
+        if path.name == "run-number-4":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(path)
+
+    alone = {path: judge(path) for path in eight if path.name != "run-number-4"}
+    monkeypatch.setattr(engine, "read_files", killed)
+    judged = {
+        verdict.path: verdict
+        for verdict, _, _ in engine._in_parallel([(partial(judge_together), eight)])
+    }
+    assert judged.keys() == eight.keys()
+    (lost,) = judged.keys() - alone.keys()
+    assert [f.rule for f in judged[lost].findings] == [engine.INTERNAL]
+    assert {path: judged[path] for path in alone} == alone
+
+
+def test_interrupt_ends_them_all(eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "read_files", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        judge_together(eight)
+
+
+def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(
+    submissions: Submissions,
+) -> None:
+    paths = dict.fromkeys(
+        (submissions.add(run_id=f"run-number-{n}") for n in range(2)), submissions.root
+    )
+    forge.waiver(next(iter(paths)))
+    (waiver,) = (submissions.root / "waivers").glob("*.json")
+    waiver.write_bytes(waiver.read_bytes().replace(b"{", b"{ ", 1))  # no longer what was signed
+    judge_together(paths)
+    assert waivers._signed.cache_info().currsize
+    gc.collect()
+    assert not [one.path for one in gc.get_objects() if type(one) is Bundle and one.path in paths]
+
+
+# What the rules make of evidence that nobody has.
+
+
+def without(*tables: str) -> Evidence:
+    evidence = fresh_evidence(serving=True)
+    for name in tables:
+        setattr(evidence, name, getattr(evidence, name).head(0))
+    return evidence
+
+
+def asking_for_batches(wanted: int) -> Evidence:
+    evidence = fresh_evidence()
+    evidence.result["settings"]["batches_per_epoch"] = wanted
+    return evidence
+
+
+def with_a_reading(power_mw: float) -> Evidence:
+    evidence = fresh_evidence()
+    evidence.samples.loc[3001, "power_mw"] = power_mw
+    return evidence
+
+
+ODD = {
+    "no rows at all": partial(without, "samples", "batches", "requests"),
+    "no samples": partial(without, "samples"),
+    "no batches": partial(without, "batches"),
+    "no requests": partial(without, "requests"),
+    "neither batches nor requests": partial(without, "batches", "requests"),
+    "many batches declared": partial(asking_for_batches, 10**11),
+    "as many batches as can be declared": partial(asking_for_batches, 2**63 - 1),
+    "a high reading": partial(with_a_reading, 2.0**53),
+    "a low reading": partial(with_a_reading, -(2.0**53)),
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+def test_odd_evidence_is_judged_to_the_end(tmp_path: Path, make: partial[Evidence]) -> None:
+    bundle.write(make(), tmp_path / "bundle")
+    verdict = judge(tmp_path / "bundle", signed=False)
+    assert verdict.status == "fail"
+    assert engine.INTERNAL not in {f.rule for f in verdict.findings}
+
+
+def test_differences_are_told_in_the_order_of_the_figures(tmp_path: Path) -> None:
+    """And not in one that changes from run to run."""
+    evidence = fresh_evidence()
+    figures = evidence.result["epochs"][3]["figures"]
+    for name in figures:
+        figures[name] = (figures[name] or 0.0) * 1.5
+    bundle.write(evidence, tmp_path / "bundle")
+    told = [
+        f.pointer for f in judge(tmp_path / "bundle", signed=False).findings if f.rule == "T102"
+    ]
+    order = list(fresh_evidence().result["epochs"][3]["figures"])
+    assert told == [f"/epochs/3/figures/{name}" for name in order]

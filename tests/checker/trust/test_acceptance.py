@@ -1,0 +1,236 @@
+"""What the LOG says of a bundle, and what it cannot say."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Submissions, fresh_evidence
+from test_trust import add_option, late_sampling, rules_of
+
+from checker import engine
+from checker.engine import judge, judge_all
+from checker.trust import acceptance_log as acceptance
+from checker.trust import bundle_trust as trust
+from rules import VERSION
+from rules.bundle_format.documents import read_json
+from rules.bundle_format.files import read_files
+from rules.rule import Severity, rules_by_id
+from rules.testing import tampering as forge
+
+
+def test_rules_younger_than_the_acceptance_only_note(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence = late_sampling(fresh_evidence())
+    evidence.result["rules_version"] = "1.2.0"
+    bundle = submissions.add(evidence)
+    monkeypatch.setattr(rules_by_id()["P104"], "added", "1.3.0")
+    forge.log(bundle, {"rules_version": "1.2.0"})
+    verdict = judge(bundle)
+    (finding, *_) = [f for f in verdict.findings if f.rule == "P104"]
+    assert (verdict.status, verdict.accepted, finding.severity) == ("pass", "1.2.0", Severity.NOTE)
+    assert (
+        "accepted under rule book 1.2.0, and 1.3.0 is the first to have this rule"
+        in finding.message
+    )
+    forge.log(bundle, {"rules_version": "1.3.0"})
+    assert judge(bundle).status == "fail"
+
+
+def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
+    submissions: Submissions,
+) -> None:
+    """Rules that came later, of the families S and I, against a bundle that was accepted before
+    them."""
+    evidence = fresh_evidence()
+    evidence.result["rules_version"] = "1.0.0"
+    bundle = submissions.add(evidence)
+    forge.log(bundle, {"rules_version": "1.0.0"})
+    assert judge(bundle).accepted == "1.0.0"
+    forge.review(bundle, manifest_sha256="0" * 64)
+    assert rules_by_id()["I111"].added == VERSION
+    verdict = judge(bundle)
+    assert (rules_of(verdict), verdict.status, verdict.accepted) == ({"I111"}, "fail", "1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("entry", "accepted"),
+    [
+        ({"at": "2025-12-31T00:30:00Z"}, VERSION),  # a clock that is off by less than a day
+        ({"at": "2025-12-30T23:00:00Z"}, ""),
+        ({"rules_version": "1.2.0"}, ""),
+        ({"rules_version": VERSION}, VERSION),
+    ],
+)
+def test_acceptance_that_contradicts_the_bundle_does_not_count(
+    submissions: Submissions, entry: dict[str, str], accepted: str
+) -> None:
+    """The good run ended 2026-01-01T00:07:00Z."""
+    bundle = submissions.add()
+    add_option(submissions, 'valid-before="20260101"')
+    forge.log(bundle, entry)
+    verdict = judge(bundle)
+    wanted = (
+        {"I109"}
+        if entry.get("rules_version") == VERSION
+        else set()
+        if accepted
+        else {"I109", "I126"}
+    )
+    assert (verdict.accepted, rules_of(verdict)) == (accepted, wanted)
+
+
+def test_acceptance_is_asked_of_a_result_that_is_read_once(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the evidence read, of what was read then; with integrity and signatures alone, of the
+    file."""
+    bundle = submissions.add()
+    forge.log(bundle, {"at": "2025-12-30T23:00:00Z"})
+    read = []
+    monkeypatch.setattr(
+        trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
+    )
+    assert (rules_of(judge(bundle)), read) == ({"I126"}, [])
+    contents = read_files(bundle).contents
+    assert [p.rule for p in trust.establish(bundle, contents, None, bundle).problems] == ["I126"]
+    assert read == ["result.json"]
+
+
+@pytest.mark.parametrize(
+    "claim", ["", 7, "9" * 5000, "1.x.0", "2026-01-01", None, "9999-12-31T23:59:59Z"]
+)
+def test_claims_without_sense_are_answered(submissions: Submissions, claim: object) -> None:
+    bundle = submissions.add()
+    forge.log(bundle, {"manifest_sha256": forge.manifest_sha256(bundle)})
+    for name in ("ended_at", "rules_version"):
+        result = json.loads((bundle / "result.json").read_text())
+        (bundle / "result.json").write_text(json.dumps({**result, name: claim}))
+        verdict = judge(bundle)
+        assert "I101" in rules_of(verdict) and engine.INTERNAL not in rules_of(verdict)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"rules_version": "0.0.1"}, {"rules_version": "9999.0.0"}, {"at": "2999-01-01T00:00:00Z"}],
+)
+def test_log_of_what_cannot_be_speaks_for_nobody(
+    submissions: Submissions, entry: dict[str, str]
+) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.log(bundle, entry)
+    found = {v.standing: v for v in judge_all([submissions.root]).verdicts}
+    assert rules_of(found["log"]) == {"I117"}
+    assert (found["closed"].status, found["closed"].accepted) == ("fail", "")
+
+
+def test_bundle_that_claims_an_old_rule_book_is_judged_by_the_present_one(
+    submissions: Submissions,
+) -> None:
+    evidence = late_sampling(fresh_evidence())
+    evidence.result["rules_version"] = "1.0.0"
+    assert judge(submissions.add(evidence)).status == "fail"
+
+
+def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Submissions) -> None:
+    evidence = fresh_evidence()
+    original, copy = (
+        submissions.add(evidence, run_id=run_id) for run_id in ("the-original", "the-newcomer")
+    )
+    forge.log(original, {})
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (verdicts[original].status, verdicts[copy].status) == ("pass", "fail")
+    across = [f for f in verdicts[original].findings if f.rule == "X102"]
+    assert {f.severity for f in across} == {Severity.NOTE}
+    assert "accepted before the other one came" in across[0].message
+    place = copy.relative_to(submissions.root).as_posix()
+    forge.log(original, {}, {"path": place, "manifest_sha256": forge.manifest_sha256(copy)})
+    assert {v.status for v in judge_all([submissions.root]).verdicts} == {"fail"}, (
+        "both were accepted"
+    )
+
+
+def test_broken_log_speaks_for_nobody(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    add_option(submissions, 'valid-before="20260301"')
+    log = forge.log(bundle, {}, {"path": "example/h200x2/another"})
+    assert judge(bundle).status == "pass"
+    log.write_bytes(log.read_bytes()[:-1])
+    assert (judge(bundle).status, judge(bundle).accepted) == ("fail", "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\n", b"garbage\n", b"\xff\xfe\n", b"{}\n", b'{"a": 1, "a": 2}\n', b"[" * 100_000 + b"\n"],
+)
+def test_log_of_garbage_is_a_finding(submissions: Submissions, content: bytes) -> None:
+    submissions.add()
+    (submissions.root / "LOG").write_bytes(content)
+    found = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert found == {"closed": set(), "log": {"I117"}}
+
+
+def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = submissions.add()
+    log = forge.log(bundle, {})
+    log.rename(tmp_path / "LOG")
+    log.symlink_to(tmp_path / "LOG")
+    found = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert found == {"closed": set(), "log": {"S102"}}
+    assert judge(bundle).accepted == ""
+
+
+def test_line_missing_at_the_end_shows_in_the_head_alone(submissions: Submissions) -> None:
+    bundles = [submissions.add(run_id=f"bundle-{n}") for n in (1, 2)]
+    log = forge.log(
+        bundles[0],
+        {},
+        {"path": "example/h200x2/bundle-2", "manifest_sha256": forge.manifest_sha256(bundles[1])},
+    )
+    whole = acceptance.read_log(submissions.root)
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
+    cut = acceptance.read_log(submissions.root)
+    assert cut.problems == whole.problems == ()
+    assert (whole.lines, cut.lines, whole.head != cut.head) == (2, 1, True)
+
+
+@pytest.mark.parametrize("asked", ["", "example", "example/h200x2"])
+def test_removed_bundle_is_missed_where_it_was_looked_for(
+    submissions: Submissions, asked: str
+) -> None:
+    bundle = submissions.add(run_id="bundle-stays")
+    gone = submissions.add(run_id="bundle-goes")
+    elsewhere = submissions.add(run_id="bundle-elsewhere", system="another")
+    forge.log(gone, {})
+    shutil.rmtree(gone)
+    found = {
+        v.standing: rules_of(v)
+        for v in judge_all([submissions.root / asked]).verdicts
+        if v.path != elsewhere
+    }
+    assert {k: r for k, r in found.items() if k == "log"} == {"log": {"I118"}}
+    assert {v.standing for v in judge_all([elsewhere, bundle]).verdicts} == {"closed"}
+
+
+def test_log_with_paths_outside_reads_nothing(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    for path in ("../../etc", "/etc/passwd", "a/../b", "a//b", ".", "a/"):
+        forge.log(bundle, {"path": path})
+        assert {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}["log"] == {
+            "I117"
+        }
+
+
+def test_append_keeps_the_log_where_a_line_does_not_fit(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    log = forge.log(bundle, {})
+    before = log.read_bytes()
+    head = acceptance.read_log(submissions.root).head
+    again = ("2026-03-01T00:00:00Z", "accepted", "example/h200x2/" + bundle.name, "0" * 64, VERSION)
+    with pytest.raises(engine.Refused):
+        acceptance.append(submissions.root, head, [again])
+    with pytest.raises(engine.Refused):
+        acceptance.append(submissions.root, "0" * 64, [])
+    assert log.read_bytes() == before
+    assert sorted(p.name for p in submissions.root.iterdir()) == ["LOG", "example", "keyring"]

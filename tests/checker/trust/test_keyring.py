@@ -1,0 +1,166 @@
+"""Which keyring counts, what is wrong with its lines, and what may not lie where bundles lie."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
+from test_trust import errors_of, late_sampling, rules_of, second_run
+
+from checker.engine import judge, judge_all
+from checker.trust.keyring import read_keyring
+from harness.sign import sign
+from reporting.collect import collect
+
+
+def bring(keyring: Path, *keys: tuple[Path, str, str]) -> None:
+    """Make a keyring with these keys, principals and namespaces."""
+    keyring.mkdir(parents=True)
+    lines = (
+        f'{who} namespaces="{names}" {key.with_suffix(".pub").read_text()}'
+        for key, who, names in keys
+    )
+    (keyring / "allowed_signers").write_text("".join(lines))
+
+
+def test_keyring_below_another_counts_for_nothing(submissions: Submissions, tmp_path: Path) -> None:
+    """A center that brings its own, with its own system for a center, its own waivers and its own
+    LOG."""
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    key = make_key(tmp_path / "own")
+    keyring = bundle.parents[1] / "keyring"
+    bring(
+        keyring,
+        (key, "h200x2@evil", "submission@wattmark"),
+        (key, "friend@evil", "waiver@wattmark"),
+    )
+    shutil.rmtree(bundle / "signatures")
+    sign(bundle, key, "h200x2@evil")
+    for root in (submissions.root, bundle.parents[1], bundle.parent, bundle):
+        found = {v.path.resolve(): v for v in judge_all([root]).verdicts}
+        assert errors_of(found[bundle]) == {"I107", "P104"}
+        assert (found[keyring].status, found[keyring].standing, rules_of(found[keyring])) == (
+            "fail",
+            "keyring",
+            {"I125"},
+        )
+
+
+def test_nothing_hides_in_a_directory_called_keyring(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    hidden = bundle.parent / "keyring"
+    bundle.rename(hidden.parent / "moved")
+    hidden.mkdir()
+    (hidden.parent / "moved").rename(hidden / "run")
+    submissions.add()
+    found = {v.path: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert found == {bundle: set(), hidden: {"I125"}}
+
+
+def test_keyrings_side_by_side_count_each(submissions: Submissions, tmp_path: Path) -> None:
+    """Of two rounds below one path; and the one that was named with --keyring for both."""
+    bundle = submissions.add()
+    other = Submissions(tmp_path / "another-round", submissions.key)
+    other.allow(other.key)
+    other.add(second_run(), run_id="another-run")
+    found = judge_all([tmp_path]).verdicts
+    assert [(v.path.relative_to(tmp_path).parts[0], v.status) for v in found] == [
+        ("another-round", "pass"),
+        ("submissions", "pass"),
+    ]
+    inner = bundle.parents[1] / "keyring"
+    inner.mkdir()
+    assert inner in {
+        v.path
+        for v in judge_all([tmp_path], submissions.keyring).verdicts
+        if rules_of(v) == {"I125"}
+    }
+
+
+def test_linked_outer_keyring_lets_no_inner_one_in(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    bundle = submissions.add()
+    bring(bundle.parents[1] / "keyring", (submissions.key, "h200x2@evil", "submission@wattmark"))
+    signers = submissions.keyring / "allowed_signers"
+    signers.unlink()
+    signers.symlink_to(tmp_path / "nowhere")
+    assert "S102" in rules_of(judge(bundle))
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"),
+    [("published", set()), ("example/published", {"I125"}), ("x/y/published", {"I125"})],
+)
+def test_published_figures_come_with_the_round(
+    submissions: Submissions, place: str, wanted: set[str]
+) -> None:
+    submissions.add()
+    source = Path(__file__).parents[3] / "submissions" / "published" / "mayr2026.json"
+    (submissions.root / place).mkdir(parents=True)
+    file = Path(shutil.copy(source, submissions.root / place))
+    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (found[file].standing, rules_of(found[file])) == ("published", wanted)
+    assert bool(collect([submissions.root]).papers) == (not wanted)
+
+
+def test_center_signs_in_any_letters(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = submissions.add()
+    key = make_key(tmp_path / "capitals")
+    submissions.allow(key, "EXAMPLE@wattmark")
+    shutil.rmtree(bundle / "signatures")
+    sign(bundle, key, "EXAMPLE@wattmark")
+    assert judge(bundle).signer == "EXAMPLE@wattmark"
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\xff\x00\xfe",
+        b'x@y namespaces="',
+        b"x@y ssh-ed25519",
+        b"x@y " + b"A" * 200_000,
+        b'"' * 5000,
+        b"cert-authority",
+    ],
+    ids=[
+        "no text",
+        "open quote",
+        "no key",
+        "long",
+        "quotes",
+        "an option alone",
+    ],  # a name this long is too long for a variable
+)
+def test_garbage_in_the_keyring_is_a_warning_and_good_lines_count(
+    submissions: Submissions, garbage: bytes
+) -> None:
+    bundle = submissions.add()
+    with (submissions.keyring / "allowed_signers").open("ab") as signers:
+        signers.write(garbage + b"\n")
+    found = {v.standing: v for v in judge_all([submissions.root]).verdicts}
+    assert (found["closed"].status, rules_of(found["closed"])) == ("pass", set())
+    assert rules_of(found["keyring"]) == {"I124"}
+    assert judge(bundle).signer == PRINCIPAL
+
+
+def test_fingerprints_are_those_of_ssh_keygen(submissions: Submissions) -> None:
+    said = subprocess.run(
+        ["ssh-keygen", "-l", "-f", submissions.key], capture_output=True, text=True, check=True
+    ).stdout
+    (line,) = read_keyring(submissions.keyring).lines
+    assert line.fingerprint == said.split()[1]
+    assert (line.principals, line.namespaces) == ((PRINCIPAL,), ("submission@wattmark",))
+
+
+@pytest.mark.parametrize("name", ["allowed_signers", "revoked_signers"])
+def test_linked_keyring_file_is_not_followed(
+    submissions: Submissions, tmp_path: Path, name: str
+) -> None:
+    bundle = submissions.add()
+    path = submissions.keyring / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(tmp_path / "nowhere")
+    assert judge(bundle).status == "fail"
+    assert judge(bundle).signer is None

@@ -1,0 +1,379 @@
+"""Who stands behind a bundle: keys in time and out of it, reviews, withdrawals and waivers."""
+
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from conftest import PRINCIPAL, Submissions, fresh_evidence
+from support.bundles import another_run, rederive
+
+from checker import engine
+from checker.engine import judge, judge_all
+from checker.trust import waivers
+from checker.verdict import Verdict
+from harness.sign import sign
+from reporting.collect import collect
+from rules.bundle_format.records import Evidence
+from rules.rule import Severity, rules_by_id
+from rules.testing import tampering as forge
+
+
+def late_sampling(evidence: Evidence) -> Evidence:
+    """Evidence that one rule refuses, P104: every second sample is late."""
+    late = next(m for m in rules_by_id()["P104"].mutations if m.name == "every_second_sample_late")
+    late.apply(evidence)
+    rederive(evidence)
+    return evidence
+
+
+def second_run() -> Evidence:
+    """The evidence of another run of the same work."""
+    evidence = another_run(fresh_evidence())
+    rederive(evidence)
+    return evidence
+
+
+def only(root: Path) -> Verdict:
+    """The verdict on the one bundle below `root`; nothing is wrong beside it."""
+    (verdict,) = judge_all([root]).verdicts
+    return verdict
+
+
+def rules_of(verdict: Verdict) -> set[str]:
+    return {f.rule for f in verdict.findings}
+
+
+def errors_of(verdict: Verdict) -> set[str]:
+    return {f.rule for f in verdict.findings if f.severity == Severity.ERROR}
+
+
+def add_option(submissions: Submissions, option: str, principal: str = PRINCIPAL) -> None:
+    """Put an option before the namespaces of a principal's lines in the keyring."""
+    signers = submissions.keyring / "allowed_signers"
+    text = signers.read_text()
+    changed = text.replace(f"{principal} namespaces=", f"{principal} {option},namespaces=")
+    assert changed != text
+    signers.write_text(changed)
+
+
+# Keys, in time and out of it.
+
+
+def test_key_that_expired_after_acceptance_counts(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    add_option(submissions, 'valid-before="20260301"')
+    assert rules_of(judge(bundle)) == {"I109"}
+    forge.log(bundle, {"at": "2026-02-01T00:00:00Z"})
+    verdict = judge(bundle)
+    assert (rules_of(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, "1.3.0")
+    forge.log(bundle, {"at": "2026-04-01T00:00:00Z"})
+    assert rules_of(judge(bundle)) == {"I109"}
+
+
+def test_acceptance_of_another_bundle_saves_no_expired_key(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    add_option(submissions, 'valid-before="20260301"')
+    forge.log(bundle, {"manifest_sha256": "0" * 64})
+    assert rules_of(judge(bundle)) == {"I109", "I119"}
+
+
+def test_dates_of_the_keyring_are_utc(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a time zone 14 hours ahead, the end of a key's validity would have passed long ago."""
+    bundle = submissions.add()
+    soon = datetime.now(UTC) + timedelta(hours=6)
+    add_option(submissions, f'valid-before="{soon:%Y%m%d%H%M}"')
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    assert judge(bundle).status == "pass"
+
+
+def test_expired_reviewer_counts_where_the_bundle_was_accepted_in_time(
+    submissions: Submissions,
+) -> None:
+    bundle = submissions.add()
+    forge.review(bundle)
+    assert judge(bundle).reviewers == (forge.REVIEWER,)
+    add_option(submissions, 'valid-before="20260301"', forge.REVIEWER)
+    verdict = judge(bundle)
+    assert (rules_of(verdict), verdict.reviewers) == ({"I109"}, ())
+    forge.log(bundle, {"at": "2026-02-01T00:00:00Z"})
+    assert judge(bundle).reviewers == (forge.REVIEWER,)
+
+
+def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
+    """The old line ends where the new one begins; what was signed in time and accepted stands
+    beside what is new."""
+    old = submissions.add(run_id="old-bundle")
+    add_option(submissions, 'valid-before="20260301"')
+    new_key = tmp_path / "new"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "", "-f", new_key], check=True
+    )
+    submissions.allow(new_key, options='valid-after="20260301",namespaces="submission@wattmark"')
+    forge.log(old, {})
+    new = submissions.add(run_id="new-bundle")
+    sign(new, new_key, PRINCIPAL)
+    assert [judge(bundle).signer for bundle in (old, new)] == [PRINCIPAL, PRINCIPAL]
+
+
+# Reviews and withdrawals.
+
+
+def test_rejecting_review_is_a_warning_and_no_reviewer(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    forge.review(bundle, verdict="reject", comment="half")
+    forge.review(bundle, "second@elsewhere.example.org")
+    verdict = judge(bundle)
+    assert (verdict.status, verdict.reviewers) == ("pass", ("second@elsewhere.example.org",))
+    assert [(f.rule, f.severity) for f in verdict.findings] == [("I113", Severity.WARNING)]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ['{"format": 1, "format": 2}', "{", "[]", '{"format": "wattmark-review/2"}', "\ufeff{}"],
+)
+def test_review_that_is_no_document_is_a_finding(submissions: Submissions, broken: str) -> None:
+    bundle = submissions.add()
+    forge.review(bundle).write_text(broken)
+    verdict = judge(bundle)
+    (rule,) = rules_of(verdict)
+    assert rule in {"S104", "S105", "S106", "S107"}
+    assert verdict.findings[0].file == f"signatures/review.{forge.REVIEWER}.json"
+    assert (verdict.reviewers, verdict.status) == ((), "fail")
+
+
+def test_review_of_any_size_is_refused(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    forge.review(bundle).write_bytes(b" " * 100_000)
+    assert "S103" in rules_of(judge(bundle))
+
+
+def test_linked_review_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = submissions.add()
+    review = forge.review(bundle)
+    review.rename(tmp_path / "elsewhere")
+    review.symlink_to(tmp_path / "elsewhere")
+    assert rules_of(judge(bundle)) == {"S102", "I114"}
+
+
+@pytest.mark.parametrize("who", [forge.CHAIR, "example@other.org"])
+def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who: str) -> None:
+    """By somebody who submits nothing, or by the center itself."""
+    bundle, other = (
+        submissions.add(run_id="first-bundle"),
+        submissions.add(second_run(), run_id="second-bundle"),
+    )
+    namespaces = (
+        "submission@wattmark,withdrawal@wattmark" if who != forge.CHAIR else "withdrawal@wattmark"
+    )
+    forge.withdrawal(bundle, who, namespaces)
+    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (found[bundle].status, found[bundle].withdrawn) == (
+        "withdrawn",
+        "The clocks were locked.",
+    )
+    assert found[other].status == "pass"
+    content = collect([submissions.root])
+    assert [v.path for v in content.withdrawn] == [bundle]
+    assert [row.trail.run.path for row in content.rows if row.trail] == [other]
+    assert content.rejected == []
+
+
+def test_withdrawal_that_does_not_count_withdraws_nothing(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    forge.withdrawal(bundle, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
+    assert (judge(bundle).status, judge(bundle).withdrawn) == ("fail", "")
+
+
+def test_withdrawal_fits_what_the_log_says(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    forge.log(bundle, {}, {"event": "withdrawn"})
+    withdrawal = forge.withdrawal(bundle)
+    assert judge(bundle).status == "withdrawn"
+    assert rules_of(judge(bundle)) == set()
+    withdrawal.unlink()
+    withdrawal.with_suffix(".sig").unlink()
+    assert rules_of(judge(bundle)) == {"I120"}
+
+
+@pytest.mark.parametrize("rule", ["X102", "X103", "X108"])
+def test_twin_of_what_was_withdrawn_is_refused(submissions: Submissions, rule: str) -> None:
+    """Its readings, its batches, or its accelerators at the same time; the withdrawn one is spoken
+    of by nobody."""
+    first, second = fresh_evidence(), another_run(fresh_evidence())
+    if rule == "X102":
+        for column in ("power_mw", "power_avg_mw"):
+            second.samples[column] = first.samples[column]
+    elif rule == "X103":
+        second.batches = first.batches.copy()
+    else:
+        second.result |= {name: first.result[name] for name in ("started_at", "ended_at")}
+    rederive(second)
+    bundle, twin = (
+        submissions.add(first, run_id="first-bundle"),
+        submissions.add(second, run_id="second-bundle"),
+    )
+    forge.withdrawal(bundle)
+    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (found[bundle].status, {f.rule for f in found[bundle].findings}) == ("withdrawn", set())
+    assert found[twin].status == "fail"
+    assert errors_of(found[twin]) == {rule}
+
+
+def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.withdrawal(bundle)
+    verdict = judge(bundle)
+    assert (verdict.status, "P104" in rules_of(verdict)) == ("withdrawn", True)
+    (bundle / "extra").write_text("")
+    verdict = judge(bundle)
+    assert (verdict.status, [f.rule for f in verdict.findings if verdict.fails_by(f)]) == (
+        "fail",
+        ["I102"],
+    )
+    content = collect([submissions.root])
+    assert ([v.path for v in content.rejected], content.withdrawn, content.rows) == (
+        [bundle],
+        [],
+        [],
+    )
+
+
+# Waivers.
+
+
+@pytest.mark.parametrize(
+    ("who", "also"), [("EXAMPLE@other.org", ""), (forge.CHAIR, "example@other.org")]
+)
+def test_center_waives_nothing_for_itself(submissions: Submissions, who: str, also: str) -> None:
+    """In other letters, or under another name with a key of its own."""
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.waiver(bundle, who, also, rule="P104")
+    verdict = judge(bundle)
+    assert (verdict.status, errors_of(verdict)) == ("fail", {"P104", "I123"})
+    assert not any(f.waived for f in verdict.findings)
+
+
+def test_waived_error_is_shown_and_fails_nothing(submissions: Submissions) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    failing = judge(bundle)
+    assert failing.status == "fail"
+    rules = {f.rule for f in failing.findings if f.severity == Severity.ERROR}
+    assert rules == {"P104"}
+    forge.waiver(bundle, rule="P104")
+    verdict = only(submissions.root)
+    assert (verdict.status, rules_of(verdict)) == ("pass", rules_of(failing))
+    assert {f.waived for f in verdict.findings if f.rule == "P104"} == {"waivers/of-the-case.json"}
+    assert {f.severity for f in verdict.findings if f.rule == "P104"} == {Severity.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("scope", "waives"),
+    [
+        ({"below": "example"}, True),
+        ({"below": "example/h200x2"}, True),
+        ({"below": "exam"}, False),
+        ({"below": "other"}, False),
+        ({"below": "example/h200x2/another"}, False),
+        ({"manifests": ["MINE"]}, True),
+        ({"manifests": ["0" * 64]}, False),
+    ],
+)
+def test_scope_of_a_waiver(
+    submissions: Submissions, scope: dict[str, object], waives: bool
+) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    mine = forge.manifest_sha256(bundle)
+    named = (
+        {"manifests": [mine if m == "MINE" else m for m in scope["manifests"]]}
+        if "manifests" in scope
+        else scope
+    )
+    forge.waiver(bundle, rule="P104", **named)
+    assert (only(submissions.root).status == "pass") == waives
+
+
+def test_waiver_on_a_rule_across_bundles(submissions: Submissions) -> None:
+    """Two bundles of which the rules across bundles speak: a waiver marks what they say too."""
+    evidence = fresh_evidence()
+    paths = [submissions.add(evidence, run_id=f"the-same-{n}") for n in (1, 2)]
+    before = {
+        f.rule
+        for v in judge_all([submissions.root]).verdicts
+        for f in v.findings
+        if f.rule.startswith("X")
+    }
+    rule = min(rule for rule in before if rules_by_id()[rule].waivable)
+    forge.waiver(paths[0], rule=rule)
+    after = [
+        f for v in judge_all([submissions.root]).verdicts for f in v.findings if f.rule == rule
+    ]
+    assert {f.waived for f in after} == {"waivers/of-the-case.json"}
+
+
+@pytest.mark.parametrize("rule", ["S101", "I106", "s101", "W1", ""])
+def test_rules_on_form_and_integrity_cannot_be_waived(submissions: Submissions, rule: str) -> None:
+    bundle = submissions.add()
+    forge.waiver(bundle, rule=rule)
+    found = judge_all([submissions.root]).verdicts
+    assert [(v.standing, v.status, rules_of(v)) for v in found if v.path != bundle] == [
+        ("waiver", "fail", {"S107"})
+    ]
+
+
+@pytest.mark.parametrize("namespaces", ["submission@wattmark", "waiver@wattmark"])
+def test_waiver_without_a_good_signature_waives_nothing(
+    submissions: Submissions, namespaces: str
+) -> None:
+    """By a key for another role, or altered after it was signed."""
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    waiver = forge.waiver(bundle, rule="P104", namespaces=namespaces)
+    assert judge(bundle).status == ("pass" if namespaces == "waiver@wattmark" else "fail")
+    waiver.write_text(waiver.read_text() + "\n")
+    assert judge(bundle).status == "fail"
+
+
+def test_waiver_that_expired_after_acceptance_counts(submissions: Submissions) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.waiver(bundle, rule="P104", expires_at="2026-03-01T00:00:00Z")
+    assert judge(bundle).status == "fail"
+    forge.log(bundle, {"at": "2026-02-15T00:00:00Z"})
+    assert judge(bundle).status == "pass"
+    forge.log(bundle, {"at": "2026-03-15T00:00:00Z"})
+    assert judge(bundle).status == "fail"
+
+
+def test_linked_directory_of_waivers_is_not_followed(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.waiver(bundle, rule="P104")
+    assert judge(bundle).status == "pass"
+    (submissions.root / "waivers").rename(tmp_path / "elsewhere")
+    (submissions.root / "waivers").symlink_to(tmp_path / "elsewhere")
+    assert judge(bundle).status == "fail"
+    assert "I121" in {f.rule for v in judge_all([submissions.root]).verdicts for f in v.findings}
+
+
+def test_signature_of_a_waiver_is_verified_once(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = submissions.add()
+    forge.waiver(bundle, rule="P104")
+    asked = []
+    real = waivers.verify
+    monkeypatch.setattr(waivers, "verify", lambda *a: asked.append(a) or real(*a))
+    for _ in range(3):
+        judge(bundle)
+    assert len(asked) == 1
+
+
+def test_documents_of_trust_are_described() -> None:
+    """Every property of the schemas of trust says what it is."""
+    schemas = Path(engine.__file__).parents[1] / "rules" / "schemas"
+    for name in ("review-1", "withdrawal-1", "waiver-1", "log-entry-1"):
+        schema = json.loads((schemas / f"{name}.json").read_text())
+        assert all(p.get("description") for p in schema["properties"].values()), name

@@ -1,0 +1,371 @@
+"""`bench-check review`, `withdraw`, `waive`, `accept` and `verify` from the command line."""
+
+import errno
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
+from test_trust import late_sampling, second_run
+
+from checker import cli
+from checker.engine import judge, judge_all
+from checker.trust import acceptance_log as acceptance
+from checker.trust import cli as trust_cli
+from harness.sign import sign
+from reporting.cli import main as report
+from rules import VERSION
+from rules.bundle_format import write as bundles
+from rules.bundle_format.records import EVIDENCE_FILES
+from rules.testing import tampering as forge
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Submissions with the keys of a reviewer of another center and of a chair."""
+
+    tree: Submissions
+    reviewer: Path
+    chair: Path
+
+    def review(
+        self, bundle: Path, *more: str, who: str = "alice@elsewhere.org", key: Path | None = None
+    ) -> Result:
+        return run("review", bundle, "--key", key or self.reviewer, "--principal", who, *more)
+
+    def withdraw(
+        self, bundle: Path, who: str = "chair@round.example.org", key: Path | None = None
+    ) -> Result:
+        return run(
+            "withdraw",
+            bundle,
+            "--key",
+            key or self.chair,
+            "--principal",
+            who,
+            "--reason",
+            "The clocks were locked.",
+        )
+
+    def waive(
+        self,
+        rule: str,
+        *paths: Path,
+        more: tuple[str, ...] = (),
+        who: str = "chair@round.example.org",
+    ) -> Result:
+        return run(
+            "waive",
+            rule,
+            *paths,
+            "--key",
+            self.chair,
+            "--principal",
+            who,
+            "--reason",
+            "It is known.",
+            *more,
+        )
+
+
+def run(command: str, *arguments: str | Path) -> Result:
+    done = CliRunner().invoke(getattr(trust_cli, command), [str(a) for a in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done
+
+
+@pytest.fixture
+def a_round(submissions: Submissions, tmp_path: Path) -> Round:
+    made = Round(submissions, make_key(tmp_path / "reviewer"), make_key(tmp_path / "chair"))
+    submissions.allow(made.reviewer, "alice@elsewhere.org", 'namespaces="review@wattmark"')
+    submissions.allow(
+        made.chair, "chair@round.example.org", 'namespaces="withdrawal@wattmark,waiver@wattmark"'
+    )
+    return made
+
+
+def files_below(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_every_command_is_listed_and_has_help() -> None:
+    for name in ("review", "withdraw", "waive", "accept", "verify"):
+        assert cli.COMMANDS[name][0] == f"checker.trust.cli:{name}"
+        done = run(name, "--help")
+        assert done.exit_code == 0 and "Usage" in done.output
+
+
+def test_review_is_signed_and_counts(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    done = a_round.review(bundle, "--comment", "Looks right.")
+    assert done.exit_code == 0, done.output
+    said = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
+    wanted = {
+        "verdict": "accept",
+        "status": "pass",
+        "rules_version": VERSION,
+        "comment": "Looks right.",
+    }
+    assert {key: said[key] for key in wanted} == wanted
+    assert said["manifest_sha256"] == forge.manifest_sha256(bundle)
+    assert judge(bundle).reviewers == ("alice@elsewhere.org",)
+
+
+def test_failing_bundle_can_only_be_rejected(a_round: Round) -> None:
+    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
+    done = a_round.review(bundle)
+    assert (
+        done.exit_code == 1
+        and "it fails (P104)" in done.output
+        and "--verdict reject" in done.output
+    )
+    assert (
+        a_round.review(
+            bundle, "--verdict", "reject", "--comment", "Half of the samples are late."
+        ).exit_code
+        == 0
+    )
+    said = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
+    assert said["status"] == "fail"
+    assert {"rule": "P104", "severity": "error", "count": 1, "waived": False} in said["findings"]
+    assert {f.rule for f in judge(bundle).findings} >= {"P104", "I113"}
+
+
+def test_review_that_would_not_count_is_not_left_behind(a_round: Round, tmp_path: Path) -> None:
+    bundle = a_round.tree.add()
+    before = files_below(a_round.tree.root)
+    for who, key, why in (
+        (PRINCIPAL, a_round.reviewer, "a review is by another center"),
+        ("alice@elsewhere.org", make_key(tmp_path / "stranger"), "I107"),
+        ("chair@round.example.org", a_round.chair, "I107"),
+        ("alice", a_round.reviewer, "must be like"),
+        ("alice@elsewhere.org", tmp_path / "nokey", "no such key"),
+    ):
+        done = a_round.review(bundle, who=who, key=key)
+        assert done.exit_code == 1 and why in done.output, done.output
+    assert files_below(a_round.tree.root) == before
+
+
+def test_own_good_review_stays_where_a_second_one_fails(a_round: Round, tmp_path: Path) -> None:
+    bundle = a_round.tree.add()
+    assert a_round.review(bundle).exit_code == 0
+    before = files_below(bundle)
+    done = a_round.review(bundle, "--replace", key=make_key(tmp_path / "stranger"))
+    assert done.exit_code == 1 and "I107" in done.output
+    assert files_below(bundle) == before
+
+
+def test_full_disk_leaves_no_half_of_a_review(
+    a_round: Round, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = a_round.tree.add()
+    assert a_round.review(bundle).exit_code == 0
+    before = files_below(bundle)
+    synced = []
+
+    def full(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = a_round.review(bundle, "--replace", "--comment", "Changed my mind.")
+    assert (
+        done.exit_code == 1
+        and "review.alice@elsewhere.org.sig: No space left on device" in done.output
+    )
+    assert files_below(bundle) == before
+
+
+def test_withdrawal_is_signed_and_counts_once(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    assert a_round.withdraw(bundle).exit_code == 0
+    assert (judge(bundle).status, judge(bundle).withdrawn) == (
+        "withdrawn",
+        "The clocks were locked.",
+    )
+    again = a_round.withdraw(bundle)
+    assert again.exit_code == 1 and "it was withdrawn before" in again.output
+    assert "it was withdrawn; there is nothing to review" in a_round.review(bundle).output
+
+
+def test_another_center_withdraws_nothing(a_round: Round, tmp_path: Path) -> None:
+    bundle = a_round.tree.add()
+    other = make_key(tmp_path / "other")
+    a_round.tree.allow(
+        other, "other@wattmark", 'namespaces="submission@wattmark,withdrawal@wattmark"'
+    )
+    done = a_round.withdraw(bundle, "other@wattmark", other)
+    assert done.exit_code == 1 and "I116" in done.output
+    assert judge(bundle).status == "pass"
+
+
+@pytest.mark.parametrize("scope", ["bundle", "system", "center"])
+def test_waiver_lifts_an_error(a_round: Round, scope: str) -> None:
+    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
+    path = {"bundle": bundle, "system": bundle.parent, "center": bundle.parents[1]}[scope]
+    done = a_round.waive("P104", path, more=("--expires", "2999-01-01"))
+    assert done.exit_code == 0, done.output
+    (verdict,) = judge_all([a_round.tree.root]).verdicts
+    waived = {bool(f.waived) for f in verdict.findings if f.rule == "P104"}
+    assert (verdict.status, waived) == ("pass", {True})
+
+
+def test_waivers_that_would_not_count_are_refused(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    before = files_below(a_round.tree.root)
+    for done, code, why in (
+        (a_round.waive("S101", bundle), 2, "cannot be waived"),
+        (a_round.waive("W999", bundle), 2, "there is no such rule"),
+        (a_round.waive("P104", a_round.tree.root), 1, "it lies in no center's directory"),
+        (a_round.waive("P104", bundle, who=PRINCIPAL), 1, "granted by somebody else"),
+        (a_round.waive("P104", bundle, who="alice@elsewhere.org"), 1, "I107"),
+        (a_round.waive("P104", bundle, more=("--expires", "2020-01-01")), 2, "not in the future"),
+        (a_round.waive("P104", bundle, bundle.parent), 1, "one or the other"),
+        (
+            run("waive", "P104", bundle, "--key", "k", "--principal", "a@b", "--reason", " "),
+            2,
+            "between 1 and 4000",
+        ),
+    ):
+        assert done.exit_code == code and why in done.output, done.output
+    assert files_below(a_round.tree.root) == before
+
+
+def test_accept_writes_what_passes_and_is_done_once(a_round: Round) -> None:
+    good = a_round.tree.add(run_id="good-bundle")
+    bad = a_round.tree.add(late_sampling(second_run()), run_id="bad-bundle")
+    done = run("accept", a_round.tree.root)
+    assert done.exit_code == 1
+    assert (
+        "accepted: example/h200x2/good-bundle" in done.output
+        and "refused: example/h200x2/bad-bundle: it fails: P104" in done.output
+    )
+    log = (a_round.tree.root / "LOG").read_bytes()
+    assert [v.accepted for v in judge_all([a_round.tree.root]).verdicts] == ["", VERSION]
+    assert run("accept", good).output == "0 written to the LOG, 0 refused, 1 was there\n"
+    assert (a_round.tree.root / "LOG").read_bytes() == log
+    shutil.rmtree(bad)
+    a_round.withdraw(good)
+    assert "withdrawn: example/h200x2/good-bundle" in run("accept", a_round.tree.root).output
+    assert (a_round.tree.root / "LOG").read_bytes().startswith(log)
+    assert acceptance.read_log(a_round.tree.root).lines == 2
+    assert (
+        run("accept", a_round.tree.root).output == "0 written to the LOG, 0 refused, 1 was there\n"
+    )
+
+
+def test_accept_refuses_another_bundle_in_the_same_place(a_round: Round) -> None:
+    bundle = a_round.tree.add(run_id="good-bundle")
+    assert run("accept", bundle).exit_code == 0
+    shutil.rmtree(bundle)
+    a_round.tree.add(second_run(), run_id="good-bundle")
+    done = run("accept", bundle)
+    assert done.exit_code == 1 and "it fails: I119" in done.output
+    shutil.rmtree(bundle)
+    a_round.tree.add(run_id="another-bundle")
+    done = run("accept", a_round.tree.root)
+    assert (
+        done.exit_code == 1
+        and "nothing is accepted while it is broken" in done.output
+        and "good-bundle" in done.output
+    )
+
+
+def test_accept_needs_a_whole_log_and_a_keyring(a_round: Round, tmp_path: Path) -> None:
+    bundle = a_round.tree.add()
+    run("accept", bundle)
+    log = a_round.tree.root / "LOG"
+    log.write_bytes(log.read_bytes()[:100])
+    done = run("accept", bundle)
+    assert (
+        done.exit_code == 1 and "The LOG was cut here" in done.output and log.stat().st_size == 100
+    )
+    (tmp_path / "empty").mkdir()
+    assert "no bundle at or below it" in run("accept", tmp_path / "empty").output
+    shutil.copytree(bundle, tmp_path / "moved")
+    said = run("accept", tmp_path / "moved").output
+    assert "moved: I110: no keyring" in said
+    log.unlink()
+    assert "no bundle at or below it" in run("accept", a_round.tree.keyring).output
+
+
+def test_verify_reads_no_evidence_and_prints_the_head(a_round: Round) -> None:
+    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
+    a_round.review(bundle, "--verdict", "reject", "--comment", "The samples are late.")
+    forge.log(bundle, {})
+    done = run("verify", a_round.tree.root)
+    assert done.exit_code == 0, done.output
+    assert f"LOG: good, 1 line, head {acceptance.read_log(a_round.tree.root).head}" in done.output
+    assert (
+        "P104" not in done.output and "the evidence was not judged" in done.output.splitlines()[-1]
+    )
+
+
+@pytest.mark.parametrize("spoil", ["evidence", "manifest", "signature", "review", "log"])
+def test_verify_notices(a_round: Round, spoil: str) -> None:
+    bundle = a_round.tree.add()
+    a_round.review(bundle)
+    run("accept", bundle)
+    path = {
+        "evidence": bundle / "samples.csv.gz",
+        "manifest": bundle / "MANIFEST.json",
+        "signature": bundle / "signatures" / f"submission.{PRINCIPAL}.sig",
+        "review": bundle / "signatures" / "review.alice@elsewhere.org.json",
+        "log": a_round.tree.root / "LOG",
+    }[spoil]
+    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1) + b" ")
+    done = run("verify", a_round.tree.root)
+    assert done.exit_code == 1 and "bad" in done.output
+
+
+def test_whatever_is_named_is_answered_without_a_traceback(a_round: Round, tmp_path: Path) -> None:
+    a_round.tree.add()
+    half = a_round.tree.root / "example" / "h200x2" / "half-bundle"
+    half.mkdir()
+    (half / EVIDENCE_FILES[0]).write_text("{")
+    hidden = a_round.tree.root / "example" / "h200x2" / ".hidden"
+    bundles.write(second_run(), hidden)
+    sign(hidden, a_round.tree.key, PRINCIPAL)
+    link = a_round.tree.root / "example" / "h200x2" / "linked"
+    link.symlink_to(tmp_path)
+    for path in (
+        half,
+        hidden,
+        link,
+        half.parent,
+        half.parents[1],
+        tmp_path,
+        a_round.tree.root,
+        a_round.tree.keyring,
+    ):
+        assert run("verify", path).exit_code in (0, 1)
+        assert a_round.review(path).exit_code == 1
+        assert a_round.withdraw(path).exit_code == 1 or path == hidden
+        assert run("accept", path).exit_code == 1
+
+
+def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(
+    a_round: Round, tmp_path: Path
+) -> None:
+    withdrawn, reviewed = (
+        a_round.tree.add(run_id="withdrawn-bundle"),
+        a_round.tree.add(second_run(), run_id="reviewed-bundle"),
+    )
+    a_round.review(reviewed)
+    a_round.withdraw(withdrawn)
+    page = tmp_path / "report.html"
+    done = CliRunner().invoke(report, [str(a_round.tree.root), "-o", str(page)])
+    assert done.exit_code == 0 and "1 passed, 0 failed, 1 withdrawn" in done.output, done.output
+    text = page.read_text()
+    assert "accepted by alice@elsewhere.org" in text
+    assert (
+        text.count("withdrawn-bundle") == 2
+        and "The clocks were locked." in text.partition('id="withdrawn"')[2]
+    )

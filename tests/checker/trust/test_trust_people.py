@@ -1,0 +1,319 @@
+"""Who may review and waive, what a rejection does, what no waiver lifts, and a list of revoked keys
+that cannot be read."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
+from test_trust import late_sampling, rules_of, second_run
+from test_trust_cli import Round, a_round, run
+
+from checker.engine import judge, judge_all
+from checker.formats.json import render
+from checker.selection import Shown
+from checker.trust import acceptance_log as acceptance
+from rules.rule import Severity, rules_by_id
+from rules.testing import tampering as forge
+
+__all__ = ["a_round"]
+DOCS = Path(__file__).parents[3] / "docs"
+WHY = "Half of the watts are missing.\n" + "See the second epoch. " * 40
+TIES = [
+    "zoe@wattmark",
+    "zoe@WattMark",
+    "zoe@example",
+    "zoe@Example.org",
+    "Example@elsewhere.example.org",
+]
+"""Who has the domain of `example@wattmark`, a domain called like the center `example`, or the
+center's name."""
+
+
+# Of which center somebody is.
+
+
+@pytest.mark.parametrize("who", TIES)
+def test_review_by_a_name_of_the_own_center_does_not_count(
+    submissions: Submissions, who: str
+) -> None:
+    bundle = submissions.add()
+    forge.review(bundle, who)
+    verdict = judge(bundle)
+    assert (verdict.status, verdict.reviewers, rules_of(verdict)) == ("fail", (), {"I112"})
+
+
+@pytest.mark.parametrize("who", TIES)
+def test_waiver_by_a_name_of_the_own_center_does_not_count(
+    submissions: Submissions, who: str
+) -> None:
+    bundle = submissions.add(late_sampling(fresh_evidence()))
+    forge.waiver(bundle, who, rule="P104")
+    assert {"P104", "I123"} <= {
+        f.rule for f in judge(bundle).findings if f.severity == Severity.ERROR and not f.waived
+    }
+
+
+@pytest.mark.parametrize(
+    "who",
+    ["zoe@wattmark.org", "zoe@org.example", "zoe@elsewhere.wattmark", "examples@elsewhere.org"],
+)
+def test_review_by_a_name_of_another_center_counts(submissions: Submissions, who: str) -> None:
+    bundle = submissions.add()
+    forge.review(bundle, who)
+    assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((who,), set())
+
+
+def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    for done in (
+        a_round.review(bundle, who="zoe@wattmark"),
+        a_round.waive("P104", bundle, who="zoe@wattmark"),
+    ):
+        assert done.exit_code == 1 and f"zoe@wattmark has the domain of {PRINCIPAL}" in done.output
+
+
+# Reviews.
+
+
+def reject(a_round: Round, bundle: Path, *more: str) -> None:
+    done = a_round.review(bundle, "--verdict", "reject", "--comment", WHY, *more)
+    assert done.exit_code == 0, done.output
+
+
+def test_rejection_says_why(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    for comment in ((), ("--comment", " "), ("--comment", "x" * 4001)):
+        done = a_round.review(bundle, "--verdict", "reject", *comment)
+        assert done.exit_code == 2 and "--comment" in done.output
+    assert judge(bundle).reviews == ()
+    reject(a_round, bundle)
+    (finding,) = judge(bundle).findings
+    assert (
+        finding.rule == "I113"
+        and finding.found == "alice@elsewhere.org rejects it"
+        and WHY in finding.message
+    )
+
+
+def test_second_review_says_what_it_replaces(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    reject(a_round, bundle)
+    done = a_round.review(bundle)
+    assert done.exit_code == 1
+    assert re.search(
+        r"alice@elsewhere.org has reviewed it before \(reject, 20..-.*Z\); --replace", done.output
+    )
+    assert judge(bundle).rejecters == ("alice@elsewhere.org",)
+    assert a_round.review(bundle, "--replace").exit_code == 0
+    assert (judge(bundle).rejecters, judge(bundle).reviewers) == ((), ("alice@elsewhere.org",))
+
+
+def test_first_line_of_a_verdict_names_who_rejects(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    reject(a_round, bundle)
+    first, *rest = run("verify", bundle).output.splitlines()
+    assert first.endswith(f"signed by {PRINCIPAL}, rejected by alice@elsewhere.org")
+    assert "See the second epoch." in rest[0]
+
+
+def test_comments_are_shown_whole(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    a_round.review(bundle, "--comment", "Fits the board.\n\x1b[31m")
+    assert (
+        "  alice@elsewhere.org (accept): Fits the board.\\n\\x1b[31m"
+        in run("verify", bundle).output.splitlines()
+    )
+    (told,) = json.loads(render(Shown((judge(bundle),))))["bundles"]
+    assert told["reviews"] == [
+        {
+            "reviewer": "alice@elsewhere.org",
+            "verdict": "accept",
+            "comment": "Fits the board.\\n\\x1b[31m",
+            "reviewed_at": judge(bundle).reviews[0].reviewed_at,
+        }
+    ]
+
+
+def test_what_is_rejected_is_accepted_only_on_purpose(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    reject(a_round, bundle)
+    done = run("accept", bundle)
+    assert (
+        done.exit_code == 1
+        and "rejected by alice@elsewhere.org" in done.output
+        and "--although-rejected" in done.output
+    )
+    assert acceptance.read_log(a_round.tree.root).lines == 0
+    assert run("accept", bundle, "--although-rejected").exit_code == 0
+    assert acceptance.read_log(a_round.tree.root).lines == 1
+    assert run("accept", bundle).exit_code == 0, "what is accepted stays so"
+
+
+def test_rejection_that_does_not_count_keeps_nobody_out(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    reject(a_round, bundle)
+    (bundle / "signatures" / "review.alice@elsewhere.org.sig").unlink()
+    assert judge(bundle).rejecters == ()
+
+
+# Withdrawals and the LOG.
+
+
+def test_withdrawal_is_told_with_who_and_when(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    a_round.withdraw(bundle)
+    verdict = judge(bundle)
+    assert (verdict.withdrawn_by, verdict.withdrawn_at[:2]) == ("chair@round.example.org", "20")
+    wanted = (
+        f"withdrawn by chair@round.example.org, {verdict.withdrawn_at}: The clocks were locked."
+    )
+    assert wanted in run("verify", bundle).output
+    (told,) = json.loads(render(Shown((verdict,))))["bundles"]
+    assert [told[key] for key in ("withdrawn_by", "withdrawn_at")] == [
+        verdict.withdrawn_by,
+        verdict.withdrawn_at,
+    ]
+
+
+def test_what_was_withdrawn_before_refuses_nothing(a_round: Round) -> None:
+    withdrawn = a_round.tree.add(run_id="withdrawn-bundle")
+    a_round.tree.add(second_run(), run_id="good-bundle")
+    a_round.withdraw(withdrawn)
+    for last in (
+        "1 written to the LOG, 0 refused, 1 left out",
+        "0 written to the LOG, 0 refused, 1 left out, 1 was there",
+    ):
+        done = run("accept", a_round.tree.root)
+        assert done.exit_code == 0, done.output
+        assert (
+            "left out: example/h200x2/withdrawn-bundle: it was withdrawn before it was accepted"
+            in done.output
+        )
+        assert done.output.splitlines()[-1] == last
+
+
+# Waivers.
+
+
+def never_waived() -> list[str]:
+    return [rule.id for rule in rules_by_id().values() if not rule.waivable and not rule.on_form]
+
+
+def test_false_statements_cannot_be_waived(submissions: Submissions) -> None:
+    evidence = fresh_evidence()
+    evidence.result["headline"]["joules_per_item"]["mean"] *= 0.9
+    bundle = submissions.add(evidence)
+    forge.waiver(bundle, rule="T102")
+    verdicts = judge_all([submissions.root]).verdicts
+    assert {v.standing: rules_of(v) & {"T102", "I121"} for v in verdicts} == {
+        "closed": {"T102"},
+        "waiver": {"I121"},
+    }
+    assert not any(f.waived for v in verdicts for f in v.findings)
+
+
+def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: Round) -> None:
+    bundle = a_round.tree.add()
+    (line,) = re.findall(
+        r"stated and not so: (.*?)\.", (DOCS / "trust.md").read_text().replace("\n", " ")
+    )
+    assert re.findall(r"[A-Z]\d{3}", line) == never_waived()
+    for rule in never_waived():
+        done = a_round.waive(rule, bundle)
+        assert done.exit_code == 2 and "it cannot be waived" in done.output
+    assert not (a_round.tree.root / "waivers").exists()
+
+
+@pytest.mark.parametrize("rule", ["P104", "X101"])
+def test_waive_counts_what_it_lifts(a_round: Round, rule: str) -> None:
+    late = a_round.tree.add(late_sampling(fresh_evidence()))
+    done = a_round.waive(rule, late)
+    findings = sum(f.rule == rule for f in judge(late).findings)
+    bundles = 1 if findings else 0
+    assert (
+        f"it lifts {findings} finding{'s' * (findings != 1)} of {bundles} "
+        f"bundle{'s' * (bundles != 1)} now" in done.output
+    )
+    assert "--expires" not in done.output
+
+
+def test_waive_for_a_directory_tells_of_what_comes_later(a_round: Round) -> None:
+    system = a_round.tree.add(late_sampling(fresh_evidence())).parent
+    assert (
+        "without --expires it is also for every bundle that comes into"
+        in a_round.waive("P104", system).output
+    )
+    assert (
+        "comes into" not in a_round.waive("P103", system, more=("--expires", "2999-01-01")).output
+    )
+
+
+# The list of revoked keys.
+
+
+def openssh_trusts(submissions: Submissions, bundle: Path) -> bool:
+    """Whether OpenSSH finds the signature of a bundle good, beside the list of revoked keys."""
+    files = {
+        "-f": submissions.keyring / "allowed_signers",
+        "-r": submissions.keyring / "revoked_signers",
+    }
+    files |= {"-s": bundle / "signatures" / f"submission.{PRINCIPAL}.sig"}
+    command = ["ssh-keygen", "-Y", "verify", "-I", PRINCIPAL, "-n", "submission@wattmark"]
+    command += [str(part) for option in files.items() for part in option]
+    return (
+        subprocess.run(
+            command, check=False, input=(bundle / "MANIFEST.json").read_bytes(), capture_output=True
+        ).returncode
+        == 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("", None),
+        ("  # lost in May", None),
+        ("KEY", None),
+        (" \tKEY a comment of words\r", None),
+        ("to do", "line 2"),
+        ('example@wattmark namespaces="submission@wattmark" KEY', "line 2"),
+        ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", "line 2"),
+        ("ssh-ed25519 !", "line 2"),
+        ("ssh-odd AAAAC3NzaC1lZDI1NTE5AAAA", "line 2"),
+        ("\r", "line 2"),
+        ("\ufeffKEY", "line 2"),
+    ],
+)
+def test_list_of_revoked_keys_is_read_as_openssh_does(
+    submissions: Submissions, tmp_path: Path, line: str, place: str | None
+) -> None:
+    bundle = submissions.add()
+    another = make_key(tmp_path / "another").with_suffix(".pub").read_text().strip()
+    text = f"{another}\n{line.replace('KEY', another)}\n"
+    (submissions.keyring / "revoked_signers").write_text(text, newline="")
+    verdict = judge(bundle)
+    assert openssh_trusts(submissions, bundle) == (place is None)
+    assert (verdict.signer, rules_of(verdict)) == (
+        (PRINCIPAL, set()) if place is None else (None, {"I128"})
+    )
+    assert [f.pointer for f in verdict.findings] == ([] if place is None else [place])
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_krl_is_read_as_openssh_does(submissions: Submissions, tmp_path: Path, whole: bool) -> None:
+    bundle = submissions.add()
+    krl = submissions.keyring / "revoked_signers"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-k", "-f", krl, make_key(tmp_path / "another").with_suffix(".pub")],
+        check=True,
+    )
+    krl.write_bytes(krl.read_bytes()[: None if whole else -10])
+    assert openssh_trusts(submissions, bundle) == whole
+    assert rules_of(judge(bundle)) == (set() if whole else {"I128"})
+    subprocess.run(
+        ["ssh-keygen", "-q", "-k", "-f", krl, submissions.key.with_suffix(".pub")], check=True
+    )
+    assert rules_of(judge(bundle)) == {"I108"}

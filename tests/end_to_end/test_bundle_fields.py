@@ -1,0 +1,86 @@
+"""docs/bundle-fields.md and docs/bundle-format.md: every field is there, with what it means and its
+unit."""
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "bundle_fields.py"))
+UNITS = {
+    "_ns": "ns",
+    "_ms": "ms",
+    "_s": "s",
+    "_w": "W",
+    "_mw": "mW",
+    "_mj": "mJ",
+    "_mhz": "MHz",
+    "_bytes": "bytes",
+    "_tokens": "tokens",
+    "_per_s": "1/s",
+    "_per_item": "J",
+    "_sha256": "SHA-256",
+}
+"""By the end of a name; the longest that fits counts."""
+
+
+def every_field() -> list[tuple[str, str, dict[str, Any]]]:
+    read, fields = SCRIPT["read"], SCRIPT["fields"]
+    return [
+        (name, field, own)
+        for name in SCRIPT["FILES"]
+        for field, own, _ in fields(read(name), read(name))
+    ]
+
+
+def test_committed_page_is_current() -> None:
+    assert (ROOT / "docs" / "bundle-fields.md").read_text() == SCRIPT["page"](), (
+        "run: python scripts/bundle_fields.py"
+    )
+
+
+def test_page_has_every_schema() -> None:
+    assert {path.name for path in (ROOT / "rules" / "schemas").glob("*.json")} == {
+        f"{name}-1.json" for name in SCRIPT["FILES"]
+    }
+
+
+def test_every_field_is_described() -> None:
+    assert len(every_field()) > 250
+    assert [
+        (name, field)
+        for name, field, own in every_field()
+        if not own.get("description", "").strip()
+    ] == []
+
+
+def test_descriptions_name_the_units_that_names_have() -> None:
+    bare = []
+    for name, field, own in every_field():
+        fitting = [end for end in UNITS if field.split("/")[-1].endswith(end)]
+        numeric = own.get("type") not in ("object", "boolean", "null")
+        if (
+            fitting
+            and numeric
+            and not re.search(rf"\b{re.escape(UNITS[max(fitting, key=len)])}\b", own["description"])
+        ):
+            bare.append((name, field))
+    assert bare == []
+
+
+@pytest.mark.parametrize("columns", [SAMPLE_COLUMNS, BATCH_COLUMNS, REQUEST_COLUMNS])
+def test_format_names_every_column_in_order(columns: tuple[str, ...]) -> None:
+    page = (ROOT / "docs" / "bundle-format.md").read_text()
+    assert f"`{','.join(columns)}`" in page
+    _, _, after = page.partition(f"`{','.join(columns)}`")
+    cells = [
+        line.split("|")[1]
+        for line in after.partition("\n## ")[0].splitlines()
+        if line.startswith("| `")
+    ]
+    assert tuple(re.findall(r"`(\w+)`", "".join(cells))) == columns

@@ -1,0 +1,160 @@
+"""The template of an own implementation, run as a user runs it: what its bundle says, and what is
+said of one that is wrong."""
+
+import hashlib
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from checker.engine import judge
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.contract import Job
+from rules.workloads import workloads
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "examples" / "my_resnet50.py"
+GUIDE = ROOT / "docs" / "implementation.md"
+pytestmark = pytest.mark.xdist_group("machine")  # runs keep both cores busy
+
+
+def bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`bench-submit run resnet50-train` in smoke size, with the template and what lies in
+    `tmp_path` on the import path."""
+    command = [
+        "run",
+        "resnet50-train",
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--epoch-seconds",
+        "0.3",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    return subprocess.run(
+        [sys.executable, "-m", "harness.cli", *command, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TEMPLATE.parent), str(tmp_path)])},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=300,
+    )
+
+
+def refusal(tmp_path: Path, *arguments: str) -> str:
+    """What is said when it does not run, in one line; there is no traceback and no bundle."""
+    done = bench_submit(tmp_path, *arguments)
+    assert done.returncode != 0 and "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.rglob("MANIFEST.json"))
+    return " ".join(done.stderr.split())
+
+
+def test_the_template_leaves_a_good_bundle_that_names_it(tmp_path):
+    done = bench_submit(
+        tmp_path,
+        "--implementation",
+        "my_resnet50:build",
+        "--option",
+        "layout=contiguous",
+        "--gpus",
+        "2",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (bundle,) = (tmp_path / "out").iterdir()
+    assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
+    evidence, problems = read_evidence(read_files(bundle))
+    assert evidence and not problems
+    assert evidence.result["standing"] == "demo"
+    implementation = evidence.result["implementation"]
+    assert implementation["name"] == "my_resnet50:build"
+    assert implementation["sha256"] == hashlib.sha256(TEMPLATE.read_bytes()).hexdigest()
+    assert implementation["settings"]["layout"] == "contiguous"
+    assert evidence.result["settings"]["options"] == {"layout": "contiguous"}
+    assert len({e["loss"] for e in evidence.result["epochs"]}) > 1
+    assert sorted(evidence.batches["rank"].unique()) == [0, 1]
+
+
+def test_the_template_stays_short():
+    assert len(TEMPLATE.read_text().splitlines()) <= 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--implementation", "my_resnet51:build"],
+            "there is no module my_resnet51; install it, or put its directory on",
+        ),
+        (
+            ["--implementation", "my_resnet50:biuld"],
+            "my_resnet50:biuld: the module my_resnet50 has no function biuld",
+        ),
+        (
+            ["--implementation", "my_resnet50:LAYOUTS"],
+            "the module my_resnet50 has no function LAYOUTS",
+        ),
+        (
+            ["--implementation", "my_resnet50:build", "--option", "depth=5"],
+            "--option depth: my_resnet50 knows only layout",
+        ),
+        (
+            ["--implementation", "my_resnet50:build", "--option", "layout=x"],
+            "layout=x: give channels_last or contiguous",
+        ),
+    ],
+)
+def test_a_name_or_an_option_that_is_wrong_is_said(tmp_path, arguments, says):
+    assert says in refusal(tmp_path, *arguments)
+
+
+def test_a_demo_of_another_model_is_refused(tmp_path):
+    (tmp_path / "smaller.py").write_text(
+        "from dataclasses import replace\n"
+        "import my_resnet50\n"
+        "def build(job):\n"
+        "    return replace(my_resnet50.build(job), parameters=23_512_130)\n"
+    )
+    said = refusal(tmp_path, "--implementation", "smaller:build")
+    assert "built a model of parameters 23512130; resnet50-train has 25557032" in said
+
+
+def test_the_guide_names_rules_and_files_that_exist():
+    links = re.findall(r"\]\(([^)#]+)\)", GUIDE.read_text())
+    assert len(links) > 10
+    assert [link for link in links if not (GUIDE.parent / link).exists()] == []
+
+
+class OneBatch:
+    """A recorder that wants one batch and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str | int] = []
+
+    def more(self) -> bool:
+        return not self.told
+
+    def start(self) -> None:
+        self.told.append("start")
+
+    def end(self, items: int, loss: torch.Tensor) -> None:
+        self.told += ["end", items]
+        assert loss.isfinite() and not loss.requires_grad
+
+
+def test_the_template_in_full_size_is_the_workload(monkeypatch):
+    monkeypatch.syspath_prepend(str(TEMPLATE.parent))
+    full = workloads()["resnet50-train"].full
+    built = importlib.import_module("my_resnet50").build(
+        Job("resnet50-train", "baseline", "full", 1, 1, "cpu")
+    )
+    assert (built.parameters, built.input_shape) == (full.parameters, full.input_shape)
+    recorder = OneBatch()
+    built.run(recorder)
+    assert recorder.told == ["start", "end", 1]

@@ -1,0 +1,285 @@
+"""The scripts for administrators: `wattmark-cap`, Slurm's prolog and epilog; with stand-ins for
+nvidia-smi, scontrol and sysfs.
+
+The scripts take no path from their caller, so a test runs copies in which the paths are those of
+the test.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+NAMES = ("wattmark-cap", "slurm-prolog.sh", "slurm-epilog.sh")
+NVIDIA_SMI = """#!/bin/sh
+boards=$(dirname "$0")/../boards
+case "$*" in
+-L) ls "$boards" ;;
+*power.min_limit*) cd "$boards" && for gpu in *; do echo "$gpu, 200.00, 700.00, 700.00, $(cat ../persistence)"; done ;;
+"-i "*" -pl "*)
+    echo "$*" >>"$boards/../calls"
+    [ "$2" != "$(cat "$boards/../broken")" ] || { echo "no permission"; exit 4; }
+    echo "$4.00" >"$boards/$2" ;;
+"-i "*power.limit*) cat "$boards/$2" ;;
+*) echo "not understood: $*" >&2; exit 9 ;;
+esac
+"""
+SCONTROL = """#!/bin/sh
+echo "JobId=$4 JobName=sweep UserId=a(1) Comment=wattmark-cap=350 Power= NtasksPerTRES:0"
+"""
+
+
+class Site:
+    """A node with four NVIDIA GPUs at 700 W, and the scripts as a site installs them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.bin = root, root / "bin"
+        self.boards = root / "boards"
+        self.stamp, self.journal = root / "stamp", root / "caps.json"
+        for directory in (self.bin, self.boards, root / "sys"):
+            directory.mkdir()
+        (root / "persistence").write_text("Enabled")
+        (root / "broken").write_text("none")
+        (root / "calls").write_text("")
+        for gpu in range(4):
+            (self.boards / str(gpu)).write_text("700.00\n")
+        self.program("nvidia-smi", NVIDIA_SMI)
+        self.program("scontrol", SCONTROL)
+        self.program("logger", f'#!/bin/sh\necho "$*" >>{root}/log\n')
+        for name in NAMES:
+            self.install(name)
+
+    def program(self, name: str, text: str) -> None:
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def install(self, name: str, **settings: str) -> None:
+        own = {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "WATTMARK_CAP": f"{self.bin}/wattmark-cap",
+            "STAMP": str(self.stamp),
+            "JOURNAL": str(self.journal),
+            "SYSFS": f"{self.root}/sys",
+            **settings,
+        }
+        lines = (SCRIPTS / name).read_text().splitlines()
+        lines = [
+            f"{key}={own[key]}" if (key := line.partition("=")[0]) in own else line
+            for line in lines
+        ]
+        self.program(name, "\n".join(lines) + "\n")
+
+    def run(
+        self, name: str, *arguments: str, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.bin / name, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    @property
+    def limits(self) -> list[str]:
+        return [(self.boards / str(gpu)).read_text().strip() for gpu in range(4)]
+
+    @property
+    def log(self) -> str:
+        return (self.root / "log").read_text() if (self.root / "log").exists() else ""
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_is_posix_shell_without_a_fault_that_can_be_seen(name):
+    for shell in ("sh", "bash"):
+        subprocess.run([shell, "-n", SCRIPTS / name], check=True)
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", SCRIPTS / name], check=True)
+    assert os.access(SCRIPTS / name, os.X_OK)
+
+
+def test_all_boards_are_set_and_put_back(site):
+    assert site.run("wattmark-cap", "400").returncode == 0
+    assert site.limits == ["400.00"] * 4 and site.stamp.exists()
+    assert site.run("wattmark-cap", "default").returncode == 0
+    assert site.limits == ["700.00"] * 4 and not site.stamp.exists()
+
+
+MALFORMED = (
+    "",
+    "400W",
+    "-400",
+    "0400",
+    "4e2",
+    "40000",
+    "400;id",
+    "$(id)",
+    "400\n500",
+    "*",
+    "-pm",
+    "DEFAULT",
+)
+
+
+@pytest.mark.parametrize("arguments", [(), ("400", "500"), *((text,) for text in MALFORMED)])
+def test_anything_but_one_number_or_default_is_refused(site, arguments):
+    done = site.run("wattmark-cap", *arguments)
+    assert done.returncode == 2 and "usage: wattmark-cap WATTS|default" in done.stderr
+    assert (site.root / "calls").read_text() == "" and not site.stamp.exists()
+
+
+@pytest.mark.parametrize("watts", ["199", "701", "1"])
+def test_a_cap_outside_the_boards_limits_sets_no_board(site, watts):
+    done = site.run("wattmark-cap", watts)
+    assert (
+        done.returncode == 1 and f"GPU 0 can be set to 200 to 700 W, not to {watts}" in done.stderr
+    )
+    assert (site.root / "calls").read_text() == ""
+
+
+def test_a_limit_that_would_not_last_is_not_set(site):
+    (site.root / "persistence").write_text("Disabled")
+    done = site.run("wattmark-cap", "400")
+    assert (
+        done.returncode == 1
+        and "persistence mode is off" in done.stderr
+        and site.limits == ["700.00"] * 4
+    )
+
+
+def test_a_board_that_refuses_is_named_and_keeps_no_other_from_its_limit(site):
+    """Least of all when limits are restored. The stamp stays for the epilog."""
+    (site.root / "broken").write_text("2")
+    done = site.run("wattmark-cap", "400")
+    assert done.returncode == 1 and done.stderr == "wattmark-cap: GPU 2: 400 W could not be set\n"
+    assert site.limits == ["400.00", "400.00", "700.00", "400.00"] and site.stamp.exists()
+    (site.root / "broken").write_text("0")
+    done = site.run("wattmark-cap", "default")
+    assert done.returncode == 1 and "GPU 0: 700 W could not be set" in done.stderr
+    assert site.limits == ["400.00", "700.00", "700.00", "700.00"] and site.stamp.exists()
+
+
+def test_the_callers_environment_changes_nothing(site, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "nvidia-smi").write_text(f"#!/bin/sh\ntouch {tmp_path}/fooled\n")
+    (other / "nvidia-smi").chmod(0o755)
+    done = site.run(
+        "wattmark-cap",
+        "400",
+        PATH=str(other),
+        SYSFS="/nowhere",
+        STAMP="/nowhere",
+        ENV=str(other / "nvidia-smi"),
+    )
+    assert (
+        done.returncode == 0
+        and site.limits == ["400.00"] * 4
+        and not (tmp_path / "fooled").exists()
+    )
+
+
+def amd_board(site: Site, card: str, vendor: str = "0x1002") -> Path:
+    device = site.root / "sys" / "class" / "drm" / card / "device"
+    hwmon = device / "hwmon" / "hwmon3"
+    hwmon.mkdir(parents=True)
+    (device / "vendor").write_text(f"{vendor}\n")
+    for name, watts in (("", 750), ("_min", 0), ("_max", 750), ("_default", 750)):
+        (hwmon / f"power1_cap{name}").write_text(f"{watts}000000\n")
+    return hwmon / "power1_cap"
+
+
+def test_amds_boards_are_set_in_microwatts_and_others_left_alone(site):
+    (site.bin / "nvidia-smi").unlink()
+    site.install("wattmark-cap", PATH=f"{site.bin}:/usr/bin:/bin")
+    first, second, other = (
+        amd_board(site, "card0"),
+        amd_board(site, "card1"),
+        amd_board(site, "card2", "0x8086"),
+    )
+    assert site.run("wattmark-cap", "400").returncode == 0
+    assert [p.read_text() for p in (first, second, other)] == [
+        "400000000\n",
+        "400000000\n",
+        "750000000\n",
+    ]
+    assert site.run("wattmark-cap", "800").returncode == 1
+    assert site.run("wattmark-cap", "default").returncode == 0
+    assert first.read_text() == "750000000\n"
+
+
+def test_without_a_gpu_it_is_said(site):
+    (site.bin / "nvidia-smi").unlink()
+    done = site.run("wattmark-cap", "400")
+    assert done.returncode == 1 and "no GPU here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "comment", ["wattmark-cap=400", "project=x,wattmark-cap=400", "a wattmark-cap=400 b"]
+)
+def test_the_prolog_sets_what_the_comment_asks_for_and_the_epilog_takes_it_back(site, comment):
+    done = site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=comment)
+    assert done.returncode == 0 and site.limits == ["400.00"] * 4
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["700.00"] * 4 and not site.stamp.exists()
+
+
+@pytest.mark.parametrize("comment", ["", "nothing", "my-wattmark-cap=400", "wattmark-cap", "*"])
+def test_without_such_a_comment_nothing_is_touched(site, comment):
+    assert site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=comment).returncode == 0
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert (site.root / "calls").read_text() == "" and site.log == ""
+
+
+@pytest.mark.parametrize("asked", ["9000", "100", "4OO", "", "$(touch fooled)", "-rf"])
+def test_a_users_slip_does_not_drain_the_node(site, asked):
+    done = site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=f"wattmark-cap={asked}")
+    assert done.returncode == 0 and site.limits == ["700.00"] * 4
+    assert "job 7: " in site.log and "wattmark-cap" in site.log
+
+
+def test_the_controller_is_asked_only_where_the_site_wants_it(site):
+    assert site.run("slurm-prolog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["700.00"] * 4
+    site.install("slurm-prolog.sh", ASK_SCONTROL="yes")
+    assert site.run("slurm-prolog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["350.00"] * 4
+
+
+def test_the_epilog_clears_up_after_a_run_that_was_killed_with_its_watchdog(site):
+    for gpu in range(4):
+        (site.boards / str(gpu)).write_text("400.00\n")
+    site.journal.write_text("{}")
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["700.00"] * 4 and not site.journal.exists()
+
+
+def test_the_epilog_knows_a_limit_of_the_sites_own(site):
+    site.install("slurm-epilog.sh", SITE_CAP="500")
+    site.run("wattmark-cap", "400")
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["500.00"] * 4 and not site.stamp.exists()
+
+
+def test_an_epilog_that_cannot_restore_fails_so_that_slurm_drains_the_node(site):
+    site.run("wattmark-cap", "400")
+    (site.root / "broken").write_text("1")
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 1
+    assert "caps not restored: wattmark-cap: GPU 1" in site.log and site.stamp.exists()
+
+
+def test_sudo_is_given_the_one_command_that_is_installed():
+    rules = (SCRIPTS / "wattmark.sudoers").read_text()
+    (allowed,) = [line for line in rules.splitlines() if "NOPASSWD" in line]
+    assert allowed.endswith("NOPASSWD: /usr/local/sbin/wattmark-cap") and "env_reset" in rules
+    if shutil.which("visudo"):
+        subprocess.run(["visudo", "-c", "-f", SCRIPTS / "wattmark.sudoers"], check=True)

@@ -1,0 +1,164 @@
+"""The sampling process: its rhythm, its table, its end; with the loop alone where a fault is
+needed."""
+
+import csv
+import io
+import itertools
+import json
+import os
+import threading
+import time
+
+import pytest
+
+from harness.power.sampler import Sampler, SamplerError, Settings, _Loop
+from harness.power.sources import Readback
+from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
+
+NAMES = ("SIM-H200-0", "SIM-H200-3")
+MS = 1_000_000
+
+
+def rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def settings(tmp_path, meter="simulated:h200", accelerators=NAMES):
+    return Settings(meter, accelerators, "node0", 100, str(tmp_path))
+
+
+def test_samples_lie_on_an_absolute_grid_and_say_when_they_were_taken(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(1.0)
+        said = sampler.stop()
+    found = rows(tmp_path / "samples.csv")
+    assert tuple(found[0]) == SAMPLE_COLUMNS
+    for name in NAMES:
+        own = [r for r in found if r["accelerator"] == name]
+        scheduled = [int(r["scheduled_ns"]) for r in own]
+        assert all(s % (100 * MS) == 0 for s in scheduled)
+        assert len(own) == said["ticks"]
+        assert (scheduled[-1] - scheduled[0]) // (100 * MS) + 1 == said["ticks"] + said["missed"]
+        assert all(int(r["read_ns"]) >= int(r["scheduled_ns"]) for r in own)
+        assert {r["status"] for r in own} == {"ok"} and all(
+            r["power_mw"] and not r["mem_temp_c"] for r in own
+        )
+
+
+def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(1.0)
+        assert len(rows(tmp_path / "samples.csv")) == 0
+        sampler.flush()
+        assert len(rows(tmp_path / "samples.csv")) >= 6
+        assert len(sampler.power_w) == 2
+
+
+def test_power_shown_is_the_mean_of_the_latest_second(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        time.sleep(2.5)
+        sampler.stop()
+    own_w = [
+        int(r["power_mw"]) / 1e3
+        for r in rows(tmp_path / "samples.csv")
+        if r["accelerator"] == NAMES[0]
+    ]
+    means = [sum(own_w[last - 9 : last + 1]) / 10 for last in range(10, len(own_w), 10)]
+    assert len(set(own_w)) > 10, "or a mean is no other than a reading"
+    assert sampler.power_w[0] == pytest.approx(means[-1])
+
+
+def test_readback_gives_limits_of_every_accelerator(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        states = sampler.readback([os.getpid()])
+    assert [s["accelerator"] for s in states] == list(NAMES)
+    assert {s["enforced_mw"] for s in states} == {700_000}
+
+
+def test_samples_are_on_disk_when_the_harness_is_gone(tmp_path):
+    sampler = Sampler(settings(tmp_path)).__enter__()
+    time.sleep(1.0)
+    sampler._process.stdin.close()  # what the kernel does when the harness is killed
+    sampler._process.wait(60)
+    assert len(rows(tmp_path / "samples.csv")) >= 6
+
+
+def test_a_meter_that_cannot_be_opened_is_said(tmp_path):
+    with (
+        pytest.raises(SamplerError, match="no simulated accelerator 'abacus'"),
+        Sampler(settings(tmp_path, "simulated:abacus")),
+    ):
+        pass
+
+
+def test_a_sampler_that_dies_is_noticed(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        sampler._process.kill()
+        with pytest.raises(SamplerError, match="ended by itself"):
+            sampler.flush()
+            sampler.flush()
+
+
+def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
+    table = (tmp_path / "table.csv").open("w")
+    said: list[dict] = []
+    monkeypatch.setattr("harness.power.sampler.os.fsync", lambda descriptor: time.sleep(1.0))
+    read_end, write_end = os.pipe()
+    loop = _Loop(SteadyMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    os.write(write_end, b'{"do": "flush"}\n')
+    with os.fdopen(read_end, "rb", buffering=0) as commands:
+        threading.Timer(1.5, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
+        loop.run(commands)
+    os.close(write_end)
+    assert (
+        loop.missed < 5 < loop.ticks
+    )  # waiting for the disk, it would miss nine; a busy machine may cost some
+    assert {"said": "flushed"} in said
+
+
+class SteadyMeter:
+    def read(self, uuid: str) -> Reading:
+        return Reading(power_mw=1000)
+
+
+class SlowMeter:
+    """A meter whose fourth reading takes 350 ms and whose sixth fails."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def read(self, uuid: str) -> Reading:
+        self.calls += 1
+        if self.calls == 4:
+            time.sleep(0.35)
+        return Reading(status="lost") if self.calls == 6 else Reading(power_mw=self.calls * 1000)
+
+    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        return Readback()
+
+
+def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
+    table, said = (tmp_path / "table.csv").open("w"), []
+    read_end, write_end = os.pipe()
+    loop = _Loop(SlowMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    with os.fdopen(read_end, "rb", buffering=0) as commands:
+        real_tick = loop._tick
+
+        def tick(scheduled_ns: int) -> None:
+            real_tick(scheduled_ns)
+            if loop.ticks == 8:
+                os.write(write_end, json.dumps({"do": "stop"}).encode() + b"\n")
+
+        loop._tick = tick
+        loop.run(commands)
+    os.close(write_end)
+    found = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    steps = [
+        (int(b["scheduled_ns"]) - int(a["scheduled_ns"])) / (100 * MS)
+        for a, b in itertools.pairwise(found)
+    ]
+    assert steps[3] >= 4 and all(step in range(1, 100) for step in steps)
+    assert loop.missed == sum(steps) - len(steps)
+    assert len(found) == loop.ticks == 9  # one more after the word to stop
+    assert (found[5]["status"], found[5]["power_mw"]) == ("lost", "")

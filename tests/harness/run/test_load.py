@@ -1,0 +1,340 @@
+"""The load generator against a stand-in server, on an event loop whose clock jumps to whatever
+happens next."""
+
+import asyncio
+import selectors
+import statistics
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
+
+import pytest
+
+import harness.run.load_generator
+from harness.run.load_generator import Answer, LoadError, LoadGenerator
+from rules.contract import Progress, Request, RequestSet
+
+PREFILL_S = 0.02
+TOKEN_S = 0.01
+LIFETIME_S = PREFILL_S + 100 * TOKEN_S
+CLOSED_LOOP = RequestSet(prompt_tokens=32, output_tokens=100, concurrency=64)
+
+
+class Leap(selectors.DefaultSelector):
+    """Never waits: time leaps to the next thing that is due."""
+
+    now_s = 1000.0
+
+    def select(self, timeout: float | None = None) -> list:
+        self.now_s += timeout or 0.0
+        return super().select(0)
+
+
+class LeapingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.leap = Leap()
+        super().__init__(self.leap)
+
+    def time(self) -> float:
+        return self.leap.now_s
+
+
+class Server:
+    """Takes PREFILL_S for a prompt and TOKEN_S for a token, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.starts_s: list[float] = []
+        self.in_flight = self.most_in_flight = self.generated = 0
+
+    async def send(self, request: Request) -> AsyncIterator[Progress]:
+        self.requests.append(request)
+        self.starts_s.append(asyncio.get_running_loop().time())
+        self.in_flight += 1
+        self.most_in_flight = max(self.in_flight, self.most_in_flight)
+        await asyncio.sleep(PREFILL_S)
+        yield Progress(len(request.prompt), 1)
+        await asyncio.sleep(TOKEN_S * request.output_tokens)
+        self.generated += request.output_tokens
+        yield Progress(len(request.prompt), request.output_tokens)
+        self.in_flight -= 1
+
+    async def count(self) -> int:
+        return 7 + self.generated  # it served before
+
+
+def drive(load: LoadGenerator, server: Server) -> None:
+    with asyncio.Runner(loop_factory=LeapingLoop) as runner, pytest.MonkeyPatch.context() as patch:
+        loop = runner.get_loop()
+        patch.setattr(
+            harness.run.load_generator.time, "monotonic_ns", lambda: round(loop.time() * 1e9)
+        )
+        runner.run(load.drive(server.send, server.count))
+
+
+class Outcome:
+    def __init__(
+        self,
+        server: Server,
+        requests: RequestSet,
+        seed: int = 1,
+        epochs: int = 3,
+        epoch_s: float = 10.0,
+    ) -> None:
+        self.epochs: list[tuple[int, list[Answer]]] = []
+        self.calibrated: list[tuple[int, float]] = []
+        self.load = LoadGenerator(
+            requests,
+            512,
+            seed,
+            epochs,
+            epoch_s,
+            lambda *epoch: self.epochs.append(epoch),
+            lambda *c: self.calibrated.append(c),
+        )
+        drive(self.load, server)
+
+    @property
+    def answers(self) -> list[Answer]:
+        return [answer for _, answers in self.epochs for answer in answers]
+
+
+def spans_s(outcome: Outcome) -> list[float]:
+    """Length of each epoch but the first, from the end of the one before."""
+    ends = [answers[-1].end_ns for _, answers in outcome.epochs]
+    return [(b - a) / 1e9 for a, b in pairwise(ends)]
+
+
+@pytest.fixture(scope="module")
+def closed() -> tuple[Server, Outcome]:
+    server = Server()
+    return server, Outcome(server, CLOSED_LOOP)
+
+
+def test_every_epoch_has_the_calibrated_number_of_requests_and_the_wanted_length(closed):
+    _, outcome = closed
+    [(per_epoch, request_s)] = outcome.calibrated
+    assert request_s == pytest.approx(LIFETIME_S / 64, rel=0.02)
+    assert per_epoch == pytest.approx(10.0 / request_s, abs=1)
+    assert [epoch for epoch, _ in outcome.epochs] == [0, 1, 2]
+    for epoch, answers in outcome.epochs:
+        assert len(answers) == per_epoch
+        assert {(a.epoch, a.prompt_tokens, a.output_tokens) for a in answers} == {(epoch, 32, 100)}
+    assert spans_s(outcome) == pytest.approx([10.0, 10.0], rel=0.02)
+
+
+def test_epochs_follow_each_other_without_draining_the_server(closed):
+    _, outcome = closed
+    ordered = [a.end_ns for a in outcome.answers]
+    assert ordered == sorted(ordered)
+    numbers = {a.request for a in outcome.answers}
+    assert len(numbers) == len(ordered)
+    last = outcome.epochs[0][1][-1].end_ns
+    assert (
+        sum(a.sent_ns < last for a in outcome.epochs[1][1]) >= 60
+    )  # were under way when the epoch began
+
+
+def test_as_many_requests_are_in_flight_as_wanted_and_never_more(closed):
+    server, outcome = closed
+    assert server.most_in_flight == 64
+    inside = outcome.epochs[1][1]
+    for answer in inside[:: len(inside) // 7]:
+        at = answer.end_ns - 1
+        assert sum(a.sent_ns <= at < a.end_ns for a in outcome.answers) == 64
+    assert server.in_flight == 0
+
+
+def test_completions_are_spread_over_a_lifetime_not_in_step(closed):
+    _, outcome = closed
+    together = Counter(a.end_ns for a in outcome.epochs[1][1])
+    assert max(together.values()) <= 4  # of 64 in flight
+    gaps_s = [(b - a) / 1e9 for a, b in pairwise(sorted(together))]
+    assert max(gaps_s) < LIFETIME_S / 8
+
+
+def test_times_of_an_answer_are_those_of_its_first_token_and_its_end(closed):
+    _, outcome = closed
+    for answer in outcome.answers:
+        assert (answer.first_ns - answer.sent_ns) / 1e9 == pytest.approx(PREFILL_S)
+        assert (answer.end_ns - answer.sent_ns) / 1e9 == pytest.approx(LIFETIME_S)
+
+
+def test_prompts_all_differ_and_follow_from_the_seed(closed):
+    server, _ = closed
+    prompts = {tuple(r.prompt) for r in server.requests}
+    assert len(prompts) == len(server.requests)
+    assert {len(p) for p in prompts} == {32}
+    tokens = {token for p in prompts for token in p}
+    assert min(tokens) == 10 and max(tokens) == 511
+    again, other = Server(), Server()
+    Outcome(again, CLOSED_LOOP, epochs=0)
+    Outcome(other, CLOSED_LOOP, seed=2, epochs=0)
+    assert again.requests[:200] == server.requests[:200]
+    assert not prompts & {tuple(r.prompt) for r in other.requests}
+
+
+def test_first_requests_are_staggered_and_outside_the_epochs(closed):
+    server, outcome = closed
+    lengths = [r.output_tokens for r in server.requests]
+    assert lengths[:5] == [7, 7, 7, 7, 13] and lengths[60:64] == [100] * 4
+    assert set(lengths[64:]) == {100}
+    assert min(a.request for a in outcome.answers) >= 64
+
+
+def test_a_single_request_in_flight_is_a_closed_loop_too():
+    server = Server()
+    outcome = Outcome(server, RequestSet(8, 10, concurrency=1), epochs=2, epoch_s=2.3)
+    assert outcome.calibrated == [(20, pytest.approx(PREFILL_S + 10 * TOKEN_S))]
+    assert server.most_in_flight == 1
+
+
+def test_tally_covers_all_that_was_sent_and_agrees_with_the_server(closed):
+    server, outcome = closed
+    assert outcome.load.tally == {
+        "requests": len(server.requests),
+        "client_output_tokens": server.generated,
+        "server_output_tokens": server.generated,
+    }
+    assert server.generated == sum(r.output_tokens for r in server.requests)
+
+
+def test_a_server_that_counts_less_than_it_sent_shows_in_the_tally():
+    class Modest(Server):
+        async def count(self) -> int:
+            return self.generated // 2
+
+    server = Modest()
+    tally = Outcome(server, CLOSED_LOOP, epochs=1).load.tally
+    assert tally["client_output_tokens"] == server.generated
+    assert tally["server_output_tokens"] == server.generated // 2
+
+
+def test_a_trial_takes_no_epoch_and_drains():
+    server = Server()
+    outcome = Outcome(server, CLOSED_LOOP, epochs=0)
+    assert len(outcome.calibrated) == 1 and outcome.epochs == []
+    assert server.in_flight == 0
+    assert outcome.load.tally["requests"] == len(server.requests)
+
+
+def test_requests_arrive_as_a_poisson_process():
+    server = Server()
+    requests = RequestSet(prompt_tokens=8, output_tokens=10, concurrency=200, rate_per_s=20.0)
+    Outcome(server, requests, epoch_s=100.0)
+    gaps_s = [b - a for a, b in pairwise(server.starts_s)]
+    assert len(gaps_s) > 6000
+    assert statistics.fmean(gaps_s) == pytest.approx(1 / 20, rel=0.06)  # 5 standard errors
+    assert statistics.stdev(gaps_s) == pytest.approx(1 / 20, rel=0.1)
+    assert server.most_in_flight < 30
+    assert {r.output_tokens for r in server.requests} == {10}
+
+
+def test_an_epoch_of_random_arrivals_is_not_made_short_by_chance():
+    outcome = Outcome(
+        Server(), RequestSet(8, 10, concurrency=200, rate_per_s=20.0), epoch_s=100.0, epochs=6
+    )
+    assert outcome.calibrated[0][0] == 2135  # 2 000 and three standard deviations
+    assert min(spans_s(outcome)) > 100.0
+
+
+def test_arrivals_wait_where_the_limit_is_in_flight():
+    server = Server()
+    outcome = Outcome(server, RequestSet(8, 10, concurrency=4, rate_per_s=50.0), epoch_s=5.0)
+    assert server.most_in_flight == 4
+    assert server.starts_s[-1] > 1.3 * len(server.requests) / 50.0  # 33 a second can be served
+    assert all(len(answers) == outcome.calibrated[0][0] for _, answers in outcome.epochs)
+
+
+def spoilt(number: int, spoil: Callable[[Request], AsyncIterator[Progress]]) -> Server:
+    """A server that answers its request of that number as `spoil` does."""
+
+    class Spoilt(Server):
+        async def send(self, request: Request) -> AsyncIterator[Progress]:
+            answer = spoil if len(self.requests) == number else super().send
+            if answer is spoil:
+                self.requests.append(request)
+            async for progress in answer(request):
+                yield progress
+
+    return Spoilt()
+
+
+async def refuse(request: Request) -> AsyncIterator[Progress]:
+    yield Progress(len(request.prompt), 1)
+    raise ConnectionResetError("server went away")
+
+
+async def stop_short(request: Request) -> AsyncIterator[Progress]:
+    yield Progress(len(request.prompt), 99)
+
+
+async def cut_prompt(request: Request) -> AsyncIterator[Progress]:
+    yield Progress(16, request.output_tokens)
+
+
+async def say_nothing(request: Request) -> AsyncIterator[Progress]:
+    return
+    yield
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            refuse,
+            r"request 150, 32 prompt tokens in and 100 out, failed: ConnectionResetError: server went away",
+        ),
+        (
+            stop_short,
+            r"request 150 was for 32 prompt tokens in and 100 out, but the server answered for 32 in and 99 out",
+        ),
+        (cut_prompt, r"but the server answered for 16 in and 100 out"),
+        (say_nothing, r"but the server answered for 0 in and 0 out"),
+    ],
+)
+def test_an_answer_that_is_not_what_was_asked_for_ends_the_run(spoil, message):
+    server = spoilt(150, spoil)
+    with pytest.raises(LoadError, match=message):
+        Outcome(server, CLOSED_LOOP)
+
+
+def test_a_server_that_hangs_ends_the_run():
+    class Hanging(Server):
+        async def send(self, request: Request) -> AsyncIterator[Progress]:
+            if len(self.requests) > 200:
+                await asyncio.Event().wait()
+            async for progress in super().send(request):
+                yield progress
+
+    with pytest.raises(
+        LoadError,
+        match=r"no request was completed for 300 s: 64 are in flight, 201 were completed before",
+    ):
+        Outcome(Hanging(), CLOSED_LOOP)
+
+
+def test_an_epoch_is_written_down_after_the_next_requests_are_sent():
+    server = Server()
+    in_flight: list[int] = []
+    drive(
+        LoadGenerator(
+            CLOSED_LOOP,
+            512,
+            1,
+            3,
+            2.0,
+            lambda *epoch: in_flight.append(server.in_flight),
+            lambda *calibrated: None,
+        ),
+        server,
+    )
+    assert in_flight[:2] == [64, 64] and in_flight[2] <= 64
+
+
+def test_what_the_receiver_of_an_epoch_raises_goes_through():
+    def full(epoch: int, answers: list[Answer]) -> None:
+        raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"):
+        drive(LoadGenerator(CLOSED_LOOP, 512, 1, 3, 1.0, full, lambda *calibrated: None), Server())

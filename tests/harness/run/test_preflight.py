@@ -1,0 +1,219 @@
+"""What is looked at before a run: the machine, the accelerators, the submitter's description; and
+the two listings."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from support.fake_nvml import FakeNvml
+
+from harness import doctor
+from harness.cli import main
+from harness.power.sources import MeterError, Readback, open_meter
+from harness.power.sources.nvidia import NvidiaMeter
+from harness.power.sources.simulated import SimulatedMeter
+from harness.run import preflight
+from harness.run.plan import PlanError
+from harness.system import describe_environment, git_state, read_description, source_hash
+from rules.workloads import workloads
+
+A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
+
+
+def meter(**changes: object) -> NvidiaMeter:
+    nvml = FakeNvml(A, B)
+    for name, value in changes.items():
+        setattr(nvml, name, value)
+    return NvidiaMeter(nvml, None)
+
+
+def test_a_machine_in_order_gives_no_objection():
+    assert list(preflight.objections(meter(), meter().devices())) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"pids": [4711]}, "1 other process(es) compute on it"),
+        ({"mig": 1}, "MIG is on"),
+        ({"ecc": 2}, "2 uncorrected ECC error(s)"),
+    ],
+)
+def test_what_would_be_refused_later_is_an_objection_now(changes, says):
+    one = meter(**changes)
+    assert all(says in o for o in preflight.objections(one, one.devices()))
+    assert len(list(preflight.objections(one, one.devices()))) == 2
+
+
+def test_a_quantity_that_cannot_be_read_is_an_objection():
+    nvml = FakeNvml(A)
+    one = NvidiaMeter(nvml, None)
+    nvml.field_errors[186] = 999
+    (objection,) = preflight.objections(one, one.devices())
+    assert objection.startswith(f"{A}: a first reading failed (power_mw: ")
+
+
+def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
+    one = meter()
+    assert preflight.cap_for(one, one.devices(), None) == (700.0, None)
+    assert preflight.cap_for(one, one.devices(), 700.0) == (700.0, None)
+    assert preflight.cap_for(one, one.devices(), 700.0004) == (700.0004, None)
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 700_000})
+
+
+@pytest.mark.parametrize("cap_w", [199.0, 701.0])
+def test_a_cap_that_the_board_cannot_be_set_to_is_refused_with_its_limits(cap_w):
+    one = meter()
+    with pytest.raises(PlanError, match=rf"--cap {cap_w:g}: {A} can be set to 200 to 700 W"):
+        preflight.cap_for(one, one.devices(), cap_w)
+
+
+def test_a_meter_without_limits_has_none_to_set():
+    one = meter()
+    one.readback = lambda uuid, own: Readback()
+    assert preflight.cap_for(one, one.devices(), None) == (None, None)
+    with pytest.raises(PlanError, match=f"--cap 400: {A} has no power limit; leave out --cap"):
+        preflight.cap_for(one, one.devices(), 400.0)
+
+
+def test_what_is_found_is_the_limit_that_was_asked_for_not_the_lower_one_that_another_enforces():
+    one = meter(fields={**FakeNvml().fields, 190: 500_000})
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, None)
+    assert preflight.cap_for(one, one.devices(), 400.0) == (400.0, {A: 700_000, B: 700_000})
+
+
+def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
+    one = meter()
+    state = one.readback(A, frozenset())
+    states = {A: state, B: replace(state, enforced_mw=500_000, requested_mw=500_000)}
+    one.readback = lambda uuid, own: states[uuid]
+    with pytest.raises(
+        PlanError,
+        match=rf"different power caps .*{B}: 500 W.*name one with --cap. setting a cap takes root",
+    ):
+        preflight.cap_for(one, one.devices(), None)
+    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 500_000})
+
+
+def test_accelerators_of_a_run_are_of_one_kind():
+    one = meter()
+    devices = [one.devices()[0], replace(one.devices()[1], name="NVIDIA H100 80GB HBM3")]
+    one.devices = lambda: devices
+    with pytest.raises(PlanError, match="must be of one kind, found NVIDIA H200, NVIDIA H100"):
+        preflight.choose(one, 2)
+    assert preflight.choose(one, 1) == (devices[0],)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name = [", "cannot be read as TOML"),
+        ("hostname = 'x'", "there is no key 'hostname'; there are name, site, category"),
+        ("name = 3", "name must be text in quotes, found 3"),
+        ("category = 'cheap'", "category must be available, preview or research, found 'cheap'"),
+    ],
+)
+def test_a_description_that_cannot_be_used_is_refused(tmp_path, text, says):
+    path = tmp_path / "system.toml"
+    path.write_text(text)
+    with pytest.raises(PlanError, match=says) as caught:
+        read_description(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_description_is_taken_as_it_is(tmp_path):
+    path = tmp_path / "system.toml"
+    path.write_text("name = 'Alpha'\nsite = 'NHR'\n")
+    assert read_description(path) == {
+        "name": "Alpha",
+        "site": "NHR",
+        "category": "research",
+        "cooling": "",
+        "interconnect": "",
+    }
+
+
+def test_the_environment_keeps_no_variable_that_may_hold_a_path():
+    variables = {
+        "NCCL_DEBUG": "INFO",
+        "OMP_NUM_THREADS": "4",
+        "HOME": "/home/me",
+        "TORCHINDUCTOR_CACHE_DIR": "/home/me/x",
+    }
+    found = describe_environment(
+        "580", source_hash(), variables | {"WATTMARK_CONTAINER": "sha256:12"}
+    )
+    assert found["variables"] == {"NCCL_DEBUG": "INFO", "OMP_NUM_THREADS": "4"}
+    assert found["container"] == "sha256:12" and found["packages"]["pandas"]
+
+
+def test_git_state_tells_the_commit_and_changes_of_the_sources_alone(tmp_path):
+    assert git_state(tmp_path) is None
+
+    def git(*words: str) -> None:
+        identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
+        subprocess.run(["git", *identity, "-C", tmp_path, *words], check=True, capture_output=True)
+
+    git("init")
+    for name in ("rules", "reference", "harness"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("")
+    git("add", ".")
+    git("commit", "-m", "x")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "bundle").write_text("")
+    assert git_state(tmp_path)["dirty"] is False
+    (tmp_path / "rules" / "a.py").write_text("1")
+    assert git_state(tmp_path)["dirty"] is True
+
+
+def test_workloads_lists_all_and_says_which_run():
+    done = CliRunner().invoke(main, ["workloads"])
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    for one in workloads().values():
+        (line,) = [text for text in lines if one.id in text]
+        assert (one.implementation or "none yet") in line
+
+
+def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
+    def no_meter(name: str) -> None:
+        raise MeterError("there is no driver; load it")
+
+    monkeypatch.setattr(doctor, "open_meter", no_meter)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    done = CliRunner().invoke(main, ["doctor"])
+    assert done.exit_code == 1  # nothing can be signed here
+    assert "no ssh-keygen" in done.output and "install OpenSSH's client" in done.output
+    for name in ("nvidia", "amd", "rapl"):
+        assert f"meter {name}" in done.output
+    assert "there is no driver; load it" in done.output
+
+
+def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
+    monkeypatch.setattr(doctor, "open_meter", lambda name: open_meter("simulated:h200"))
+    found = [c for c in doctor.examine() if c.what == "meter nvidia"]
+    assert len(found) == 8
+    assert all(c.ok for c in found) and "cap 700 W, energy counter" in found[0].found
+
+
+@pytest.mark.parametrize(
+    ("refusal", "ok", "says"),
+    [
+        (None, True, "may be set here"),
+        ("ask", None, "only root may set them; caps are measured as found"),
+    ],
+)
+def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, says):
+    monkeypatch.setattr(doctor, "open_meter", lambda name: open_meter("simulated:h200"))
+    monkeypatch.setattr(doctor, "refusal", lambda name: refusal)
+    monkeypatch.setattr(SimulatedMeter, "set_cap", lambda *_: pytest.fail("it tried"))
+    (check,) = [c for c in doctor.examine() if c.what == "caps nvidia"]
+    assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {says}"
+    assert check.advice == (refusal or "")
+
+
+def test_no_option_was_added_to_sign():
+    names = sorted(o for p in main.commands["sign"].params for o in p.opts)
+    assert names == ["--key", "--principal", "bundle"]

@@ -1,0 +1,154 @@
+"""The recorder's phases and windows, on a clock that a test moves; CUDA events on a stand-in for
+torch."""
+
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from harness.run.recorder import CudaClock, EpochRecorder, HostClock
+
+MS = 1_000_000
+
+
+class SteppedClock(HostClock):
+    """A host clock whose time is moved by the test."""
+
+    now_ns = 0
+
+    def mark(self) -> None:
+        self._marks.append(self.now_ns)
+
+
+def run(
+    batch_ms: float,
+    epoch_s: float = 1.0,
+    epochs: int = 3,
+    agree=lambda value: value,
+    pause_ms: float = 0.001,
+):
+    clock, taken, calibrated = SteppedClock(), [], []
+    recorder = EpochRecorder(
+        clock,
+        epochs,
+        epoch_s,
+        rank=2,
+        agree=agree,
+        on_epoch=lambda *epoch: taken.append(epoch),
+        on_calibrated=lambda *found: calibrated.append(found),
+    )
+    count = 0
+    while recorder.more():
+        recorder.start()
+        clock.now_ns += round(batch_ms * MS)
+        recorder.end(items=8, loss=float(count))
+        clock.now_ns += round(pause_ms * MS)  # between batches nothing is active
+        count += 1
+    return taken, calibrated, count
+
+
+def test_every_epoch_has_the_calibrated_number_of_batches_and_lasts_as_long_as_wanted():
+    taken, calibrated, _ = run(batch_ms=10)
+    assert [epoch for epoch, _, _ in taken] == [0, 1, 2]
+    assert calibrated[0][0] == 100
+    for epoch, windows, _ in taken:
+        assert len(windows) == 100
+        assert windows[-1].end_ns - windows[0].start_ns >= 0.999e9
+        assert [w.batch for w in windows] == list(range(100))
+        assert {(w.epoch, w.rank, w.items) for w in windows} == {(epoch, 2, 8)}
+        assert {w.end_ns - w.start_ns for w in windows} == {10 * MS}
+
+
+def test_every_batch_of_an_epoch_has_its_loss():
+    taken, _, count = run(batch_ms=10)
+    assert [losses[0] for _, _, losses in taken] == [count - 300, count - 200, count - 100]
+    assert all(losses == [losses[0] + n for n in range(100)] for _, _, losses in taken)
+
+
+def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():
+    _, calibrated, count = run(batch_ms=1, epochs=0)
+    assert calibrated[0][1] == pytest.approx(1e-3, rel=0.01)
+    assert count == 3 + 8 + 16 + 32 + 64 + 128 + 256
+
+
+def test_a_batch_longer_than_an_epoch_is_one_epoch():
+    taken, _, _ = run(batch_ms=2500)
+    assert [len(windows) for _, windows, _ in taken] == [1, 1, 1]
+
+
+def test_ranks_take_as_many_batches_as_the_fastest_needs():
+    _, calibrated, _ = run(batch_ms=10, agree=lambda value: max(value, 130) if value > 1 else value)
+    assert calibrated[0][0] == 130
+
+
+def test_an_epoch_has_the_wanted_active_time_whatever_lies_between_batches():
+    taken, _, _ = run(batch_ms=9, pause_ms=1)
+    active = sum(w.end_ns - w.start_ns for w in taken[0][1]) / 1e9
+    assert active == pytest.approx(1.0, rel=0.01)
+
+
+class FakeCuda:
+    """A GPU whose clock runs 100 ppm fast and started elsewhere; `synchronize` counts the waits."""
+
+    def __init__(self) -> None:
+        self.host_ns, self.waits = 1_000_000_000_000, 0
+        cuda = self
+
+        class Event:
+            def __init__(self, enable_timing: bool) -> None:
+                assert enable_timing
+
+            def record(self) -> None:
+                self.device_ns = cuda.host_ns * 1.0001 + 77e9
+
+            def synchronize(self) -> None:
+                cuda.waits += 1
+
+            def elapsed_time(self, other: "Event") -> float:
+                return (other.device_ns - self.device_ns) / 1e6
+
+        self.Event = Event
+
+    def synchronize(self) -> None:
+        self.waits += 1
+
+
+def test_device_events_land_on_the_hosts_clock_without_waiting_inside_an_epoch(monkeypatch):
+    cuda = FakeCuda()
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    clock = CudaClock()
+    for _ in range(2):  # the second epoch reuses the events of the first
+        clock.open()
+        waits, truth = cuda.waits, []
+        for _ in range(300):
+            cuda.host_ns += 100 * MS
+            clock.mark()
+            truth.append(cuda.host_ns)
+        assert cuda.waits == waits
+        found = clock.close()
+        assert max(abs(a - b) for a, b in zip(found, truth, strict=True)) < 2000
+    assert len(clock._pool) == 302
+
+
+def test_batches_that_overlap_or_never_began_are_refused():
+    recorder = EpochRecorder(SteppedClock(), 1, 1.0, 0, lambda v: v, lambda *epoch: None)
+    assert recorder.more()
+    with pytest.raises(RuntimeError, match="ended that was not started"):
+        recorder.end(1, 0.0)
+    recorder.start()
+    with pytest.raises(RuntimeError, match="started before the last one was ended"):
+        recorder.start()
+
+
+def test_a_loss_that_is_not_a_number_is_handed_on():
+    clock, losses = SteppedClock(), []
+    recorder = EpochRecorder(
+        clock, 1, 0.01, 0, lambda v: v, lambda epoch, windows, found: losses.extend(found)
+    )
+    while recorder.more():
+        recorder.start()
+        clock.now_ns += 5 * MS
+        recorder.end(1, float("nan"))
+    assert math.isnan(losses[0])

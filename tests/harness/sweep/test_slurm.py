@@ -1,0 +1,186 @@
+"""The batch script of a sweep, run with stand-ins for sbatch, srun and scontrol."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.sweep_runs import invoke, said
+
+from harness.cli import main
+from harness.run import cluster
+from harness.sweep.plan import shuffled
+
+
+def script(tmp_path: Path, *arguments: object) -> Path:
+    done = invoke("resnet50-train", "--slurm", *arguments)
+    assert done.exit_code == 0, done.output
+    path = tmp_path / "sweep.sbatch"
+    path.write_text(done.output)
+    return path
+
+
+def commands_on_path(tmp_path: Path, **bodies: str) -> dict[str, str]:
+    """An environment in which these commands are shell scripts."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, body in bodies.items():
+        (folder / name.replace("_", "-")).write_text(f"#!/bin/bash\n{body}\n")
+        (folder / name.replace("_", "-")).chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(tmp_path / "calls")}
+
+
+CALLED = r"""printf '%s\0' "$(basename "$0")" "$@" >>"$CALLS"; printf '\n' >>"$CALLS" """
+# starts one process on each node, as srun with --ntasks-per-node=1 does, and drops its own options
+SRUN = """while [[ $1 == -* ]]; do shift; done
+for ((n = 0; n < SLURM_JOB_NUM_NODES; n++)); do SLURM_NODEID=$n "$@" || exit; done"""
+
+
+def calls(tmp_path: Path) -> list[list[str]]:
+    return [line.split("\0")[:-1] for line in (tmp_path / "calls").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--nodes", 3, "--gpus", "1,4"], ["--caps", "as-found", "--repeat", 5]]
+)
+def test_script_is_one_that_bash_can_read(tmp_path: Path, arguments: list[object]) -> None:
+    path = script(tmp_path, *arguments)
+    subprocess.run(["bash", "-n", path], check=True)
+    assert "{{" not in path.read_text() and "{%" not in path.read_text()
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_shellcheck_finds_nothing_in_the_script(tmp_path: Path, nodes: int) -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("no shellcheck on the path")
+    done = subprocess.run(
+        ["shellcheck", script(tmp_path, "--nodes", nodes)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+AWKWARD = ["--option", "note=it's $(touch pwned); `touch pwned`", "--out", "my results"]
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes: int) -> None:
+    asked = [
+        "--caps",
+        "200:400:100",
+        "--gpus",
+        "1,2",
+        "--repeat",
+        2,
+        "--nodes",
+        nodes,
+        "--batch",
+        64,
+        *AWKWARD,
+    ]
+    path = script(tmp_path, *asked)
+    hosts = "".join(f"echo node-{letter}; " for letter in "abc"[:nodes])
+    environment = commands_on_path(tmp_path, bench_submit=CALLED, srun=SRUN, scontrol=hosts)
+    assert (
+        "#SBATCH --array=0-11\n" in path.read_text()
+        and "#SBATCH --gpus-per-node=2\n" in path.read_text()
+    )
+    for task in range(12):
+        slurm_says = {
+            "SLURM_ARRAY_TASK_ID": str(task),
+            "SLURM_JOB_NODELIST": "node-[a-b]",
+            "SLURM_JOB_NUM_NODES": str(nodes),
+        }
+        subprocess.run(["bash", path], env={**environment, **slurm_says}, check=True, cwd=tmp_path)
+    meeting = [
+        [],
+        *([["--nodes", "2", "--head", "node-a:29400", "--node", str(node)] for node in (0, 1)]),
+    ]
+    expected = [
+        ["bench-submit", "run", "resnet50-train", "--batch", "64", *AWKWARD,
+         "--gpus", str(e.gpus), "--cap", f"{e.cap_w:g}", "--seed", str(e.repeat), *meeting[node if nodes > 1 else 0]]
+        for e in shuffled((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
+        for node in range(1, nodes + 1)
+    ]  # fmt: skip
+    assert calls(tmp_path) == expected
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_node_that_ends_early_does_not_have_the_others_killed_at_once(tmp_path: Path) -> None:
+    """A SIGKILL to harness and watchdog would leave the caps as they are."""
+    text = script(tmp_path, "--nodes", 2).read_text()
+    assert "--kill-on-bad-exit=0 --wait=900" in text and cluster.TIMEOUT_S < 900
+    assert "have the epilog of docs/caps.md" in text
+
+
+def test_script_run_by_hand_submits_a_job_with_a_comment_for_each_run(tmp_path: Path) -> None:
+    path = script(tmp_path, "--caps", "200,300", "--repeat", 2)
+    environment = commands_on_path(tmp_path, sbatch=CALLED)
+    subprocess.run(["bash", path], env=environment, check=True)
+    entries = shuffled((200.0, 300.0), (1,), 2, seed=1)
+    assert calls(tmp_path) == [
+        ["sbatch", f"--array={i}", f"--comment=wattmark-cap={e.cap_w:g}", str(path)]
+        for i, e in enumerate(entries)
+    ]
+
+
+def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None:
+    text = script(tmp_path, "--caps", "as-found").read_text()
+    assert "caps=(as-found)" in text and "wattmark-cap" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["resnet50-train", "--slurm", "--caps", "700:200:100"], "B is not below A"),
+        (["resnet51-train", "--slurm"], "there is no workload"),
+        (["llama3-8b-serve", "--slurm", "--nodes", "2"], "is one server, on one node"),
+        (["resnet50-train", "--slurm", "--dry-run"], "leave out --dry-run"),
+        (["resnet50-train", "--slurm", "--system", "no.toml"], "there is nothing of that name"),
+        (
+            ["resnet50-train", "--slurm", "--caps", "250.5,300"],
+            "250.5 W cannot be said in a job's comment",
+        ),
+        (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W cannot be said"),
+        (["resnet50-train", "--slurm", "--batch", "auto"], "the runs of a sweep need one batch"),
+    ],
+)
+def test_script_that_could_not_run_is_refused(arguments: list[str], says: str) -> None:
+    done = invoke(*arguments)
+    assert done.exit_code == 2 and says in said(done)
+
+
+def test_script_with_a_system_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("cooling = 3")
+    done = invoke("resnet50-train", "--slurm", "--system", tmp_path / "s.toml")
+    assert done.exit_code == 2 and "cooling must be text in quotes" in said(done)
+
+
+def test_every_option_of_the_runs_is_handed_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `sweep` shares with `run` ends up in the script, and it is an option of `run` with that
+    meaning."""
+    for name in ("s.toml", "c", "w"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    asked = ["--variant", "baseline", "--smoke", "--simulate", "h200", "--epoch-seconds", "2.5", "--seed", "4",
+             "--system", "s.toml", "--implementation", "a.b:c", "--option", "x=1", "--option", "y=2", "--corpus", "c",
+             "--weights", "w", "-o", "there"]  # fmt: skip
+    text = script(tmp_path, *asked).read_text()
+    (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
+    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-6]
+    run = main.commands["run"]
+    with run.make_context("run", handed) as context:
+        params = context.params
+    assert (params["variant"], params["epoch_s"], params["seed"], params["options"]) == (
+        "baseline",
+        2.5,
+        4,
+        ("x=1", "y=2"),
+    )
+    assert params["smoke"] and params["out"] == Path("there") and params["weights"] == Path("w")

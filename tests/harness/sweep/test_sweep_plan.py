@@ -1,0 +1,402 @@
+"""The plan of a sweep: what may be asked for, what is refused, and what its file holds."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.sweep_runs import WISH, Runs, invoke, made_of, planned, said
+
+from harness.cli import main
+from harness.power import cap_watchdog as caps
+from harness.power.cap_journal import JOURNAL_FILE, Found, begun, locked, state_directory
+from harness.power.sources import MeterError, open_meter
+from harness.run import command
+from harness.run.plan import PlanError, Wish
+from harness.simulation import server as simulator
+from harness.sweep import run as sweep
+from harness.sweep.plan import Sweep, parse_caps, parse_gpus, shuffled
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
+    fake = Runs()
+    monkeypatch.setattr(command, "run", fake)
+    yield fake
+
+
+@pytest.mark.parametrize(
+    ("text", "caps_w"),
+    [
+        ("200:700:100", (200, 300, 400, 500, 600, 700)),
+        ("300:300:50", (300,)),
+        ("400,200", (400, 200)),
+        ("200:201:0.5", (200, 200.5, 201)),
+        ("as-found", (None,)),
+    ],
+)
+def test_caps_are_a_range_with_both_ends_or_a_list(
+    text: str, caps_w: tuple[float | None, ...]
+) -> None:
+    assert parse_caps(text) == caps_w
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "give watts as 200:700:100"),
+        ("many", "give watts as"),
+        ("200:700", "give watts as"),
+        ("nan", "give watts as"),
+        ("nan:1:1", "give watts as"),
+        ("1:1e999:1e-999", "give watts as"),
+        ("200:700:0", "B is not below A and STEP is above zero"),
+        ("200:700:-100", "B is not below A and STEP is above zero"),
+        ("700:200:100", "B is not below A and STEP is above zero"),
+        ("200:701:100", "100 W a step from 200 W does not meet 701 W; end at 700 W"),
+        ("1:101:1", "more than 100 caps"),
+        ("0,200", "no accelerator has a cap of 0 W"),
+        ("-1", "no accelerator has a cap of -1 W"),
+        ("inf", "give watts as"),
+        ("1e9", "no accelerator has a cap of 1E\\+9 W"),
+        ("200,as-found", "give watts as"),
+        ("200,300,200.0", "named twice; --repeat N"),
+    ],
+)
+def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        parse_caps(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "1,1", "1,", "-1", "two", "1.5", "٣", "9" * 5000])
+def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> None:
+    assert parse_gpus("1,2,4") == (1, 2, 4)
+    with pytest.raises(PlanError, match="give numbers of accelerators, each once"):
+        parse_gpus(text)
+
+
+def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
+    caps_w, gpus = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0), (1, 2)
+    entries = shuffled(caps_w, gpus, 3, seed=7)
+    assert [e.place for e in entries] == list(range(1, 37))
+    orders = [[(e.gpus, e.cap_w) for e in entries if e.repeat == repeat] for repeat in (1, 2, 3)]
+    assert all(sorted(order) == sorted((g, c) for g in gpus for c in caps_w) for order in orders)
+    assert [e.repeat for e in entries] == sorted(e.repeat for e in entries)
+    assert all(one != other for one, other in pairwise([*orders, orders[0]]))
+    assert shuffled(caps_w, gpus, 3, seed=7) == entries != shuffled(caps_w, gpus, 3, seed=8)
+
+
+def test_every_repeat_has_a_seed_of_its_own() -> None:
+    made = made_of(replace(WISH, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
+    assert [made.wish_of(e).seed for e in made.entries] == [4 + e.repeat for e in made.entries]
+    assert {made.label(e)["seed"] for e in made.entries} == {5}
+
+
+def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
+    last = 2**32 - 3
+    entries = shuffled((200.0, 300.0), (2,), 3, last)
+    assert (
+        max(made_of(replace(WISH, seed=last), entries).wish_of(e).seed for e in entries)
+        == 2**32 - 1
+    )
+    with pytest.raises(
+        PlanError, match=r"--seed 4294967294 --repeat 3: .* a seed of at most 4294967293"
+    ):
+        shuffled((200.0, 300.0), (2,), 3, last + 1)
+    for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
+        done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
+        assert done.exit_code == 2 and "a seed of at most 4294967293" in said(done)
+    assert not (tmp_path / "out").exists()
+
+
+def test_order_does_not_line_up_with_the_cap() -> None:
+    caps_w = tuple(range(200, 800, 100))
+    firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
+    assert firsts == set(caps_w)
+
+
+def test_plan_comes_back_from_its_file_with_its_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my system.toml").write_text('site = "here"')
+    wish = replace(WISH, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5)
+    made = made_of(wish, shuffled((200.0, 300.0), (1, 2), 2, seed=3))
+    path = made.save(tmp_path / "out")
+    assert path.name == f"{made.id}.sweep.json"
+    assert Sweep.load(path) == made
+    assert Sweep.load(path).wish.system == tmp_path / "my system.toml"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "cannot be read"),
+        ("[]", "cannot be read"),
+        ("[" * 100_000, "values nested too deeply"),
+        ("\xff", "line 1 column 1"),
+        (
+            '{"format": "wattmark-sweep/2"}',
+            "/format is 'wattmark-sweep/2', expected wattmark-sweep/1",
+        ),
+        ('{"format": "wattmark-sweep/1", "wish": {}}', "cannot be read"),
+        ('{"format": "wattmark-sweep/1", "wish": 1}', "cannot be read"),
+    ],
+)
+def test_plan_that_is_damaged_is_told(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "x.sweep.json"
+    path.write_text(text)
+    done = invoke("--resume", path)
+    assert done.exit_code == 2 and says in said(done) and "x.sweep.json" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("entries/0/cap_w", "400", "/entries/0/cap_w is '400'"),
+        ("entries/0/cap_w", float("nan"), "NaN, which is not JSON"),
+        ("entries/0/gpus", "x", "/entries/0/gpus is 'x'"),
+        ("entries/0/gpus", 0, "/entries/0/gpus is 0, expected minimum 1"),
+        ("entries/0/gpus", 2.0, "/entries/0/gpus is 2.0, expected type 'integer'"),
+        ("entries/0/place", 2, "are not in the places 1 to 2"),
+        ("entries", [], "/entries is []"),
+        ("entries", None, "/entries is None"),
+        ("wish/simulate", 3, "/wish/simulate is 3"),
+        ("wish/seed", "x", "/wish/seed is 'x'"),
+        ("wish/options", "a=b", "/wish/options is 'a=b'"),
+        ("wish/gpu", 1, "expected no keys"),
+        ("id", "../x", "/id is '../x'"),
+    ],
+)
+def test_every_value_of_a_plan_is_of_its_type(
+    tmp_path: Path, runs: Runs, key: str, value: object, says: str
+) -> None:
+    _, path = planned(tmp_path, 300.0, 700.0)
+    stored = json.loads(path.read_text())
+    *way, last = [int(part) if part.isdecimal() else part for part in key.split("/")]
+    inner = stored
+    for part in way:
+        inner = inner[part]
+    inner[last] = value
+    path.write_text(json.dumps(stored))
+    done = invoke("--resume", path)
+    assert (
+        done.exit_code == 2 and says in said(done) and str(path) in said(done) and not runs.wishes
+    )
+
+
+def test_plan_with_a_key_missing_is_told(tmp_path: Path) -> None:
+    _, path = planned(tmp_path, 300.0)
+    stored = json.loads(path.read_text())
+    del stored["wish"]["seed"]
+    path.write_text(json.dumps(stored))
+    assert "expected the keys ['seed'] as well" in said(invoke("--resume", path))
+
+
+def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: Runs) -> None:
+    system = tmp_path / "system.toml"
+    system.write_text('site = "here"')
+    _, path = planned(tmp_path / "out", 700.0, wish=replace(WISH, system=system))
+    system.write_text('site = "there"')
+    done = invoke("--resume", path)
+    assert (
+        done.exit_code == 2
+        and f"{system}: has changed since the sweep was planned" in said(done)
+        and not runs.wishes
+    )
+    system.write_text('site = "here"')
+    assert invoke("--resume", path).exit_code == 0 and runs.places == [1]
+    system.unlink()
+    gone = invoke("--resume", path)
+    assert gone.exit_code == 2 and f"--system {system}: there is nothing of that name" in said(gone)
+
+
+def test_boards_at_different_caps_are_swept_but_not_as_found(tmp_path: Path, runs: Runs) -> None:
+    asked = ["resnet50-train", "--simulate", "h200", "--gpus", 2, "--dry-run", "-o", tmp_path]
+    with simulator.running("h200"), closing(open_meter("simulated:h200")) as meter:
+        meter.set_cap(meter.devices()[0].uuid, 400_000)
+        assert invoke(*asked).exit_code == 0
+        assert invoke(*asked, "--caps", "300,700").exit_code == 0
+        done = invoke(*asked, "--caps", "as-found")
+    assert done.exit_code == 2 and "different power caps" in said(done)
+
+
+def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
+    done = invoke("resnet50-train", "--simulate", "h200", "--caps", "300,700", "--gpus", "1,2", "--repeat", 2,
+                  "--dry-run", "-o", tmp_path / "out")  # fmt: skip
+    assert done.exit_code == 0
+    for line in (
+        "8 runs, random within each repeat (seed 1)",
+        "300 W, 2 GPUs, repeat 2",
+        "of its 11 epochs of 1.5 s the first is discarded",
+        "expected time: about 4 min, assuming 10 s a run to build",
+        "changed meanwhile: the power cap of SIM-H200-0, SIM-H200-1, set for each run and "
+        "put back to what was found",
+        "nothing speaks against it",
+    ):
+        assert line in said(done)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("board", "caps_w"), [("h200", 6), ("mi300x", 7)])
+def test_default_caps_are_those_of_the_protocol_that_the_board_allows(
+    tmp_path: Path, board: str, caps_w: int
+) -> None:
+    done = invoke("resnet50-train", "--simulate", board, "--dry-run", "-o", tmp_path)
+    assert f"{caps_w} runs" in said(done) and "200 W, 1 GPU" in said(done)
+    assert ("750 W, 1 GPU" in said(done)) == (board == "mi300x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--caps", "100,300,800"],
+            "100, 800 W cannot be set on SIM-H200-0, which allows 200 to 700 W",
+        ),
+        (["--caps", "200:700"], "give watts as 200:700:100"),
+        (["--gpus", "1,9"], "the meter sees 8 accelerator"),
+        (["--gpus", "0"], "--gpus 0: give numbers of accelerators"),
+        (["--batch", "auto"], "the runs of a sweep need one batch; find it with bench-submit run"),
+        (["--system", "no.toml"], "there is nothing of that name"),
+        (["--nodes", "2"], "a sweep over several nodes is a batch script; add --slurm"),
+        (["--variant", "fast"], "has no variant 'fast'"),
+        (["--implementation", "no.such:build"], "there is no module no.such"),
+        (
+            ["--resume", "x.sweep.json"],
+            "--resume takes the plan of the sweep as it is; leave out workload, --simulate, --out",
+        ),
+    ],
+)
+def test_sweep_that_cannot_be_is_refused_before_anything_runs(
+    tmp_path: Path, runs: Runs, arguments: list[str], says: str
+) -> None:
+    done = invoke("resnet50-train", "--simulate", "h200", "-o", tmp_path / "out", *arguments)
+    assert done.exit_code == 2
+    assert says in said(done)
+    assert not list(tmp_path.iterdir()) and not runs.wishes
+
+
+def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
+    assert "name a workload" in said(invoke()) and "there is no such file" in said(
+        invoke("--resume", tmp_path / "none")
+    )
+
+
+def test_without_the_right_to_set_caps_nothing_runs(
+    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caps, "refusal", lambda meter: "setting a cap takes root")
+    asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
+    done = invoke(*asked, "--caps", "300,700")
+    assert (
+        done.exit_code == 2
+        and "setting a cap takes root; --caps as-found needs no such right" in said(done)
+    )
+    assert not list(tmp_path.iterdir()) and not runs.wishes
+    shown = invoke(*asked, "--caps", "300,700", "--dry-run")
+    assert shown.exit_code == 1 and "setting a cap takes root" in said(shown)
+    for needs_none in ("700", "as-found"):
+        assert "nothing speaks against it" in said(
+            invoke(*asked, "--caps", needs_none, "--dry-run")
+        )
+
+
+def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
+    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever board they are on, for only one run of a node sets limits; as found, only the
+    boards of the sweep matter."""
+    monkeypatch.setattr(sweep, "GRACE_S", 0.0)
+    monkeypatch.setattr(command, "GRACE_S", 0.0)
+    asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
+    with simulator.running("h200"):
+        directory = state_directory("simulated")
+        begun("simulated:h200", "a-run", (Found("SIM-H200-7", 700_000, None),)).write(
+            directory / JOURNAL_FILE
+        )
+        says = "run a-run (process"
+        shown = invoke(*asked, "--caps", "700,300", "--dry-run")
+        assert (
+            shown.exit_code == 1
+            and says in said(shown)
+            and "nothing speaks against it" not in said(shown)
+        )
+        done = invoke(*asked, "--caps", "700,300")
+        assert done.exit_code == 2 and "is gone; restore them with: bench-submit restore" in said(
+            done
+        )
+        with locked(directory):
+            held = invoke(*asked, "--caps", "700,300")
+        assert (
+            held.exit_code == 2
+            and "lives and holds the power limits" in said(held)
+            and "restore" not in said(held)
+        )
+        assert not list(tmp_path.iterdir()) and not runs.wishes
+        assert invoke(*asked, "--caps", "as-found", "--dry-run").exit_code == 0
+        assert says in said(invoke(*asked, "--caps", "as-found", "--gpus", 8, "--dry-run"))
+
+
+def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path: Path) -> None:
+    note = "the default cap, 700 W, is not among the caps, so nothing will be compared with it"
+    asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps"]
+    assert note in said(invoke(*asked, "200,300"))
+    assert "not among the caps" not in said(invoke(*asked, "300,700")) + said(
+        invoke(*asked, "as-found")
+    )
+
+
+def test_plan_of_one_run_has_no_order_and_tells_simulated_work(tmp_path: Path) -> None:
+    asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps", "300"]
+    assert "1 run: 1 300 W, 1 GPU, repeat 1" in said(invoke(*asked))
+    assert "resnet50-train tuned, simulated work, on" in said(invoke(*asked))
+    assert "resnet50-train tuned, smoke size, on" in said(invoke(*asked, "--smoke"))
+
+
+def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
+    with (
+        simulator.running("h200,vanish=0"),
+        closing(open_meter("simulated:h200,vanish=0")) as meter,
+    ):
+        vanished = meter.devices()[0].uuid
+        work = simulator.connect("h200,vanish=0")
+        work.ask("work", uuid=vanished, workload="resnet50-train")
+        work.close()
+        says = (
+            f"{vanished}: the board gives no readback, and no reading either ({vanished} does "
+            "not answer"
+        )
+        assert says in said(
+            invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
+        )
+        with pytest.raises(MeterError, match="gives no readback"):
+            command.plan_for(Wish("resnet50-train", simulate="h200,vanish=0", cap_w=300))
+
+
+def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
+    done = invoke("--resume", tmp_path)
+    assert done.exit_code == 2 and "is a directory; --resume takes the plan of a sweep" in said(
+        done
+    )
+
+
+def test_plan_of_a_sweep_in_place_of_a_run_is_told(tmp_path: Path) -> None:
+    _, path = planned(tmp_path, 300.0)
+    done = CliRunner().invoke(main, ["run", "--resume", str(path)])
+    assert (
+        done.exit_code == 2
+        and f"this is the plan of a sweep: bench-submit sweep --resume {path}" in said(done)
+    )
+
+
+def test_sweep_has_few_options_beside_those_of_run() -> None:
+    of_run = {o for p in main.commands["run"].params for o in p.opts}
+    assert sorted({o for p in main.commands["sweep"].params for o in p.opts} - of_run) == [
+        "--caps", "--dry-run", "--repeat", "--slurm",
+    ]  # fmt: skip

@@ -1,0 +1,337 @@
+"""Signing from the command line: what is signed, what is refused, and that the check then accepts
+it.
+
+Keys in hardware (FIDO, of the kinds sk-…) are not tested: they need somebody to touch them.
+"""
+
+import errno
+import os
+import pty
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import PRINCIPAL, Submissions
+
+from checker.engine import judge
+from harness.cli import main
+
+
+@pytest.fixture
+def unsigned(submissions: Submissions) -> Path:
+    bundle = submissions.add()
+    shutil.rmtree(bundle / "signatures")
+    return bundle
+
+
+def sign(bundle: Path, key: Path, principal: str = PRINCIPAL) -> Result:
+    return CliRunner().invoke(
+        main, ["sign", str(bundle), "--key", str(key), "--principal", principal]
+    )
+
+
+def test_a_signed_bundle_passes(unsigned, submissions):
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 0 and f"submission.{PRINCIPAL}.sig" in done.output
+    assert judge(unsigned, root=submissions.root).status == "pass"
+
+
+def test_what_holds_bundles_and_is_none_is_not_signed(submissions):
+    first, _ = submissions.add(run_id="a"), submissions.add(run_id="b")
+    done = sign(first.parent, submissions.key)
+    assert done.exit_code == 1 and len(done.output.splitlines()) == 1
+    assert (
+        f"{first.parent}: this is not a bundle; it holds 2: sign each of them, as {first}"
+        in done.output
+    )
+
+
+def test_signature_of_a_colleague_goes_and_it_is_said(unsigned, submissions, tmp_path):
+    colleague = make_key_of("ed25519", "256", tmp_path / "colleague")
+    submissions.allow(colleague, "example@elsewhere.org")
+    assert "removed" not in sign(unsigned, colleague, "example@elsewhere.org").output
+    done = sign(unsigned, submissions.key)
+    assert (
+        done.exit_code == 0
+        and "removed: " in done.output
+        and "submission.example@elsewhere.org.sig" in done.output
+    )
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+def test_own_signature_is_made_anew_without_a_word(unsigned, submissions):
+    sign(unsigned, submissions.key)
+    assert len(sign(unsigned, submissions.key).output.splitlines()) == 1
+
+
+# What would not count is not signed, and what was there stays.
+
+
+def use_of_another_center(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, "other@wattmark")
+    return (
+        "other@wattmark",
+        f"in {submissions.root} lets {PRINCIPAL} sign here, and not other@wattmark",
+    )
+
+
+def use_unknown(submissions: Submissions, key: Path) -> tuple[str, str]:
+    return PRINCIPAL, "I107"
+
+
+def use_expired(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, options='namespaces="submission@wattmark",valid-before="20200101"')
+    return PRINCIPAL, "I109"
+
+
+def use_revoked(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key)
+    (submissions.keyring / "revoked_signers").write_text(key.with_suffix(".pub").read_text())
+    return PRINCIPAL, "I108"
+
+
+def use_for_reviews(submissions: Submissions, key: Path) -> tuple[str, str]:
+    submissions.allow(key, options='namespaces="review@wattmark"')
+    return PRINCIPAL, "I107"
+
+
+@pytest.mark.parametrize(
+    "use", [use_of_another_center, use_unknown, use_expired, use_revoked, use_for_reviews]
+)
+@pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
+def test_what_the_keyring_would_refuse_is_not_signed(unsigned, submissions, tmp_path, use, before):
+    if before:
+        sign(unsigned, submissions.key)
+    there = {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()}
+    key = make_key_of("ed25519", "256", tmp_path / "another")
+    principal, why = use(submissions, key)
+    done = sign(unsigned, key, principal)
+    assert done.exit_code == 1 and why in done.output and str(unsigned) in done.output, done.output
+    assert {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()} == there
+
+
+def test_signature_without_a_keyring_is_said_to_be_unasked(unsigned, submissions):
+    assert "keyring" not in sign(unsigned, submissions.key).output
+    shutil.rmtree(submissions.keyring)
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 0 and "not compared with a keyring: no keyring" in done.output
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
+def test_full_disk_keeps_the_signature_that_was_there(
+    unsigned, submissions, tmp_path, monkeypatch, before
+):
+    if before:
+        sign(unsigned, submissions.key)
+    there = {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")}
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = sign(unsigned, submissions.key)
+    assert (
+        done.exit_code == 1
+        and f"submission.{PRINCIPAL}.sig: cannot be written: No space left" in done.output
+    )
+    assert {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")} == there
+    assert (unsigned / "signatures").exists() == before
+
+
+def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submissions):
+    with (unsigned / "log.txt.gz").open("ab") as file:
+        file.write(b"x")
+    done = sign(unsigned, submissions.key)
+    assert done.exit_code == 1
+    assert (
+        "not signed, for its files are not those that the run left" in done.output
+        and "I101 log.txt.gz" in done.output
+    )
+    assert f"bench-check --fix {unsigned}" in done.output
+    assert not (unsigned / "signatures").exists()
+
+
+@pytest.mark.parametrize("principal", ["example", "a b@x", "../x@y", "x@y/../z", "", "x@"])
+def test_a_principal_must_be_like_an_address(unsigned, submissions, principal):
+    done = sign(unsigned, submissions.key, principal)
+    assert (
+        done.exit_code == 1
+        and f"--principal '{principal}': must be like CENTER@example.org" in done.output
+    )
+
+
+def test_a_missing_key_is_said_with_how_to_make_one(unsigned, tmp_path):
+    done = sign(unsigned, tmp_path / "nokey")
+    assert done.exit_code == 1 and "no such key; make one with: ssh-keygen" in done.output
+
+
+def test_directory_is_no_key(unsigned, tmp_path):
+    done = sign(unsigned, tmp_path)
+    assert done.exit_code == 1 and "this is a directory; name the key in it" in done.output
+
+
+def test_key_that_others_may_read_is_said_with_what_to_do(unsigned, submissions, tmp_path):
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.chmod(0o644)
+    done = sign(unsigned, key)
+    assert done.exit_code == 1 and f"chmod 600 {key}" in done.output and "@@@" not in done.output
+
+
+def test_what_is_no_key_is_said(unsigned, tmp_path):
+    (tmp_path / "notes").write_text("hello")
+    done = sign(unsigned, tmp_path / "notes")
+    assert done.exit_code == 1 and "ssh-keygen could not sign with it" in done.output
+
+
+# Kinds of keys, and where they are.
+
+KINDS = [("rsa", "3072"), ("ecdsa", "256"), ("ecdsa", "521"), ("ed25519", "256")]
+
+
+def make_key_of(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", kind, "-b", bits, "-N", passphrase, "-C", "", "-f", path],
+        check=True,
+    )
+    return path
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An ssh-agent without keys, for this test alone. Its socket has a short path, as sockets
+    must."""
+    with tempfile.TemporaryDirectory(prefix="wm-") as directory:
+        path = Path(directory) / "agent"
+        started = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: listens(path))
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+            yield
+        finally:
+            started.terminate()
+            started.wait(30)
+
+
+def listens(path: Path) -> bool:
+    """Whether somebody takes calls at a socket, which is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        return caller.connect_ex(str(path)) == 0
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited for a minute in vain"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS)
+def test_key_of_each_kind_signs(unsigned, submissions, tmp_path, kind, bits):
+    key = make_key_of(kind, bits, tmp_path / "key")
+    submissions.allow(key)
+    assert sign(unsigned, key).exit_code == 0
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS)
+def test_key_that_an_agent_alone_has_signs(unsigned, submissions, tmp_path, agent, kind, bits):
+    key = make_key_of(kind, bits, tmp_path / "key")
+    submissions.allow(key)
+    subprocess.run(["ssh-add", "-q", key], check=True, stderr=subprocess.DEVNULL)
+    key.unlink()
+    assert sign(unsigned, key.with_suffix(".pub")).exit_code == 0
+    assert judge(unsigned).signer == PRINCIPAL
+
+
+def test_agent_without_the_key_is_said(unsigned, submissions, tmp_path, agent):
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.unlink()
+    done = sign(unsigned, key.with_suffix(".pub"))
+    assert done.exit_code == 1 and f"ssh-add {key}" in done.output
+    assert not (unsigned / "signatures").exists()
+
+
+def test_public_key_without_an_agent_is_said(unsigned, tmp_path, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key.unlink()
+    done = sign(unsigned, key.with_suffix(".pub"))
+    assert done.exit_code == 1 and "needs an ssh-agent" in done.output
+
+
+def test_passphrase_without_a_terminal_is_refused_at_once(unsigned, tmp_path):
+    """In a session of its own the command has no terminal to ask on."""
+    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
+    done = subprocess.run(
+        sign_command(unsigned, key),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+        timeout=120,
+        env=without_askpass(),
+    )
+    assert done.returncode == 1 and "ssh-add" in done.stderr and f"--key {key}.pub" in done.stderr
+    assert "Traceback" not in done.stderr and not (unsigned / "signatures").exists()
+
+
+@pytest.mark.parametrize(("answer", "signs"), [("secret words", True), ("wrong words", False)])
+def test_passphrase_is_asked_for_on_a_terminal(unsigned, submissions, tmp_path, answer, signs):
+    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
+    submissions.allow(key)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, sign_command(unsigned, key), without_askpass())
+    said = b""
+    while b"passphrase" not in said:
+        more = read_terminal(terminal)
+        assert more, said
+        said += more
+    os.write(terminal, answer.encode() + b"\n")
+    while rest := read_terminal(terminal):
+        said += rest
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    assert (status == 0) == signs, said
+    assert (judge(unsigned).signer == PRINCIPAL) == signs
+
+
+def sign_command(bundle: Path, key: Path) -> list[str]:
+    return [
+        sys.executable,
+        "-c",
+        "from harness.cli import main; main()",
+        "sign",
+        str(bundle),
+        "--key",
+        str(key),
+        "--principal",
+        PRINCIPAL,
+    ]
+
+
+def without_askpass() -> dict[str, str]:
+    return {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_ASKPASS", "SSH_AUTH_SOCK")
+    }
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What comes next, empty at the end."""
+    ready, _, _ = select.select([terminal], [], [], 120)
+    assert ready, "the command says nothing for two minutes"
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux tells that the other side is closed
+        return b""

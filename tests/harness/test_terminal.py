@@ -1,0 +1,251 @@
+"""How commands end, and what they say on a terminal: outputs that cannot be written, Ctrl-C,
+misspelt names, paths as given."""
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import PRINCIPAL, Submissions, fresh_evidence
+
+from checker import terminal
+from checker.cli import check
+from checker.find import as_given
+from checker.terminal import MANY, watched
+from checker.trust import cli as trust_cli
+from rules.testing import tampering as forge
+
+COMMAND = [sys.executable, "-m", "checker"]
+
+
+def bench_check(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(check, [str(a) for a in arguments])
+
+
+def verify(*arguments: str | Path, **more: object) -> Result:
+    return CliRunner().invoke(trust_cli.verify, [str(a) for a in arguments], **more)
+
+
+# How a command ends.
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["submissions"], ["verify", "submissions"], ["rules"], ["explain", "W103"], ["--help"]],
+)
+def test_output_that_cannot_be_written(submissions: Submissions, arguments: list[str]) -> None:
+    submissions.add()
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=submissions.root.parent,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr == b"bench-check: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", [["submissions"], ["rules"]])
+def test_reader_that_has_gone_is_no_error_to_tell(
+    submissions: Submissions, arguments: list[str]
+) -> None:
+    submissions.add()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        cwd=submissions.root.parent,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path: Path) -> None:
+    """As Ctrl-C does, the signal reaches all processes. Not all of the round is judged before they
+    end.
+
+    What the workers have taken in by then is judged to its end, and they take in the more, the more
+    of them there are: so two.
+    """
+    bundle = submissions.add()
+    for number in range(20):
+        shutil.copytree(bundle, bundle.with_name(f"run-{number}"))
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    told = tmp_path / "told"
+    slow = tmp_path / "bin" / "ssh-keygen"
+    slow.parent.mkdir()
+    slow.write_text(
+        f"#!/bin/sh\ntouch {begun}/$$\nwhile [ ! -s {told} ]; do sleep 0.1; done\nexit 1\n"
+    )
+    slow.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-c", _ON_TWO_CORES, str(submissions.root)]
+    with told.open("w") as error:
+        running = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=error, env=environment, start_new_session=True
+        )
+    deadline = time.monotonic() + 300
+    while not list(begun.iterdir()):
+        assert time.monotonic() < deadline and running.poll() is None
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    out, _ = running.communicate(timeout=300)
+    assert (running.returncode, out, told.read_text()) == (130, b"", "bench-check: interrupted\n")
+    assert len(list(begun.iterdir())) < 2 * 21, "it is asked twice about each bundle"
+
+
+_ON_TWO_CORES = """
+import os
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+from checker.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("reviw", "review"), ("verfy", "verify"), ("acept", "accept"), ("xyzzy", "")],
+)
+def test_misspelt_command_is_told(
+    word: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = bench_check(word, "bundle")
+    said = " ".join(done.stderr.split())
+    assert done.exit_code == 2 and f"there is no path '{word}'" in said
+    assert (f"did you mean the command {meant}?" in said) == bool(meant)
+
+
+def test_unknown_rule_is_told_where_the_rules_are() -> None:
+    done = bench_check("--select", "QQQQQ", ".")
+    assert (
+        done.exit_code == 2 and "see bench-check rules" in done.stderr and "S101" not in done.stderr
+    )
+
+
+def test_file_of_a_bundle_is_told_to_be_no_bundle(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    done = bench_check(bundle / "result.json")
+    assert (
+        done.exit_code == 1 and f"name the directory that it is, such as {bundle}." in done.stdout
+    )
+
+
+# Paths are told as they were given.
+
+
+def test_paths_are_those_that_were_given(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = submissions.add()
+    (submissions.root / "LOG").write_text("garbage\n")
+    for here, path, log in (
+        (submissions.root.parent, "submissions", "submissions/LOG"),
+        (
+            submissions.root.parent,
+            f"submissions/example/../example/h200x2/{bundle.name}",
+            "submissions/LOG",
+        ),
+        (submissions.root, ".", "LOG"),
+        (bundle, ".", "../../../LOG"),
+        (bundle, str(bundle), str(submissions.root / "LOG")),
+    ):
+        monkeypatch.chdir(here)
+        for done in (bench_check(path), verify(path)):
+            lines = done.output.splitlines()
+            assert any(line.startswith(f"{log}: ") for line in lines), (path, done.output)
+            assert path.startswith("/") or str(submissions.root) not in done.output
+
+
+def test_path_below_a_link_is_called_by_the_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "a").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    assert as_given(tmp_path / "real" / "a", [tmp_path / "link"]) == tmp_path / "link" / "a"
+
+
+# verify.
+
+
+def test_verify_counts_the_log(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    log = submissions.root / "LOG"
+    lines = verify(submissions.root).output.splitlines()
+    assert lines[1:] == [f"{log}: none", "1 verified: 1 good, 0 bad; the evidence was not judged"]
+    forge.log(bundle, {})
+    lines = verify(submissions.root).output.splitlines()
+    assert lines[1].startswith(f"{log}: good, 1 line, head ")
+    assert lines[2] == "2 verified: 2 good, 0 bad; the evidence was not judged"
+    log.write_text("garbage\n")
+    done = verify(submissions.root)
+    assert (
+        done.exit_code == 1
+        and done.output.splitlines()[-1] == "2 verified: 1 good, 1 bad; the evidence was not judged"
+    )
+    assert "none" not in done.output
+
+
+def test_verify_has_colour_where_it_should(submissions: Submissions) -> None:
+    (submissions.add() / "log.txt.gz").write_bytes(b"x")
+    error, bad = "\x1b[31merror\x1b[0m", "\x1b[31m\x1b[1mbad\x1b[0m"
+    for colour, no_color, has in ((True, "", True), (True, "1", False), (False, "", False)):
+        done = verify(submissions.root, color=colour, env={"NO_COLOR": no_color})
+        assert ((error in done.output), (bad in done.output), ("\x1b" in done.output)) == (
+            has,
+            has,
+            has,
+        )
+        assert "\\x1b" not in done.output
+
+
+# How far a round is.
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "many", "told"), [(Terminal, 1, True), (Terminal, 0, False), (io.StringIO, 1, False)]
+)
+def test_big_round_tells_on_a_terminal_how_far_it_is(
+    stream: type, many: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total = MANY if many else MANY - 1
+    written = stream()
+    monkeypatch.setattr(sys, "stderr", written)
+    assert list(watched(iter(range(total)), total)) == list(range(total))
+    assert (f"{MANY}/{MANY}" in written.getvalue()) == told
+    assert bool(written.getvalue()) == told
+    assert written.getvalue().count("\n") == told
+
+
+def test_both_commands_over_a_round_tell_it(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submissions.add(fresh_evidence())
+    seen = []
+
+    def note(judged, total):
+        seen.append(total)
+        return judged
+
+    monkeypatch.setattr(terminal, "watched", note)
+    monkeypatch.setattr(trust_cli, "watched", note)
+    assert (
+        f"signed by {PRINCIPAL}"
+        in bench_check(submissions.root).output + verify(submissions.root).output
+    )
+    assert seen == [1, 1]

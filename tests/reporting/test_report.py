@@ -1,0 +1,481 @@
+"""The page says what the bundles say, keeps apart what must not be compared, and escapes what
+strangers wrote."""
+
+import builtins
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from conftest import Submissions, fresh_evidence
+from support.bundles import another_run, good_evidence, rederive
+from support.html import Element, Line, Report, embedded, lines, table_ids
+from test_report_sweeps import as_baseline
+
+from reporting.cli import main
+from reporting.report_table import number
+from reporting.sections.results import counted
+from rules.bundle_format.records import Evidence
+from rules.metrics import run as metrics
+from rules.metrics.imbalance import imbalance
+from rules.rule import Finding, Severity
+
+PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
+NUMBERS = itertools.count(1)
+HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
+
+
+def altered(
+    *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example"
+) -> Evidence:
+    """A run like the good one, each time another, at another throughput, power or cap."""
+    evidence = another_run(fresh_evidence(), next(NUMBERS))
+    batch = round(evidence.result["settings"]["batch_size"] * rate)
+    evidence.batches["items"] = batch
+    evidence.result["settings"]["batch_size"] = batch
+    for column in ("power_mw", "power_avg_mw", "energy_mj"):
+        evidence.samples[column] = (evidence.samples[column] * power).round()
+    if cap_w is not None:
+        evidence.result["power"]["cap_w"] = cap_w
+        evidence.samples["cap_mw"] = cap_w * 1e3
+        for readback in evidence.result["readbacks"]:
+            readback["requested_mw"] = readback["enforced_mw"] = int(cap_w * 1e3)
+    evidence.system["name"] = name
+    rederive(evidence)
+    return evidence
+
+
+def demo() -> Evidence:
+    evidence = altered(name="laptop")
+    evidence.result["standing"] = "demo"
+    evidence.result["sampling"]["meter"] = "simulated"
+    return evidence
+
+
+def results(
+    page: Element, standing: str = "closed", workload: str = "resnet50-train"
+) -> list[Line]:
+    """The rows of a table of results that have a standing."""
+    return [line for line in lines(page, f"{workload}-results") if line["standing"] == standing]
+
+
+def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, report: Report) -> None:
+    evidence = fresh_evidence()
+    submissions.add(evidence)
+    page, _ = report(submissions.root)
+    parts = metrics.parts(evidence.result, evidence.samples, evidence.batches)
+    computed = metrics.figures(evidence.result, evidence.system, parts)["headline"]
+    (row,) = results(page)
+    for name in (
+        "items_per_s_per_accelerator",
+        "items_per_s",
+        "joules_per_item",
+        "items_per_joule",
+    ):
+        assert row[name] == pytest.approx(computed[name]["mean"], rel=1e-9)
+        assert row.text(name) == number(computed[name]["mean"])
+    assert row["mfu_percent"] == pytest.approx(computed["mfu"]["mean"] * 100, rel=1e-9)
+    low, high = computed["items_per_s_per_accelerator"]["ci95"]
+    small = next(row.cells["items_per_s_per_accelerator"].find("small")).text
+    assert small == f"{number(low)}\u2013{number(high)}, n\u202f=\u202f10"
+    assert [row.text(key) for key in ("cap_w", "in_force_w", "power_w")] == [
+        "700",
+        "700",
+        number(computed["mean_power_w_per_accelerator"]["mean"]),
+    ]
+    stated = [row.text(key) for key in ("accelerators", "variant", "precision", "batch")]
+    assert stated == ["NVIDIA H200 \u00d7 2", "tuned", "bf16", "1\u202f024"]
+    (told,) = lines(page, "evidence")
+    apart = metrics.difference(
+        computed["energy_j_counter"]["mean"], computed["energy_j_trapezoid"]["mean"]
+    )
+    assert told["difference_percent"] == pytest.approx(apart * 100, rel=1e-9)
+
+
+def test_bundle_is_linked_relative_to_the_page(submissions: Submissions, report: Report) -> None:
+    bundle = submissions.add()
+    page, _ = report(submissions.root)
+    (row,) = results(page)
+    links = [a.attributes["href"] for a in row.cells["evidence"].find("a")]
+    assert links == [f"submissions/example/h200x2/{bundle.name}", "#e1"]
+
+
+def test_signer_and_energy_of_record_are_one_link_from_the_row(
+    submissions: Submissions, report: Report
+) -> None:
+    submissions.add()
+    page, _ = report(submissions.root)
+    (row,) = results(page)
+    assert "example@wattmark" in row.text("evidence")
+    (told,) = lines(page, "evidence")
+    assert told.element.attributes["id"] == "e1"
+    shown = [told.text(key) for key in ("signer", "energy_of_record", "scope")]
+    assert shown == ["example@wattmark", "counter", "accelerators only"]
+
+
+def test_faster_rows_stand_first_and_rows_above_their_cap_last(
+    submissions: Submissions, report: Report
+) -> None:
+    submissions.add(altered(name="slow", rate=0.5), run_id="run-slow")
+    submissions.add(altered(name="fast"), run_id="run-fast")
+    submissions.add(altered(name="loose", cap_w=500.0), run_id="run-loose")
+    page, _ = report(submissions.root)
+    shown_rows = results(page)
+    assert [row.text("system") for row in shown_rows] == ["fast", "slow", "loose"]
+    loose = shown_rows[2]
+    assert "unenforced" in loose.element.attributes["class"]
+    assert loose.text("items_per_s_per_accelerator").startswith("(") and not loose.text(
+        "power_w"
+    ).startswith("(")
+    assert "did not hold" in next(loose.cells["evidence"].find("span", class_="reason")).text
+    (best,) = lines(page, "workloads")
+    assert best["fastest"].startswith("fast ") and best["not_trusted"] == 1
+    assert all("loose" not in row["result"] for row in lines(page, "resnet50-train-compare"))
+
+
+def test_waiting_times_of_a_server_stand_below_its_throughput(
+    submissions: Submissions, report: Report
+) -> None:
+    evidence = fresh_evidence(serving=True)
+    submissions.add(evidence)
+    page, _ = report(submissions.root)
+    assert evidence.requests is not None
+    own = evidence.requests[evidence.requests["epoch"] > 0]
+    waited_s = (own["first_ns"] - own["sent_ns"]) / 1e9
+    (row,) = lines(page, "llama3-8b-serve-serving")
+    told = [row.text(key) for key in ("prompt_tokens", "output_tokens", "load", "requests")]
+    assert told == ["1\u202f024", "512", "closed loop, 400 in flight", "5\u202f000"]
+    assert [row[f"ttft_s_{p}"] for p in ("p50", "p95", "p99")] == pytest.approx(
+        [waited_s.quantile(q) for q in (0.5, 0.95, 0.99)]
+    )
+    assert row["input_tokens_per_s"] == pytest.approx(
+        2 * evidence.result["headline"]["items_per_s"]["mean"], rel=0.01
+    )
+
+
+def on_one(evidence: Evidence, standing: str = "closed") -> Evidence:
+    """The same run on the first of its two accelerators only."""
+    evidence.result["standing"] = standing
+    evidence.result["ranks"] = evidence.result["ranks"][:1]
+    (uuid,) = evidence.result["ranks"][0]["accelerators"]
+    evidence.result["settings"]["accelerators"] = 1
+    evidence.result["readbacks"] = [
+        r for r in evidence.result["readbacks"] if r["accelerator"] == uuid
+    ]
+    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
+    evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(
+        drop=True
+    )
+    accelerators = evidence.system["nodes"][0]["accelerators"]
+    accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
+    rederive(evidence)
+    return evidence
+
+
+def figures(evidence: Evidence, *names: str) -> list[float]:
+    return [evidence.result["headline"][name]["mean"] for name in names]
+
+
+def add_all(submissions: Submissions, *runs: Evidence) -> None:
+    for place, evidence in enumerate(runs):
+        submissions.add(evidence, f"20260101T000000Z-run-{place}")
+
+
+def test_several_accelerators_stand_beside_one_of_the_same_kind(
+    submissions: Submissions, report: Report
+) -> None:
+    many = altered(name="many")
+    one, other = (
+        on_one(altered(rate=1.25, power=0.9, name="one")),
+        on_one(as_baseline(altered(rate=0.5, name="other"))),
+    )
+    add_all(submissions, many, one, other)
+    page, _ = report(submissions.root)
+    (row,) = lines(page, "resnet50-train-scaling")
+    (rate, total, joules), (of_one, joules_one) = (
+        figures(many, "items_per_s_per_accelerator", "items_per_s", "joules_per_item"),
+        figures(one, "items_per_s_per_accelerator", "joules_per_item"),
+    )
+    apart = imbalance(many.result)
+    assert apart is not None and row.text("line") == "many \u00d7 2 \u00b7 tuned bf16"
+    keys = (
+        "items_per_s_per_accelerator",
+        "on_one",
+        "speed_up",
+        "efficiency_percent",
+        "energy_per_item_ratio",
+    )
+    expected = [rate, of_one, total / of_one, total / of_one / 2 * 100, joules / joules_one]
+    assert [row[key] for key in keys] == pytest.approx(expected)
+    assert [row[f"{key}_apart_percent"] for key in ("active", "power", "sm")] == pytest.approx(
+        [100 * v for v in apart.values()]
+    )
+
+
+def test_several_accelerators_are_compared_with_repeats_on_one_of_their_system(
+    submissions: Submissions, report: Report
+) -> None:
+    many, first, second = altered(), on_one(altered()), on_one(good_evidence(rate=0.98))
+    for evidence in (many, first, second):
+        evidence.system["name"] = "own"
+    add_all(submissions, many, first, second, on_one(altered(rate=1.25, name="faster")))
+    page, _ = report(submissions.root)
+    (row,) = lines(page, "resnet50-train-scaling")
+    rates = [figures(run, "items_per_s_per_accelerator")[0] for run in (first, second)]
+    assert rates[0] != rates[1]
+    assert row["on_one"] == pytest.approx(sum(rates) / 2)
+
+
+def test_demo_on_several_accelerators_stands_apart(
+    submissions: Submissions, report: Report
+) -> None:
+    many, one = demo(), on_one(demo(), "demo")
+    add_all(submissions, altered(name="submitted"), many, one)
+    page, _ = report(submissions.root)
+    (submitted,), (apart,) = (
+        lines(page, "resnet50-train-scaling"),
+        lines(page, "resnet50-train-demo-scaling"),
+    )
+    assert [row.text("line").split(" ")[0] for row in (submitted, apart)] == ["submitted", "laptop"]
+    assert submitted["on_one"] is None, "a demo on one accelerator is nothing to compare with"
+    titles = {t["id"]: t["title"] for t in embedded(page, "tables")}
+    assert [
+        "not compared" in titles[f"resnet50-train{kind}-scaling"] for kind in ("", "-demo")
+    ] == [False, True]
+    assert apart["speed_up"] == pytest.approx(
+        figures(many, "items_per_s")[0] / figures(one, "items_per_s")[0]
+    )
+
+
+def test_every_link_within_the_page_leads_somewhere(
+    submissions: Submissions, report: Report
+) -> None:
+    loose = altered(cap_w=500.0)
+    loose.result["standing"] = "demo"
+    submissions.add(loose)
+    page, _ = report(published_below(submissions.root))
+    found = {a.attributes["href"] for a in page.find("a") if a.attributes["href"].startswith("#")}
+    assert {"#e1", "#llama3-8b-pretrain-caution-0"} <= found
+    tags = ("section", "li", "h3", "div", "details", "tr", "article", "figure")
+    ids = [e.attributes["id"] for tag in tags for e in page.find(tag) if "id" in e.attributes]
+    assert {to.removeprefix("#") for to in found} <= set(ids) and len(ids) == len(set(ids))
+
+
+def test_simulated_work_has_no_share_of_the_peak(submissions: Submissions, report: Report) -> None:
+    computed, simulated = demo(), demo()
+    simulated.result["implementation"]["settings"]["simulated"] = True
+    add_all(submissions, computed, simulated)
+    page, _ = report(submissions.root)
+    assert sorted(
+        row["mfu_percent"] is not None for row in lines(page, "resnet50-train-demo-results")
+    ) == [False, True]
+    assert any("Simulated work has no MFU" in note.text for note in page.find("p", class_="note"))
+
+
+def test_demo_stands_apart_from_the_compared_table(
+    submissions: Submissions, report: Report
+) -> None:
+    submissions.add()
+    submissions.add(demo(), run_id="run-demo")
+    page, _ = report(submissions.root)
+    compared, apart = (lines(page, f"resnet50-train{kind}-results") for kind in ("", "-demo"))
+    assert [[row["standing"] for row in table] for table in (compared, apart)] == [
+        ["closed"],
+        ["demo"],
+    ]
+    assert "laptop" not in [row["fastest"] for row in lines(page, "workloads")]
+    assert all("laptop" not in row["result"] for row in lines(page, "what-if"))
+
+
+def test_rejected_bundle_shows_findings_and_no_figure(
+    submissions: Submissions, report: Report
+) -> None:
+    submissions.add()
+    spoilt = submissions.add(altered(name="cheat"), run_id="run-spoilt")
+    (spoilt / "log.txt.gz").write_bytes(b"no log")
+    page, html = report(submissions.root)
+    assert [row.text("system") for row in results(page)] == ["example-h200x2"]
+    assert "cheat" not in html
+    section = next(page.find("section", id="rejected"))
+    assert "spoilt" in section.text and "error" in section.text
+
+
+def test_page_of_nothing_that_passed_says_so(submissions: Submissions, report: Report) -> None:
+    (submissions.add() / "log.txt.gz").write_bytes(b"no log")
+    page, _ = report(submissions.root)
+    assert any(
+        p.text.startswith("There is no result to show") for p in page.find("p", class_="about")
+    )
+    assert "workloads" not in table_ids(page)
+    assert [a.text for nav in page.find("nav") for a in nav.find("a")][-1] == "Failed"
+
+
+def published_below(directory: Path) -> Path:
+    (directory / "published").mkdir(parents=True, exist_ok=True)
+    (directory / "published" / PUBLISHED.name).write_bytes(PUBLISHED.read_bytes())
+    return directory
+
+
+def test_published_rows_beside_submitted_ones(submissions: Submissions, report: Report) -> None:
+    submissions.add()
+    page, _ = report(published_below(submissions.root))
+    ids = [id for id in table_ids(page) if id.endswith("-results")]
+    every = [row for id in ids for row in lines(page, id) if row["standing"] == "published"]
+    assert len(every) == 95
+    flagged = [row for row in every if "implausible" in row.element.attributes["class"]]
+    assert len(flagged) == 8
+    reasons = [next(row.cells["evidence"].find("span", class_="reason")).text for row in flagged]
+    assert any("166 % of 989 TFLOP/s dense bf16; read as four GPUs" in reason for reason in reasons)
+    first = next(s for s in page.find("section") if s.attributes["id"] != "overview")
+    assert first.attributes["id"] == "resnet50-train"
+    assert [len(results(page, standing)) for standing in ("closed", "published")] == [1, 19]
+
+
+def test_published_row_shows_printed_digits_and_marks_what_is_assumed(
+    tmp_path: Path, report: Report
+) -> None:
+    page, _ = report(published_below(tmp_path / "s"))
+    rows = results(page, "published", "llama3-8b-pretrain")
+    (row,) = (r for r in rows if r["items_per_s_per_accelerator"] == 34107.2)
+    assert row.text("items_per_s_per_accelerator") == "(34\u202f107.2)"
+    assert [row["joules_per_item"], row["items_per_joule"]] == pytest.approx(
+        [700 / 34107.2, 34107.2 / 700]
+    )
+    assert (
+        row.text("joules_per_item").startswith("(≈") and row.text("mfu_percent") == "(≥\u202f166)"
+    )
+    unenforced = [
+        r
+        for id in table_ids(page)
+        if id.endswith("-results")
+        for r in lines(page, id)
+        if r["doubt"]
+    ]
+    assert len(unenforced) == 10
+    assert all(r.text("items_per_s_per_accelerator").startswith("(") for r in unenforced)
+
+
+def test_every_workload_with_rows_has_charts_beside_its_table(
+    tmp_path: Path, report: Report
+) -> None:
+    page, _ = report(published_below(tmp_path / "s"))
+    sections = [
+        s for s in page.find("section") if f"{s.attributes['id']}-results" in table_ids(page)
+    ]
+    assert len(sections) == 5
+    for section in sections:
+        figures = list(section.find("figure", class_="chart"))
+        plots = [next(f.find("div", class_="plot")) for f in figures]
+        assert figures and all(p.attributes["aria-label"] and list(p.find("svg")) for p in plots)
+        assert {f.attributes["data-table"] for f in figures} <= set(table_ids(section))
+
+
+def test_hostile_names_are_text(submissions: Submissions, report: Report) -> None:
+    submissions.add(altered(name=HOSTILE))
+    page, html = report(submissions.root)
+    assert not list(page.find("img")) and HOSTILE not in html
+    assert results(page)[0].text("system") == HOSTILE
+    assert "script" not in [e.tag for table in page.find("table") for e in table.find("script")]
+
+
+def test_hostile_published_address_is_no_link(tmp_path: Path, report: Report) -> None:
+    root = published_below(tmp_path / "s")
+    paper = json.loads(PUBLISHED.read_text(encoding="utf-8")) | {"url": "javascript:alert(1)"}
+    (root / "published" / PUBLISHED.name).write_text(json.dumps(paper), encoding="utf-8")
+    _, html = report(root)
+    assert "javascript:" not in html
+
+
+def test_page_forbids_itself_the_network(submissions: Submissions, report: Report) -> None:
+    submissions.add()
+    page, _ = report(submissions.root)
+    policy = next(
+        m for m in page.find("meta") if m.attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(part.strip().split(" ", 1) for part in policy.attributes["content"].split(";"))
+    assert (
+        rules["default-src"] == "'none'"
+        and rules["connect-src"] == "'none'"
+        and "unsafe" not in rules["script-src"]
+    )
+    assert not [*page.find("link"), *page.find("iframe"), *page.find("img")]
+    assert not [e for e in page.find("script") if "src" in e.attributes]
+
+
+def test_missing_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **named: Any) -> Any:
+        if name in ("altair", "vl_convert"):
+            raise ImportError(f"No module named {name!r}", name=name)
+        return real(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    out = tmp_path / "report.html"
+    done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
+    assert done.exit_code == 1
+    assert "pip install 'wattmark[report]'" in done.output
+    assert not out.exists()
+
+
+def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [str(tmp_path), "-o", str(tmp_path / "report.html")])
+    assert done.exit_code == 1
+    assert str(tmp_path) in done.output and "no bundle" in done.output
+
+
+def test_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "missing" / "report.html"
+    done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
+    assert done.exit_code == 1
+    assert f"{out}: cannot be written" in done.output
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7195.26, "7 195"),
+        (34107.2, "34 107"),
+        (0.0935218, "0.09352"),
+        (10.693, "10.69"),
+        (0.0, "0"),
+        (-3.2, "\u22123.200"),
+        (1234567.0, "1 234 567"),
+    ],
+)
+def test_number(value: float, text: str) -> None:
+    assert number(value) == text.replace(" ", "\u202f")
+
+
+def test_findings_are_counted_by_severity() -> None:
+    found = [
+        Finding("W101", Severity.WARNING, "", "", "", "", ""),
+        Finding("W101", Severity.WARNING, "", "", "", "", ""),
+        Finding("M201", Severity.NOTE, "", "", "", "", ""),
+    ]
+    assert counted(found) == "2 warnings (W101), 1 note (M201)"
+    assert counted([]) == "no findings"
+
+
+def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) -> None:
+    page, _ = report(PUBLISHED.parents[1])
+    every = lines(page, "evidence")
+    told = [
+        item
+        for line in every
+        for item in line.cells["findings"].find("li")
+        if "note M112" in item.text
+    ]
+    full, brief = (
+        [item for item in told if ("expected sha256" in item.text) == wanted]
+        for wanted in (True, False)
+    )
+    assert len(full) == 5 and len(told) > 10
+    assert told[:5] == full and {item.text for item in full} == {full[0].text}
+    assert {(item.text, next(item.find("a")).attributes["href"]) for item in brief} == {
+        ("note M112 environment.json /container: as there", f"#{every[0].element.attributes['id']}")
+    }

@@ -1,0 +1,434 @@
+"""Charts draw what their tables hold and nothing else, in the page, without scripts, and in files
+for papers."""
+
+import copy
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import altair
+import numpy as np
+import pytest
+from conftest import fresh_evidence
+from support.html import unpacked, whole_tables
+
+from reporting.charts import Chart, charts, compact, draw
+from reporting.charts.label_layout import labels
+from reporting.charts.render import to_svg, write_figures
+from reporting.charts.style import looks
+from reporting.pareto import mark_fronts
+from reporting.report_table import Column, Table, record
+from reporting.sections.traces import power_spread, trace
+from rules.bundle_format.records import Read
+from rules.metrics.power_profile import envelope, spread, with_node_overhead
+from rules.rule import Bundle
+
+RATE, PER_JOULE, NODE = (
+    "items_per_s_per_accelerator",
+    "items_per_joule",
+    "node_items_per_joule_assumed",
+)
+NUMBERS = (
+    "cap_w",
+    RATE,
+    PER_JOULE,
+    NODE,
+    "mfu_percent",
+    "energy_gain_percent",
+    "performance_loss_percent",
+    "sm_mhz",
+    "speed_up",
+)
+TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
+MARKS = ("front", "peak", "front_node", "peak_node", "best")
+
+
+def table(kind: str, *rows: dict[str, Any], **more: Any) -> Table:
+    columns = (
+        *(
+            Column(key, key, "unit", "number")
+            for key in (*NUMBERS, *more, "count", "value", "baseline_rate")
+        ),
+        Column("joules_per_item", "energy", "J/image", "number", interval=True),
+        *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
+    )
+    usual = {"line": "a", "model": "H200", "standing": "closed"}
+    return Table(
+        f"resnet50-train-{kind}",
+        "made for a test",
+        columns,
+        tuple({**usual, **row} for row in rows),
+        "What it says.",
+    )
+
+
+def result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str, Any]:
+    return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
+
+
+def results(*more: dict[str, Any]) -> Table:
+    own = [result(cap, cap * 2.0, 900 / cap, mfu_percent=cap / 20) for cap in (300.0, 500.0, 700.0)]
+    return table(
+        "results",
+        *mark_fronts(
+            [{"line": "a", "model": "H200", "standing": "closed", **row} for row in (*own, *more)]
+        ),
+    )
+
+
+def bundle() -> Bundle:
+    return Bundle(Path("bundle"), (), Read.of(fresh_evidence()))
+
+
+MADE = (
+    results(
+        result(300.0, 500.0, 2.0, line="b", doubt="The cap did not hold."),
+        result(
+            400.0, 9000.0, 2.0, line="paper", standing="published", implausible="exceeds the peak"
+        ),
+    ),
+    table(
+        "results",
+        *(
+            {"joules_per_item": v, "joules_per_item_low": v - 0.1, "joules_per_item_high": v + 0.1}
+            for v in (1.5, 2.5)
+        ),
+    ),
+    table(
+        "sweeps",
+        *(
+            {"cap_w": cap, PER_JOULE: 2.0, "energy_gain_percent": gain, "best": gain > 0}
+            for cap, gain in ((400.0, 9.0), (700.0, -1.0))
+        ),
+    ),
+    table("scaling", *({"count": n, "speed_up": n * 0.9, "cap_w": 700.0} for n in (4, 8))),
+    table(
+        "best",
+        *(
+            {"by": "throughput", "cap_w": cap, "value": cap * 3, "unit": "images/s"}
+            for cap in (400.0, 700.0)
+        ),
+    ),
+    table("tuned", {"cap_w": 700.0, RATE: 7444.0, "baseline_rate": 2500.0}),
+    table(
+        "power",
+        *(
+            {"cap_w": cap, "sm_mhz": cap * 2, **spread(np.array([300.0, cap]))}
+            for cap in (400.0, 700.0)
+        ),
+        **spread(np.ones(1)),
+    ),
+)
+
+
+def every() -> Iterator[Chart]:
+    for made in (*MADE, trace(bundle(), "resnet50-train-trace-1")):
+        yield from charts(made)
+
+
+def test_every_kind_of_table_has_its_charts() -> None:
+    ends = {chart.id.removeprefix("resnet50-train-") for chart in every()}
+    assert ends == {
+        *("results-throughput", "results-efficiency", "results-mfu", "results-energy"),
+        *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "best-throughput", "tuned-pairs"),
+        *("power-spread", "power-sm", "trace-1-power"),
+    }
+    assert charts(table("serving", {"cap_w": 700.0})) == []
+    assert charts(table("system-1", {"cap_w": 700.0})) == []
+
+
+@pytest.mark.parametrize("chart", list(every()), ids=lambda chart: chart.id)
+def test_spec_is_sound_vega_lite_and_names_its_table(chart: Chart) -> None:
+    altair.Chart.from_dict(
+        copy.deepcopy(chart.spec)
+    )  # raises where the spec does not follow the schema
+    assert {"name": chart.table.id} in data_of(chart.spec)
+    assert chart.title and chart.about and chart.alt
+    known = set(chart.table.keys)
+    drawn = set(re.findall(r'"field": "(\w+)"', json.dumps(chart.spec)))
+    assert drawn - known <= {
+        "efficiency",
+        "label",
+        "place",
+        "name",
+        "bar",
+        "begin",
+        "end",
+        "look",
+    }, "a field that no column has"
+
+
+def data_of(spec: Any) -> list[Any]:
+    """All data that a spec names."""
+    if isinstance(spec, dict):
+        own = [spec["data"]] if "data" in spec else []
+        return own + [d for inner in spec.values() for d in data_of(inner)]
+    return [d for inner in spec for d in data_of(inner)] if isinstance(spec, list) else []
+
+
+@pytest.mark.parametrize("chart", list(every()), ids=lambda chart: chart.id)
+def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
+    inline = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
+    assert all(row.keys() <= {"row", "label"} for row in inline), (
+        "only places of labels, by the number of the row"
+    )
+
+
+def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
+    """Where the shapes of a colour begin, from the left, in pixels of the plot."""
+    found = []
+    for path in Xml.fromstring(svg).iter("path"):
+        if path.get("stroke") == colour and path.get("stroke-width") == "1.5":
+            shift = re.fullmatch(
+                r"translate\((-?[\d.]+),(-?[\d.]+)\)", path.get("transform", "translate(0,0)")
+            )
+            assert shift is not None
+            for x, y in re.findall(r"M(-?[\d.]+),(-?[\d.]+)", path.get("d", "")):
+                found.append((float(x) + float(shift[1]), float(y) + float(shift[2])))
+    return sorted(found)
+
+
+def test_points_of_the_picture_lie_where_the_rows_say() -> None:
+    (chart,) = [c for c in charts(results()) if c.id.endswith("-throughput")]
+    (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), "#009E73")[-3:]
+    # Throughput is twice the cap: caps of 300, 500 and 700 W are equally far apart, on both axes.
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert x1 > x0 and y1 < y0
+
+
+@pytest.mark.parametrize("shape", ["circle", "square", "diamond", "triangle-up", "cross"])
+def test_short_picture_draws_the_same_shapes(shape: str) -> None:
+    import vl_convert
+
+    at = [(random.Random(n).uniform(0, 99), random.Random(-n).uniform(0, 99)) for n in range(1, 6)]
+    chart = altair.Chart(altair.InlineData(values=[{"x": x, "y": y} for x, y in at])).mark_point(
+        shape=shape, strokeWidth=1.5
+    )
+    spec = chart.encode(x="x:Q", y="y:Q").properties(width=300, height=200).to_dict()
+    whole = vl_convert.vegalite_to_svg(spec)
+    short = compact.svg(whole)
+    assert len(short) < len(whole) / 2
+    assert area(whole) == pytest.approx(area(short), abs=1.0)
+
+
+def area(svg: str) -> list[float]:
+    """Left, top, right and bottom of all the points of a picture together: the pen is followed
+    through every command."""
+    xs, ys = [], []
+    for path in Xml.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', "")).iter("path"):
+        if path.get("stroke-width") != "1.5":
+            continue
+        shift = re.fullmatch(
+            r"translate\((-?[\d.]+),(-?[\d.]+)\)", path.get("transform", "translate(0,0)")
+        )
+        assert shift is not None
+        x = y = 0.0
+        for command, numbers in re.findall(r"([MLAlahvHV])([-\d.,]*)", path.get("d", "")):
+            values = [float(v) for v in numbers.split(",")]
+            if command in "MLA":
+                x, y = values[-2:]
+            elif command in "la":
+                x, y = x + values[-2], y + values[-1]
+            elif command in "hv":
+                x, y = (x + values[0], y) if command == "h" else (x, y + values[0])
+            xs.append(x + float(shift[1]))
+            ys.append(y + float(shift[2]))
+    return [min(xs), min(ys), max(xs), max(ys)]
+
+
+def test_charts_are_drawn_in_processes_by_one_that_has_drawn_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _DRAW_TWICE],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    assert done.stdout.split() == [b"7", b"7"]
+
+
+_DRAW_TWICE = """
+import sys
+sys.path[:0] = ["..", "."]
+if __name__ == "__main__":
+    from test_report_charts import MADE
+    from reporting.charts import charts, draw
+    from reporting.charts.render import to_svg
+    from dataclasses import replace
+    to_svg(charts(MADE[0])[0])
+    tables = [replace(table, id=f"w{n}-" + table.id.rpartition("-")[2]) for n, table in enumerate(MADE)]
+    drawn = draw(tables)
+    print(len(drawn), sum(bool(of) for of in drawn.values()))
+"""
+
+
+def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
+    hostile = "<script>alert(1)</script>&amp;"
+    made = results(result(400.0, 100.0, 1.0, line=hostile, mfu_percent=9.0))
+    for one in draw([made])[made.id]:
+        assert "<script" not in one.svg
+        assert any(hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text"))
+
+
+def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
+    held, doubted, crossed = (
+        to_svg(charts(made)[0])
+        for made in (
+            results(),
+            results(result(400.0, 500.0, 2.0, line="b", doubt="no")),
+            results(result(400.0, 500.0, 2.0, line="b", implausible="no")),
+        )
+    )
+    assert "fill-opacity" not in held and 'fill-opacity="0"' in doubted
+    # A cross is two strokes in the colour of the text.
+    crosses = [
+        p
+        for p in Xml.fromstring(crossed).iter("path")
+        if p.get("stroke-width") == "1.4" and p.get("opacity") == "0.9"
+    ]
+    assert (
+        len(crosses) == 1
+        and "Crossed"
+        in charts(results(result(400.0, 500.0, 2.0, line="b", implausible="no")))[0].about
+    )
+    assert "Hollow" not in charts(results())[0].about
+
+
+def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_colour() -> None:
+    rows = [
+        {"line": "ours, tuned", "model": "H200", "standing": "closed"},
+        {"line": "ours, baseline", "model": "H200", "standing": "closed"},
+        {"line": "paper", "model": "H200", "standing": "published"},
+    ]
+    look = looks(rows)
+    assert look.shape.range[2].startswith("triangle") and not any(
+        s.startswith("triangle") for s in look.shape.range[:2]
+    )
+    assert look.dash.range[2] != look.dash.range[0]
+    assert len(set(look.colour.range)) == 3
+
+
+def test_peak_and_front_leave_out_what_is_in_doubt() -> None:
+    rows = [
+        result(300.0, 100.0, 5.0, line="a", standing="closed"),
+        result(400.0, 200.0, 4.0, line="a", standing="closed"),
+        result(500.0, 150.0, 3.0, line="a", standing="closed"),
+        result(200.0, 300.0, 9.0, line="a", standing="closed", doubt="The cap did not hold."),
+        result(700.0, 900.0, 8.0, line="p", standing="published", implausible="exceeds the peak"),
+        result(600.0, 900.0, 1.0, line="p", standing="published"),
+        result(700.0, 50.0, 1.5, line="alone", standing="closed"),
+    ]
+    marked = mark_fronts(rows)
+    assert [row["peak"] for row in marked] == [True, False, False, False, False, False, False]
+    assert [row["front"] for row in marked] == [True, True, False, False, False, True, False]
+    assert "front" not in rows[0], "the rows given are left as they are"
+
+
+def test_switch_of_the_node_can_move_the_peak() -> None:
+    low = {**result(200.0, 100.0, 0.50), NODE: with_node_overhead(100.0, 200.0)}
+    high = {**result(400.0, 190.0, 0.475), NODE: with_node_overhead(190.0, 400.0)}
+    marked = mark_fronts([{"line": "a", "standing": "closed", **row} for row in (low, high)])
+    assert [row["peak"] for row in marked] == [True, False]
+    assert [row["peak_node"] for row in marked] == [False, True]
+
+
+def test_node_adds_a_quarter_of_100_w_per_accelerator() -> None:
+    assert with_node_overhead(1000.0, 475.0) == pytest.approx(2.0)
+
+
+def test_labels_do_not_lie_on_one_another() -> None:
+    near = [result(cap, 900.0 + cap / 1000, 1.0, line="b") for cap in (401.0, 402.0, 403.0)]
+    made = labels(results(*near))
+    assert sum(label["label"].startswith("40") for label in made) <= 1
+    assert {made[0]["row"], made[1]["row"]} == {1, 2}
+
+
+def test_labels_do_not_lie_on_points() -> None:
+    lone = [
+        row["row"]
+        for row in labels(table("results", result(300.0, 100.0, 1.0), result(500.0, 900.0, 1.0)))
+    ]
+    below = [
+        row["row"]
+        for row in labels(
+            table(
+                "results",
+                result(300.0, 100.0, 1.0),
+                result(301.0, 101.0, 1.05),
+                result(500.0, 900.0, 0.4),
+            )
+        )
+    ]
+    assert lone == [1, 2] and below == [2, 3], (
+        "there is a point where the label of the first would stand"
+    )
+
+
+def test_trace_keeps_only_readings_and_the_extremes() -> None:
+    made = bundle()
+    found = trace(made, "x-trace-1", 60)
+    uuid = next(iter(made.accelerator_ranks))
+    read = made.samples_of[uuid].floats("power_mw") / 1e3
+    read = read[np.isfinite(read)]
+    lows, highs = [row["low_w"] for row in found.rows], [row["high_w"] for row in found.rows]
+    assert set(lows) | set(highs) <= set(read), "nothing is averaged or smoothed"
+    assert (min(lows), max(highs)) == (read.min(), read.max())
+    assert len(found.rows) <= 60 and sum(row["n"] for row in found.rows) == len(read)
+    assert {row["epoch"] for row in found.rows if row["scored"]} == set(range(1, 11))
+    assert any(row["scored"] is False and row["epoch"] == 0 for row in found.rows)
+    assert {(row["cap_w"], row["rated_w"]) for row in found.rows} == {(700, 700)}
+
+
+def test_envelope_leaves_gaps_where_nothing_was_read() -> None:
+    found = list(envelope(np.array([0.0, 1.0, 9.0, 10.0]), np.array([5.0, 7.0, 6.0, 8.0]), 5))
+    assert [(b.from_s, b.low_w, b.high_w, b.n) for b in found] == [
+        (0.0, 5.0, 7.0, 2),
+        (8.0, 6.0, 8.0, 2),
+    ]
+
+
+def test_spread_is_of_the_scored_readings() -> None:
+    made = bundle()
+    read = made.scored_samples.floats("power_mw") / 1e3
+    found = power_spread(made)
+    assert found is not None
+    assert (found["min_w"], found["median_w"], found["max_w"]) == (
+        read.min(),
+        np.median(read),
+        read.max(),
+    )
+    assert found["p95_w"] == pytest.approx(np.percentile(read, 95))
+
+
+def test_what_is_stored_once_is_whole_again() -> None:
+    specs = {chart.id: chart.spec for chart in every()}
+    packed = json.loads(json.dumps(compact.pack(specs)))
+    assert {
+        id: unpacked(spec, packed["shared"]) for id, spec in packed["specs"].items()
+    } == json.loads(json.dumps(specs))
+    assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
+    records = [record(made) for made in (*MADE, *MADE)]
+    short = compact.intern(records)
+    assert whole_tables(short) == records
+    said, stored = (
+        json.dumps(t, sort_keys=True)
+        for t in (records, whole_tables(json.loads(json.dumps(short))))
+    )
+    assert stored == said, "True is no 1, and 1 is no 1.0"
+
+
+def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:
+    (chart, *_) = charts(results())
+    svg, pdf = write_figures([chart], tmp_path / "figures")
+    assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    text = svg.read_text(encoding="utf-8")
+    assert Xml.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "currentColor" not in text and "cap_w, unit" in text

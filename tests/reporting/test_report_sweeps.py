@@ -1,0 +1,312 @@
+"""The report's part on sweeps: figures against the default cap, the peak, and what is not shown to
+be a cap in force."""
+
+import pytest
+from conftest import Submissions
+from support.bundles import another_run, good_evidence, rederive
+from support.html import Element, Line, Report, embedded, lines, table_ids
+
+from reporting.report_table import number
+from rules.bundle_format.records import Evidence
+from rules.metrics.sweeps import Point, compare, quadratic_peak
+from rules.testing.mutations import declare_cap
+from rules.workloads import workloads
+
+
+def at_cap(
+    cap_w: float, rate: float, draw_w: float | None = None, standing: str = "closed"
+) -> Evidence:
+    """A good run under a cap that it keeps, or draws `draw_w`, at a multiple of the usual
+    throughput."""
+    evidence = good_evidence(rate=rate)
+    for column in ("power_mw", "power_avg_mw", "energy_mj"):
+        evidence.samples[column] = (
+            evidence.samples[column] * (draw_w or 0.99 * cap_w) / 685
+        ).round()
+    evidence.result["standing"] = standing
+    declare_cap(evidence, cap_w)
+    rederive(evidence)
+    return evidence
+
+
+def as_baseline(evidence: Evidence) -> Evidence:
+    """The same run as one of the variant `baseline`, as its workload has it."""
+    workload, implementation = (
+        workloads()[evidence.result["workload"]],
+        evidence.result["implementation"],
+    )
+    settings = {name: choice[0] for name, choice in workload.fixed["baseline"].items()}
+    implementation.update(
+        variant="baseline", precision=workload.variants["baseline"], settings=settings
+    )
+    rederive(evidence)
+    return evidence
+
+
+def add_sweep(submissions: Submissions, *runs: Evidence) -> list[Evidence]:
+    for place, evidence in enumerate(runs):
+        rederive(another_run(evidence, place))
+        submissions.add(evidence, f"20260101T000000Z-run-{place}")
+    return list(runs)
+
+
+def point(evidence: Evidence) -> Point:
+    head = evidence.result["headline"]
+    return Point(
+        evidence.result["power"]["cap_w"],
+        head["items_per_s"]["mean"],
+        head["joules_per_item"]["mean"],
+        all(o["cap_enforced"] for o in evidence.result["observed"]),
+    )
+
+
+SWEEPS, PEAKS = "resnet50-train-sweeps", "resnet50-train-peaks"
+FIGURES = ("items_per_s", "joules_per_item", "items_per_joule")
+GAINS = (
+    "energy_gain_percent",
+    "performance_loss_percent",
+    "gain_minus_loss_points",
+    "edp_gain_percent",
+    "eds_gain_k15_percent",
+    "eds_gain_k2_percent",
+)
+
+
+def by_cap(page: Element) -> dict[str, Line]:
+    """The rows of the table of one sweep by cap, as it is shown."""
+    return {line.text("cap_w"): line for line in lines(page, SWEEPS)}
+
+
+def test_sweep_shows_what_each_cap_saves_and_costs(
+    submissions: Submissions, report: Report
+) -> None:
+    runs = add_sweep(
+        submissions, at_cap(400, 0.7), at_cap(500, 0.9), at_cap(600, 0.95), at_cap(700, 1.0)
+    )
+    page, _ = report(submissions.root)
+    shown_rows = by_cap(page)
+    assert list(shown_rows) == ["400", "500", "600", "700"]
+    reference = point(runs[-1])
+    for row, evidence in zip(shown_rows.values(), runs, strict=True):
+        own, head = point(evidence), evidence.result["headline"]
+        against = compare(own, reference)
+        assert row["power_w"] == pytest.approx(head["mean_power_w_per_accelerator"]["mean"])
+        assert [row[key] for key in FIGURES] == pytest.approx(
+            [own.items_per_s, own.joules_per_item, own.items_per_joule]
+        )
+        assert row["edp_js"] == pytest.approx(against.edp_js)
+        assert [row[key] for key in GAINS] == pytest.approx(
+            [
+                against.energy_gain_percent,
+                against.performance_loss_percent,
+                against.gain_minus_loss_percent,
+                against.edp_gain_percent,
+                against.eds_gain_percent[1.5],
+                against.eds_gain_percent[2.0],
+            ]
+        )
+    assert [row.text("note") for row in shown_rows.values()] == [
+        "\u2013",
+        "peak",
+        "\u2013",
+        "default cap",
+    ]
+    (peak,) = lines(page, PEAKS)
+    between = quadratic_peak([point(evidence) for evidence in runs])
+    assert between is not None
+    assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
+    assert peak.text("quadratic_items_per_joule") == number(between.items_per_joule)
+    assert shown_rows["500"].text("in_force_w") == "500"
+
+
+def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
+    submissions: Submissions, report: Report
+) -> None:
+    loose_run, *_ = add_sweep(
+        submissions, at_cap(300, 1.2, draw_w=320), at_cap(400, 0.7), at_cap(700, 1.0)
+    )
+    page, _ = report(submissions.root)
+    shown_rows = by_cap(page)
+    (table,) = page.find("table", **{"data-table": SWEEPS})
+    heads = [head.text for head in table.find("th", scope="col")]
+    assert "in force W" in heads and "enforced" not in heads
+    loose = shown_rows["300"]
+    in_parentheses = [loose.text(key) for key in (*FIGURES, *GAINS)]
+    assert all(cell.startswith("(") and cell.endswith(")") for cell in in_parentheses)
+    most = max(o["mean_power_w"] for o in loose_run.result["observed"])
+    assert f"The cap of 300 W did not hold: drew {most:.1f} W under it." in loose.text("evidence")
+    assert max(shown_rows.values(), key=lambda row: row["items_per_joule"]) is loose, (
+        "it would be the peak if it counted"
+    )
+    assert [cap for cap, row in shown_rows.items() if "most efficient" in row.text("note")] == [
+        "400"
+    ]
+
+
+def test_cap_that_has_no_effect_is_marked_like_one_that_did_not_hold(
+    submissions: Submissions, report: Report
+) -> None:
+    add_sweep(submissions, at_cap(675, 1.0, draw_w=670), at_cap(700, 1.0, draw_w=670))
+    page, _ = report(submissions.root)
+    compared = [
+        row for id in ("resnet50-train-results", SWEEPS) for row in lines(page, id) if row["doubt"]
+    ]
+    assert [row["cap_w"] for row in compared] == [675, 675]
+    reason = "The cap of 675 W is not shown to be in force: a higher cap gives the same."
+    assert all(
+        row["doubt"] == reason and "unenforced" in row.element.attributes["class"]
+        for row in compared
+    )
+    titles = [
+        span.attributes["title"]
+        for row in compared
+        for span in row.element.find("span")
+        if "title" in span.attributes
+    ]
+    assert set(titles) == {reason}
+
+
+def test_cap_that_did_not_hold_and_has_no_effect_says_first_what_was_drawn(
+    submissions: Submissions, report: Report
+) -> None:
+    runs = add_sweep(submissions, at_cap(300, 1.0, draw_w=497), at_cap(500, 1.0, draw_w=497))
+    page, _ = report(submissions.root)
+    most = max(o["mean_power_w"] for o in runs[0].result["observed"])
+    reason = (
+        f"The cap of 300 W did not hold: drew {most:.1f} W under it; a higher cap gives the same."
+    )
+    assert reason in by_cap(page)["300"].text("evidence")
+
+
+@pytest.mark.parametrize("best", [300, 700])
+def test_best_cap_at_an_edge_is_not_called_a_peak(
+    best: float, submissions: Submissions, report: Report
+) -> None:
+    add_sweep(
+        submissions,
+        *(at_cap(cap, cap / 700 * (1.2 if cap == best else 1.0)) for cap in (300.0, 700.0)),
+    )
+    page, _ = report(submissions.root)
+    (peak,) = lines(page, PEAKS)
+    assert peak["peak_cap_w"] == best
+    assert (
+        peak["note"]
+        == f"the edge of the sweep: the peak may lie {'below' if best == 300 else 'above'}"
+    )
+    notes = {cap: row.text("note") for cap, row in by_cap(page).items()}
+    assert "most efficient" in notes[f"{best}"] and not any(
+        "peak" in note for note in notes.values()
+    )
+
+
+def test_one_cap_alone_that_held_is_no_peak(submissions: Submissions, report: Report) -> None:
+    add_sweep(submissions, at_cap(300, 1.2, draw_w=320), at_cap(700, 1.0))
+    page, _ = report(submissions.root)
+    (peak,) = lines(page, PEAKS)
+    assert peak["peak_cap_w"] is None
+    assert peak["note"] == "no peak: no other cap than 700 W is known to have held"
+    assert not any("most efficient" in row.text("note") for row in by_cap(page).values())
+
+
+def test_repeats_at_a_cap_are_combined(submissions: Submissions, report: Report) -> None:
+    runs = add_sweep(submissions, at_cap(500, 0.9), at_cap(500, 0.8), at_cap(700, 1.0))
+    page, _ = report(submissions.root)
+    row = by_cap(page)["500"]
+    one, other = point(runs[0]), point(runs[1])
+    means = [
+        (one.items_per_s + other.items_per_s) / 2,
+        (one.joules_per_item + other.joules_per_item) / 2,
+    ]
+    assert [row["items_per_s"], row["joules_per_item"]] == pytest.approx(means)
+    assert row.text("evidence") == "2 runs: 1, 2" and row["n"] == 2
+    assert len({a.attributes["href"] for a in row.cells["evidence"].find("a")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("runs", "default_mw", "reason"),
+    [
+        (
+            [(500, 495), (600, 594)],
+            700_000,
+            "there is no run at the default cap of 700 W to compare with; run that cap too",
+        ),
+        (
+            [(500, 495), (600, 620)],
+            600_000,
+            "nothing is compared with the run at the default cap of 600 W: its cap",
+        ),
+        ([(500, 495), (600, 594)], None, "the boards do not name one default cap"),
+    ],
+)
+def test_sweep_without_a_run_to_compare_with_says_why(
+    runs: list[tuple[float, float]],
+    default_mw: int | None,
+    reason: str,
+    submissions: Submissions,
+    report: Report,
+) -> None:
+    made = [at_cap(cap_w, cap_w / 700, draw_w) for cap_w, draw_w in runs]
+    for evidence in made:
+        for readback in evidence.result["readbacks"]:
+            readback["default_mw"] = default_mw
+    add_sweep(submissions, *made)
+    page, _ = report(submissions.root)
+    (peak,) = lines(page, PEAKS)
+    assert f"no gains: {reason}" in peak["note"]
+    assert all(row[key] is None for row in by_cap(page).values() for key in GAINS)
+
+
+def test_one_cap_or_runs_that_differ_in_more_are_no_sweep(
+    submissions: Submissions, report: Report
+) -> None:
+    baseline = as_baseline(at_cap(500, 0.9))
+    clocked = at_cap(600, 0.9)
+    for readback in clocked.result["readbacks"]:
+        readback.update(sm_set_mhz=1200, sm_default_mhz=1980)
+    add_sweep(submissions, baseline, clocked, at_cap(700, 1.0), at_cap(700, 0.99))
+    page, _ = report(submissions.root)
+    assert not [id for id in table_ids(page) if id.endswith(("-sweeps", "-peaks"))]
+
+
+def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> None:
+    runs = [
+        at_cap(cap, rate, standing=s)
+        for s in ("closed", "demo")
+        for cap, rate in ((500, 0.9), (700, 1.0))
+    ]
+    for evidence in runs[2:]:
+        evidence.system["name"] = "laptop"
+    add_sweep(submissions, *runs)
+    page, _ = report(submissions.root)
+    submitted, apart = lines(page, SWEEPS), lines(page, "resnet50-train-demo-sweeps")
+    titles = {table["id"]: table["title"] for table in embedded(page, "tables")}
+    assert [
+        titles[id].endswith("not compared") for id in (SWEEPS, "resnet50-train-demo-sweeps")
+    ] == [False, True]
+    assert [{row["line"].split(" ")[0] for row in table} for table in (submitted, apart)] == [
+        {"example-h200x2"},
+        {"laptop"},
+    ]
+    drawn = [
+        (figure.attributes["data-table"], "laptop" in figure.text) for figure in page.find("figure")
+    ]
+    assert ("resnet50-train-demo-sweeps", True) in drawn
+    assert not [table for table, named in drawn if named and "-demo-" not in table]
+    (folded,) = page.find("details", class_="demo")
+    assert "Demo runs" in next(folded.find("summary")).text
+    assert "#resnet50-train-demo" in [
+        link.attributes["href"] for nav in page.find("nav") for link in nav.find("a")
+    ]
+    assert set(table_ids(folded)) == {id for id in table_ids(page) if "-demo-" in id}
+    assert len(lines(page, "resnet50-train-demo-results")) == 2
+
+
+def test_sweeps_of_one_name_are_told_apart(submissions: Submissions, report: Report) -> None:
+    runs = [at_cap(cap, rate) for rate in (0.9, 1.0) for cap in (500, 700)]
+    for evidence in runs[2:]:
+        evidence.batches["items"] = evidence.result["settings"]["batch_size"] = 512
+        rederive(evidence)
+    add_sweep(submissions, *runs)
+    page, _ = report(submissions.root)
+    names = sorted({row["line"] for row in lines(page, SWEEPS)})
+    assert [name.rpartition(" \u00b7 ")[2] for name in names] == ["batch 1024", "batch 512"]

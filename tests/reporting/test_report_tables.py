@@ -1,0 +1,270 @@
+"""A table says the same on the page, in its downloads and in its charts, and its numbers are those
+of the rules."""
+
+import csv
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.html import Element, Tree, embedded, lines, table_ids, tables
+
+from reporting.charts import charts
+from reporting.report_table import (
+    Column,
+    Table,
+    doubtful,
+    interval,
+    text,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
+from rules.metrics import comparison
+
+SUBMISSIONS = Path(__file__).parents[2] / "submissions"
+RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
+
+
+@pytest.fixture(scope="module")
+def page(whole_report: Path) -> Element:
+    return Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
+
+
+def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
+    for table in tables(page):
+        if not table.id.endswith("-compare"):
+            continue
+        by_name = {row["result"]: row for row in table.rows}
+        for row in table.rows:
+            base = by_name[row["against"]]
+            same = row["boards"] == base["boards"]
+            assert row["like"] == base["like"], "only like is compared with like"
+            for short, key in (("rate", RATE), ("joules", JOULES)):
+                ends = [
+                    None
+                    if one[f"{key}_low"] is None
+                    else (float(one[f"{key}_low"]), float(one[f"{key}_high"]))  # type: ignore[arg-type]
+                    for one in (row, base)
+                ]
+                own, other = float(row[key] or 0), float(base[key] or 0)
+                assert row[f"{short}_percent"] == pytest.approx(
+                    comparison.relative_percent(own, other), abs=1e-6
+                )
+                if row is not base:
+                    assert row[f"{short}_told"] == comparison.told_apart(
+                        own, ends[0], other, ends[1], same
+                    )
+
+
+def test_cells_are_the_values_as_the_table_says_them(page: Element) -> None:
+    checked = 0
+    for table in tables(page):
+        for line, row in zip(lines(page, table.id), table.rows, strict=True):
+            for column in table.columns:
+                if column.hidden or column.form in ("evidence", "findings"):
+                    continue
+                shown = text(column, row) or "\u2013"
+                loose = row[column.key] is not None and doubtful(column, row)
+                assert line.text(column.key) == (f"({shown})" if loose else shown)
+                small, between = (
+                    [s.text for s in line.cells[column.key].find("small")],
+                    interval(column, row),
+                )
+                assert small == [between] or small == (
+                    [between.partition(",")[0]] if between else []
+                )
+                checked += 1
+    assert checked > 3000
+
+
+def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
+    by_id = {table.id: table for table in tables(page)}
+    drawn = {figure.attributes["id"]: figure for figure in page.find("figure", class_="chart")}
+    specs = embedded(page, "charts")
+    assert specs.keys() == drawn.keys()
+    for id, figure in drawn.items():
+        table = by_id[figure.attributes["data-table"]]
+        told = json.dumps(specs[id])
+        assert f'"{table.id}"' in told, "its data is that of the table"
+        (chart,) = [c for c in charts(table) if c.id == id]
+        assert next(figure.find("h4")).text == chart.title
+        for row in table.rows:
+            for key in (RATE, JOULES, "median_w"):
+                if isinstance(row.get(key), float) and row[key] not in (0, 1):
+                    assert f"{row[key]}" not in told, "a spec holds no number of its own"
+
+
+def said(value: object) -> str:
+    """A value as CSV has it."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_files_of_tables_hold_what_the_page_holds(page: Element, whole_report: Path) -> None:
+    directory = whole_report / "tables"
+    assert sorted(p.stem for p in directory.glob("*.csv")) == sorted(table_ids(page))
+    for table in tables(page):
+        with (directory / f"{table.id}.csv").open(encoding="utf-8", newline="") as file:
+            head, *rows = csv.reader(file)
+        assert tuple(head) == table.keys
+        assert rows == [[said(value) for value in row.values()] for row in table.rows]
+    everything = json.loads((directory / "report.json").read_text(encoding="utf-8"))
+    assert everything["tables"] == embedded(page, "tables")
+    every = {(table.id, suffix) for table in tables(page) for suffix in (".csv", ".md", ".tex")}
+    assert {(p.stem, p.suffix) for p in directory.iterdir()} == every | {("report", ".json")}
+
+
+def test_tables_for_papers_have_the_cells_of_the_page_in_every_row(
+    page: Element, whole_report: Path
+) -> None:
+    """There may be no TeX on the machine: braces close, and every row has as many cells as the
+    table has columns."""
+    for table in tables(page):
+        tex, md = (
+            (whole_report / "tables" / f"{table.id}{suffix}").read_text(encoding="utf-8")
+            for suffix in (".tex", ".md")
+        )
+        shown = [
+            c for c in table.columns if not c.hidden and c.form not in ("evidence", "findings")
+        ]
+        written = re.sub(r"\\[\\&%$#_{}]", "", tex.replace("\\\\", ""))
+        depths = list(itertools.accumulate({"{": 1, "}": -1}.get(c, 0) for c in written))
+        assert (
+            min(depths) == 0 == depths[-1]
+            and written.count("$") % 2 == 0
+            and not re.search(r"[#_~^|<>]", written)
+        )
+        (spec,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", tex)
+        assert len(spec) == len(shown)
+        assert set(re.findall(r"\\([a-zA-Z]+)", written)) <= COMMANDS
+        head, *rows = [
+            line.removesuffix(" \\\\") for line in tex.splitlines() if line.endswith("\\\\")
+        ]
+        cells = [re.split(r"(?<!\\)&", row) for row in rows]
+        assert {len(row) for row in cells} | {len(re.split(r"(?<!\\)&", head))} == {
+            len(shown)
+        } and len(cells) == len(table.rows)
+        lined = [re.split(r"(?<!\\)\|", line)[1:-1] for line in md.splitlines()[2:]]
+        assert {len(row) for row in lined} == {len(shown)} and len(lined) == len(table.rows) + 2
+        for line, row in zip(lines(page, table.id), lined[2:], strict=True):
+            own = [line.text(c.key) if line[c.key] is not None else "" for c in shown]
+            assert [re.sub(r"\\(.)", r"\1", cell).strip() for cell in row] == [
+                " ".join(cell.split()) for cell in own
+            ]
+
+
+COMMANDS = {
+    *(
+        "usepackage",
+        "begin",
+        "end",
+        "centering",
+        "caption",
+        "label",
+        "toprule",
+        "midrule",
+        "bottomrule",
+    ),
+    *("textbackslash", "textless", "textgreater", "textbar", "textasciitilde", "textasciicircum"),
+    *("approx", "geq", "leq", "times", "cdot"),
+}
+
+
+def table(**row: Any) -> Table:
+    columns = (
+        Column("name", "name"),
+        Column("power_w", "power", "W", "number", kinds=True),
+        Column("rate", "rate", "images/s", "number", interval=True, kinds=True),
+        Column("gain_percent", "gain", "%", "signed"),
+        Column("doubt", "doubt", hidden=True),
+    )
+    return Table("t", "A & B_1", columns, (row,))
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "said"),
+    [
+        ({"rate": 7444.5}, "rate", "7\u202f444"),
+        ({"rate": 259.0, "rate_kind": "printed"}, "rate", "259"),
+        ({"rate": 34107.2, "rate_kind": "printed"}, "rate", "34\u202f107.2"),
+        ({"rate": 0.25, "rate_kind": "assumed"}, "rate", "≈\u202f0.2500"),
+        ({"rate": 166.09, "rate_kind": "bound"}, "rate", "≥\u202f166"),
+        ({"gain_percent": -3.456}, "gain_percent", "\u22123.46"),
+        ({"gain_percent": -0.001}, "gain_percent", "0.00"),
+        ({"rate": None}, "rate", ""),
+        ({"name": "x"}, "name", "x"),
+    ],
+)
+def test_text_of_a_cell(row: dict[str, Any], key: str, said: str) -> None:
+    made = table(**row)
+    assert text(made.column(key), made.rows[0]) == said
+
+
+def test_csv_keeps_figures_and_disarms_formulas() -> None:
+    made = to_csv(table(name="=cmd()", rate=1 / 3, rate_low=0.3, rate_high=float("nan"), rate_n=10))
+    assert (
+        made
+        == "name,power_w,power_w_kind,rate,rate_low,rate_high,rate_n,rate_kind,gain_percent,doubt\r\n"
+        + ("'=cmd(),,,0.3333333333,0.3,,10,,,\r\n")
+    )
+
+
+def test_tables_for_papers_escape_what_strangers_wrote() -> None:
+    made = table(
+        name="*a|b_\\end{x}%\n\n<&$[", rate=2.0, power_w=3.0, doubt="The cap did not hold."
+    )
+    assert (
+        to_markdown(made).splitlines()[-1]
+        == "| \\*a\\|b\\_\\\\end{x}% \\<\\&\\$\\[ | 3.000 | (2.000) |  |"
+    )
+    name = "{*}a\\textbar{}b\\_\\textbackslash{}end\\{x\\}\\% \\textless{}\\&\\${[}"
+    assert f"\n{name} & 3.000 & (2.000) &  \\\\\n" in to_latex(made)
+    assert "\\caption{A \\& B\\_1}" in to_latex(made)
+
+
+def test_row_with_a_key_of_no_column_is_refused() -> None:
+    with pytest.raises(ValueError, match="rates"):
+        table(rates=1)
+
+
+def test_guide_answers_five_questions_as_the_page_does(page: Element) -> None:
+    guide = (SUBMISSIONS.parent / "docs/reading-a-report.md").read_text(encoding="utf-8")
+    (best,) = [line for line in lines(page, "workloads") if line["workload"] == "resnet50-train"]
+    efficient, published = (
+        best.text("efficient_per_joule"),
+        best.text("published_per_joule").replace("\u202f", " "),
+    )
+    assert f"submitted: {efficient} images/J at 700 W" in guide and best["efficient"].endswith(
+        "700 W"
+    )
+    assert f"published: {published} at 300 W on H100" in guide and best[
+        "published_efficient"
+    ].endswith("H100 · 300 W")
+    vit = {line["result"]: line for line in lines(page, "vitl16-train-compare")}
+    slower = vit["Mayr et al. 2026 · H200 · 400 W"]
+    assert (
+        slower["against"] == "Mayr et al. 2026 · H200 · 700 W"
+        and slower["rate_told"] == "no interval"
+    )
+    assert f"throughput is {slower.text('rate_percent').removeprefix(chr(0x2212))} % lower" in guide
+    every = [row for table in tables(page) if table.id.endswith("-results") for row in table.rows]
+    assert {(row["model"], row["cap_w"]) for row in every if row["doubt"]} == {
+        ("MI300X", 200),
+        ("MI300X", 300),
+    }
+    assert (
+        len([row for row in every if row["implausible"]]) == 8
+        and "eight rows of LLaMA pre-training" in guide
+    )
+    moved = [(row["line"], row["cap_w"]) for row in every if row["peak"] != row["peak_node"]]
+    assert moved == [("Mayr et al. 2026 · MI300X", 400), ("Mayr et al. 2026 · MI300X", 500)]
+    assert "one peak moves: Stable Diffusion v2 on MI300X, from 400 to 500 W" in guide
+    (h100,) = [
+        row for row in every if row["line"] == "Mayr et al. 2026 · H100" and row[RATE] == 1312.8
+    ]
+    assert (
+        f"{h100[PER_JOULE]} to {h100['node_items_per_joule_assumed']:.3f} images/J on H100 at 300 W"
+        in guide
+    )

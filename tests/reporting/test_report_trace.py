@@ -1,0 +1,288 @@
+"""Every number of the page is computed again by `rules` from the raw tables of the bundles, and
+from the printed rows of papers.
+
+What is traced is all that the page's tables hold, of every bundle: of `submissions/`, and of sweeps
+made for the test. A number whose source is not named in recomputed.py fails. That cells and
+downloads hold what the tables hold is tested in test_report_tables.py, and that charts do in
+test_report_charts.py.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from conftest import Submissions
+from support.html import Tree, tables
+from support.recomputation import PER_JOULE, RATE, SOURCES, Whole, best, kind_of, measured, printed
+from test_report_sweeps import add_sweep, as_baseline, at_cap
+
+from checker.engine import judge_all
+from reporting.cli import main
+from reporting.sections.planning import DEFAULTS
+from reporting.sections.traces import MOST_BINS
+from rules.boards import board
+from rules.metrics import comparison, energy, sweeps
+from rules.metrics.power_profile import envelope
+from rules.metrics.run_profile import PUBLISHED_NODES, NodePower, node_power
+
+SUBMISSIONS = Path(__file__).parents[2] / "submissions"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Whole:
+    """The page of submissions/ and of two sweeps: of one a cap does not hold and another is run
+    twice, the other is a demo."""
+    directory = tmp_path_factory.mktemp("traced")
+    submissions = Submissions(directory / "submissions", signing_key)
+    submissions.allow(signing_key)
+    runs = [
+        at_cap(300, 0.5, draw_w=320),
+        *(at_cap(w, rate) for w, rate in ((400, 0.7), (500, 0.9), (500, 0.88), (700, 1.0))),
+    ]
+    runs += [as_baseline(at_cap(700, rate)) for rate in (0.3, 0.28)]
+    runs += [at_cap(w, rate, standing="demo") for w, rate in ((500, 0.7), (600, 0.95), (700, 1.0))]
+    add_sweep(submissions, *runs)
+    out = directory / "report.html"
+    paths = [SUBMISSIONS, submissions.root]
+    done = CliRunner().invoke(main, [*map(str, paths), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    verdicts = judge_all(paths).verdicts
+    assert not [(v.path.name, v.findings) for v in verdicts if v.status != "pass"]
+    papers = [json.loads(v.path.read_text()) for v in verdicts if v.standing == "published"]
+    results = [measured(v) for v in verdicts if v.standing in ("closed", "open", "demo")]
+    page = Tree(out.read_text(encoding="utf-8")).open[0]
+    return Whole(
+        page,
+        tables(page),
+        directory,
+        [*results, *(row for paper in papers for row in printed(paper))],
+    )
+
+
+def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], told: str) -> int:
+    """How many numbers of a row are those wanted; fails for any that is not, and for one that is
+    not wanted at all."""
+    seen = 0
+    for key, value in row.items():
+        if isinstance(value, bool | str):
+            assert (
+                isinstance(value, bool)
+                or not isinstance(wanted.get(key), str)
+                or value == wanted[key]
+            ), f"{key} of {told}"
+        elif value is None:
+            assert wanted.get(key) is None, f"{key} of {told} is left out"
+        else:
+            assert key in wanted, f"{key} of {told} comes from nowhere"
+            near = pytest.approx(
+                wanted[key], rel=1e-9, abs=1e-7 if key.endswith(("_percent", "_points")) else 0
+            )
+            assert value == near, f"{key} of {told}"
+            seen += 1
+    return seen
+
+
+def test_every_number_of_a_result_is_that_of_the_rules(whole: Whole) -> None:
+    seen: dict[str, int] = {}
+    traced: set[int] = set()
+    for table in whole.tables:
+        own = kind_of(table)
+        for row in table.rows:
+            if (one := whole.of(table, row)) is None or table.id == "rack":
+                continue
+            source = best(str(row["by"])) if own == "best" else SOURCES[own]
+            seen[own] = seen.get(own, 0) + agree(
+                row, source(whole, one), f"{row.get('line') or row} in {table.id}"
+            )
+            traced.add(id(one))
+    assert seen.keys() == {*SOURCES, "best"} and min(seen.values()) >= 10, (
+        "each kind of table was there"
+    )
+    assert (
+        len(traced)
+        == len(whole.results)
+        == len(list(SUBMISSIONS.glob("*/*/*/MANIFEST.json"))) + 10 + 95
+    )
+
+
+def test_every_row_of_a_result_is_in_the_page_once(whole: Whole) -> None:
+    """A number cannot be right in a row that is missing."""
+    for of in ("results", "what-if", "compare", "evidence", "system"):
+        shown = [whole.of(t, row) for t in whole.tables if kind_of(t) == of for row in t.rows]
+        wanted = {
+            "results": lambda _: True,
+            "what-if": lambda r: r.comparable and r.standing != "demo",
+            "compare": lambda r: r.comparable and r.standing != "demo",
+        }.get(of, lambda r: r.bundle is not None)
+        assert sorted(map(id, shown)) == sorted(id(one) for one in whole.results if wanted(one)), of
+
+
+def test_peaks_are_those_of_the_rules(whole: Whole) -> None:
+    by_id = {table.id: table for table in whole.tables}
+    checked = 0
+    for id, table in by_id.items():
+        if kind_of(table) != "peaks":
+            continue
+        swept = by_id[f"{id.removesuffix('peaks')}sweeps"]
+        for row in table.rows:
+            one = whole.of(swept, next(of for of in swept.rows if of["line"] == row["line"]))
+            assert one is not None
+            runs = whole.sweep(one)
+            points = sweeps.combine([r.point for r in runs])
+            peak, between = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
+            assert between is not None
+            wanted = {
+                "default_cap_w": sweeps.default_cap_w([r.made.result for r in runs]),
+                "peak_cap_w": peak.cap_w,
+                "peak_items_per_joule": peak.items_per_joule,
+                "quadratic_cap_w": between.cap_w,
+                "quadratic_items_per_joule": between.items_per_joule,
+            }
+            checked += agree(row, wanted, f"{row['line']} in {id}")
+    assert checked == 2 * 5
+
+
+def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
+    traces = [table for table in whole.tables if kind_of(table) == "trace"]
+    assert len(traces) >= 6
+    for table in traces:
+        (one,) = [
+            r
+            for r in whole.results
+            if r.bundle and r.bundle.result["run_id"] == table.title.partition(", ")[2]
+        ]
+        made, uuid = one.made, next(iter(one.made.accelerator_ranks))
+        own, rank = energy.trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
+        known = board(made.accelerators[uuid]["name"])
+        assert known is not None
+        bins = list(envelope(own.power_times_s, own.power_w, MOST_BINS))
+        for row, one_bin in zip(table.rows, bins, strict=True):
+            middle_ns = own.zero_ns + (one_bin.from_s + one_bin.to_s) / 2 * 1e9
+            epochs = [
+                e
+                for (e, of), (start, end) in made.spans.items()
+                if of == rank and start <= middle_ns <= end
+            ]
+            wanted = {
+                "t_s": round(one_bin.from_s, 3),
+                "to_s": round(one_bin.to_s, 3),
+                "low_w": one_bin.low_w,
+                "high_w": one_bin.high_w,
+                "n": one_bin.n,
+                "epoch": epochs[0] if epochs else None,
+                "cap_w": one.cap_w,
+                "rated_w": known.max_power_w,
+                "idle_w": known.idle_power_w,
+            }
+            assert agree(row, wanted, f"{row['t_s']} s in {table.id}") >= 8
+        assert f"{len(own.power_w)} readings in {len(bins)} spans" in table.about
+
+
+def test_racks_are_those_of_the_rules(whole: Whole) -> None:
+    (table,) = [t for t in whole.tables if t.id == "rack"]
+    nodes: dict[tuple[object, int], list[NodePower]] = {}
+    for one in whole.results:
+        for node in node_power(one.bundle) if one.bundle and one.standing != "demo" else ():
+            nodes.setdefault((f"{one.system}, {node.node}", node.accelerators), []).append(node)
+    limit_w = DEFAULTS.rack_kw * 1e3
+    for row in table.rows:
+        if row["standing"] == "published":
+            (of,) = [p for p in PUBLISHED_NODES if p.work == row["work"]]
+            p95 = None
+        else:
+            of = max(nodes.pop((row["what"], row["accelerators"])), key=lambda n: n.max_w)
+            p95 = of.p95_w
+        rated, most = (comparison.nodes_that_fit(limit_w, w) for w in (of.rated_w, of.max_w))
+        wanted = {
+            "accelerators": of.accelerators,
+            "median_w": of.median_w,
+            "p95_w": p95,
+            "max_w": of.max_w,
+            "rated_w": of.rated_w,
+            "max_percent": 100 * of.max_w / of.rated_w,
+            "fit_rated": rated,
+            "fit_max": most,
+            "further": most - rated,
+        }
+        assert agree(row, wanted, str(row["what"])) >= 8
+    assert not nodes, "each is in the table"
+
+
+def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Whole) -> None:
+    by_id = {table.id: table for table in whole.tables}
+    for row in by_id["workloads"].rows:
+        own = [r for r in whole.results if r.workload == row["workload"]]
+        counted = [r for r in own if r.standing in ("closed", "open") and r.comparable]
+        paper = [r for r in own if not r.bundle and r.comparable]
+        fast, efficient = (
+            max(counted, key=lambda r: r.numbers[key]).numbers for key in (RATE, PER_JOULE)
+        )
+        wanted = {
+            **{
+                standing: sum(r.standing == standing for r in own)
+                for standing in ("published", "demo")
+            },
+            "submitted": sum(r.standing in ("closed", "open") for r in own),
+            "not_trusted": sum(not r.comparable for r in own),
+            **{f"fastest_rate{end}": fast[f"{RATE}{end}"] for end in ("", "_low", "_high", "_n")},
+            **{
+                f"efficient_per_joule{end}": efficient[f"{PER_JOULE}{end}"]
+                for end in ("", "_low", "_high", "_n")
+            },
+            "published_per_joule": max(r.numbers[PER_JOULE] for r in paper),
+        }
+        assert agree(row, wanted, str(row["workload"])) >= 12
+    for row in by_id["systems-table"].rows:
+        own = [r for r in whole.results if r.bundle and r.system == row["system"]]
+        wanted = {
+            standing: sum(r.standing == standing for r in own)
+            for standing in ("closed", "open", "demo")
+        }
+        wanted |= {
+            "runs": len(own),
+            "findings": sum(bool(r.verdict and r.verdict.findings) for r in own),
+        }
+        assert agree(row, wanted, str(row["system"])) == 5
+    for row in by_id["findings"].rows:
+        with_it = [
+            r
+            for r in whole.results
+            if r.verdict and any(f.rule == row["rule"] for f in r.verdict.findings)
+        ]
+        assert agree(row, {"accepted": len(with_it), "rejected": 0}, str(row["rule"])) == 2
+
+
+def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
+    runs = [r for r in whole.results if r.verdict]
+    (facts,) = whole.page.find("ul", class_="facts")
+    told = [item.text for item in facts.find("li")]
+    with_findings = sum(bool(r.verdict and r.verdict.findings) for r in runs)
+    systems = {r.system for r in runs}
+    assert told[:3] == [
+        f"{len(runs)} bundles",
+        f"{len(systems)} systems",
+        f"{with_findings} passed with findings",
+    ]
+    (loose,) = [r for r in runs if not r.comparable]
+    assert not isinstance(loose.made.computed, str)
+    most_w = max(o["mean_power_w"] for o in loose.made.computed["observed"])
+    reason = f"The cap of {loose.cap_w:g} W did not hold: drew {most_w:.1f} W under it."
+    assert {
+        row["doubt"]
+        for t in whole.tables
+        for row in t.rows
+        if row.get("doubt") and row.get("bundle")
+    } == {reason}
+    for article in whole.page.find("article"):
+        own = [r for r in runs if r.system == next(article.find("h3")).text]
+        facts_of = {
+            d.text: v.text for d, v in zip(article.find("dt"), article.find("dd"), strict=True)
+        }
+        uuids = {uuid for r in own for uuid in r.made.accelerator_ranks}
+        assert facts_of["accelerators seen"].startswith(f"{len(uuids)} board")
+        for node in (node for r in own for node in r.made.system["nodes"]):
+            assert f"{node['cpu_cores']} cores" in facts_of["CPU"]
+            assert f"{node['memory_bytes'] / 2**30:.0f} GiB" in facts_of["memory"]

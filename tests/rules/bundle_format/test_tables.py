@@ -1,0 +1,221 @@
+"""The tables of a bundle: what is read is what stands there, and parts of them are those rows and
+no others."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fresh_evidence
+
+from rules.bundle_format.csv_table import read_table
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import (
+    BATCH_COLUMNS,
+    REQUEST_COLUMNS,
+    SAMPLE_COLUMNS,
+    TEXT_COLUMNS,
+    Read,
+)
+from rules.bundle_format.table import Rows, Table, Text, of_each, offenders, rows
+from rules.metrics.intervals import by_accelerator, by_epoch_and_rank
+
+COLUMNS = {
+    "samples.csv.gz": SAMPLE_COLUMNS,
+    "batches.csv.gz": BATCH_COLUMNS,
+    "requests.csv.gz": REQUEST_COLUMNS,
+}
+
+
+def table() -> Table:
+    """Six rows of accelerators a and b, and c, which has a name and no row."""
+    power = np.array([1.0, np.nan, 3.0, 4.0, 5.0, 6.0])
+    return Table.of(
+        {
+            "read_ns": np.arange(6) * 10,
+            "accelerator": Text(np.array([1, 1, 0, 1, 0, 0]), ("b", "a", "c")),
+            "w": power,
+        }
+    )
+
+
+def text_of(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
+    """A CSV file whose cells are 1, but for those given; the text columns hold the letter x."""
+    columns = COLUMNS[name]
+    lines = [
+        ",".join(row.get(c, "x" if c in TEXT_COLUMNS else "1") for c in columns) for row in rows
+    ]
+    return ("\n".join([",".join(columns), *lines]) + end).encode()
+
+
+# Parts of a table.
+
+
+@pytest.mark.parametrize(
+    ("some", "places"),
+    [
+        (np.array([True, False, True, False, False, True]), [0, 2, 5]),
+        (np.array([4, 1]), [4, 1]),
+        (slice(1, 3), [1, 2]),
+        (slice(0), []),
+        (np.zeros(6, dtype=bool), []),
+        (np.empty(0, dtype=np.int64), []),
+    ],
+)
+def test_part_of_a_table_is_those_rows(some: Rows, places: list[int]) -> None:
+    part = table().at(some)
+    assert len(part) == len(places)
+    assert part.places.tolist() == places
+    assert part.ints("read_ns").tolist() == [10 * place for place in places]
+    assert part.floats("read_ns").dtype == np.float64
+    np.testing.assert_array_equal(part.floats("w"), table().floats("w")[places])
+    assert part.text("accelerator").to_list() == [
+        table().text("accelerator").to_list()[place] for place in places
+    ]
+    assert part.frame().index.tolist() == places
+
+
+def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
+    part = table().at(np.array([5, 3, 1])).at(np.array([True, False, True]))
+    assert part.places.tolist() == [5, 1]
+    assert part.ints("read_ns").tolist() == [50, 10]
+    assert rows(part, np.array([True, True])) == "rows 2-6"
+    assert rows(part, np.array([True, False])) == "row 6"
+
+
+def test_text_knows_what_occurs_in_it() -> None:
+    whole = table().text("accelerator")
+    assert whole.distinct() == ["a", "b"]
+    assert whole.at(slice(2, 3)).distinct() == ["b"]
+    assert whole.equals("a").tolist() == [True, True, False, True, False, False]
+    for absent in ("c", "d", ""):
+        assert not whole.equals(absent).any()
+    assert whole.at(slice(0)).distinct() == []
+    assert len(whole.at(slice(0)).equals("a")) == 0
+
+
+def test_offenders_are_told_by_accelerator_in_the_order_of_the_file() -> None:
+    wrong = np.array([False, True, True, True, False, False])
+    assert list(offenders(table(), wrong)) == [("a", "rows 2-4", 2), ("b", "row 3", 1)]
+    part = table().at(np.array([2, 4]))
+    assert list(offenders(part, np.array([False, True]))) == [("b", "row 5", 1)]
+    assert list(offenders(table(), np.zeros(6, dtype=bool))) == []
+
+
+def test_value_of_each_accelerator() -> None:
+    np.testing.assert_array_equal(
+        of_each(table(), {"a": 7.0, "c": 9.0, "d": 1.0}), [7.0, 7.0, np.nan, 7.0, np.nan, np.nan]
+    )
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_table_without_rows(name: str) -> None:
+    empty = read_table(name, text_of(name, []))
+    assert len(empty) == 0
+    for column in COLUMNS[name]:
+        if column in TEXT_COLUMNS:
+            assert empty.text(column).distinct() == empty.text(column).to_list() == []
+        else:
+            assert len(empty.floats(column)) == 0
+    assert list(empty.frame().columns) == list(COLUMNS[name])
+    if name == "samples.csv.gz":
+        assert by_accelerator(empty) == {}
+        assert list(offenders(empty, np.zeros(0, dtype=bool))) == []
+        assert len(of_each(empty, {"a": 1.0})) == 0
+    if name == "batches.csv.gz":
+        assert by_epoch_and_rank(empty) == {}
+
+
+def test_samples_of_an_accelerator_that_has_only_a_name() -> None:
+    assert {name: own.places.tolist() for name, own in by_accelerator(table()).items()} == {
+        "b": [2, 4, 5],
+        "a": [0, 1, 3],
+    }
+
+
+# As data frames.
+
+
+@pytest.mark.parametrize("serving", [False, True])
+def test_evidence_comes_back_from_tables_as_it_was(serving: bool) -> None:
+    evidence = fresh_evidence(serving)
+    evidence.samples.loc[::7, "power_mw"] = np.nan
+    evidence.samples.loc[::11, "power_state"] = ""
+    evidence.samples["mem_temp_c"] = np.nan
+    again = Read.of(evidence).evidence()
+    pd.testing.assert_frame_equal(again.samples, evidence.samples, check_dtype=False)
+    pd.testing.assert_frame_equal(again.batches, evidence.batches)
+    assert [str(again.samples[c].dtype) for c in ("read_ns", "power_mw", "mem_temp_c")] == [
+        "int64",
+        "float64",
+        "float64",
+    ]
+    if evidence.requests is not None and again.requests is not None:
+        pd.testing.assert_frame_equal(again.requests, evidence.requests)
+
+
+# As they are read.
+
+TEXTS = {
+    "the same throughout": ["GPU-1"] * 5,
+    "another one in the middle": ["GPU-1", "GPU-1", "GPU-2", "GPU-1"],
+    "another one at the end": ["GPU-1"] * 4 + ["GPU-2"],
+    "another one at the beginning": ["GPU-2"] + ["GPU-1"] * 4,
+    "in turn": ["GPU-1", "GPU-2"] * 3,
+    "in turn, broken off": ["GPU-1", "GPU-2", "GPU-3", "GPU-1"],
+    "in turn, but for the last": ["GPU-1", "GPU-2", "GPU-1", "GPU-3"],
+    "in turn, one of them twice": ["GPU-1", "GPU-2", "GPU-2"] * 2,
+    "in turn, more than are looked at": [f"GPU-{number:02}" for number in range(70)] * 2,
+    "in turn, as many as are looked at": [f"GPU-{number:02}" for number in range(64)] * 2,
+    "each once": [f"GPU-{number:02}" for number in range(70)],
+    "the same letters, cut elsewhere": ["aa", "a", "aaa"],
+    "as long in sum": ["ab", "a", "abc"],
+    "as long in bytes": ["éé", "abcd", "日x"],
+    "no letter of ASCII throughout": ["日本"] * 4,
+    "one inside the other": ["a", "aa", "a"],
+    "blanks around": [" a", "a ", "a"],
+    "with quotes": ['"a,b"', '"a""b"', '"a"'],
+    "with marks in their midst": ["it's", "#", "\\n", "nan", "NULL", "0x1f"],
+}
+
+
+@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_text_is_read_as_others_read_it(texts: list[str], end: str) -> None:
+    raw = text_of("samples.csv.gz", [{"accelerator": text} for text in texts], end)
+    (header, *lines) = csv.reader(io.StringIO(raw.decode()), strict=True)
+    read = read_table("samples.csv.gz", raw).text("accelerator")
+    assert read.to_list() == [line[header.index("accelerator")] for line in lines]
+    assert read.distinct() == list(dict.fromkeys(read.to_list()))
+
+
+@pytest.mark.parametrize("states", [["", "", ""], ["", "P0", ""], ["P0", "", "P0"]])
+def test_power_state_may_be_missing(states: list[str]) -> None:
+    raw = text_of("samples.csv.gz", [{"power_state": state} for state in states])
+    assert read_table("samples.csv.gz", raw).text("power_state").to_list() == states
+
+
+@pytest.mark.parametrize(
+    "cells", [["", "5", ""], ["", "", ""], ["-7", "0", str(2**53)], ["", str(-(2**53)), ""]]
+)
+def test_number_that_may_be_missing(cells: list[str]) -> None:
+    read = read_table(
+        "samples.csv.gz", text_of("samples.csv.gz", [{"power_mw": cell} for cell in cells])
+    ).floats("power_mw")
+    assert read.dtype == np.float64
+    assert [None if np.isnan(value) else int(value) for value in read] == [
+        int(cell) if cell else None for cell in cells
+    ]
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_header_alone_is_a_table_without_rows(end: str) -> None:
+    assert len(read_table("batches.csv.gz", text_of("batches.csv.gz", [], end))) == 0
+
+
+@pytest.mark.parametrize("end", [" ", "\t", " \n", "\t\n", "\x0b", " \t"])
+def test_blank_behind_the_last_number_is_refused(end: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_table("batches.csv.gz", text_of("batches.csv.gz", [{}, {}], end))
+    assert refused.value.problems[0].found.pointer == "row 2"

@@ -1,0 +1,99 @@
+"""Arithmetic of comparisons and what-ifs, and the power of a node."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import fresh_evidence
+
+from reporting.sections.planning import what_if_table
+from rules.bundle_format.records import Read
+from rules.metrics.comparison import (
+    accelerators_needed,
+    nodes_that_fit,
+    relative_percent,
+    score,
+    site_kwh,
+    told_apart,
+)
+from rules.metrics.run_profile import PUBLISHED_NODES, clocks, node_power
+from rules.rule import Bundle
+
+
+@pytest.mark.parametrize(
+    ("value", "ci95", "same", "told"),
+    [
+        (110, (109, 111), True, "higher"),
+        (90, (89, 91), False, "lower"),
+        (102, (101.5, 102.5), True, "higher"),
+        (102, (101.5, 102.5), False, "within boards"),
+        (101, (100.9, 101.1), True, "not told apart"),
+        (110, None, True, "no interval"),
+    ],
+)
+def test_difference_is_called_one_where_intervals_do_not_touch(
+    value: float, ci95: tuple[float, float] | None, same: bool, told: str
+) -> None:
+    assert told_apart(value, ci95, 100, (99, 101), same) == told
+
+
+def test_no_interval_of_the_baseline_tells_nothing() -> None:
+    assert told_apart(110, (109, 111), 100, None, True) == "no interval"
+
+
+def test_relative_figure_cost_and_load() -> None:
+    assert relative_percent(75, 100) == pytest.approx(-25)
+    assert site_kwh(3.6, 1e6, 1.5) == pytest.approx(1.5)
+    assert accelerators_needed(86.4, 1000) == 1
+    assert accelerators_needed(86.5, 1000) == 2
+    assert (nodes_that_fit(40_000, 10_200), nodes_that_fit(40_000, 10_000)) == (3, 4)
+
+
+def test_score_as_printed_moves_with_energy_by_one_point_at_most() -> None:
+    assert score(2, 2, 0, 1, "printed") == 99
+    assert score(2, 2, 0, 1, "equal") == 0
+    assert score(1, 2, 80, 0.5, "equal") == pytest.approx(100 - (0.5 * 50 + 0.5 * 20))
+
+
+def good() -> Bundle:
+    return Bundle(Path("good"), (), Read.of(fresh_evidence()))
+
+
+def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
+    evidence = fresh_evidence()
+    samples, uuids = (
+        evidence.samples,
+        [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]],
+    )
+    for uuid, power_mw in zip(uuids, (300_000, 400_000), strict=True):
+        samples.loc[samples["accelerator"] == uuid, "power_mw"] = power_mw
+    at = samples.index[samples["accelerator"] == uuids[0]]
+    samples.loc[at[len(at) // 2], "power_mw"] = 1_300_000
+    (node,) = node_power(Bundle(Path("good"), (), Read.of(evidence)))
+    assert (node.accelerators, node.rated_w) == (2, 1400)
+    assert node.median_w == pytest.approx(700)
+    assert 750 < node.max_w < 850, "one reading of ten in a second is 1000 W above"
+
+
+def test_clocks_are_means_over_scored_epochs() -> None:
+    bundle = good()
+    assert not isinstance(bundle.computed, str)
+    epochs = bundle.computed["epochs"]
+    scored = [np.mean([a["mean_sm_mhz"] for a in e["accelerators"]]) for e in epochs if e["scored"]]
+    found = clocks(epochs)["sm_mhz"]
+    assert (found["mean"], found["n"]) == (pytest.approx(np.mean(scored)), 10)
+    epochs[3]["accelerators"][0]["mean_mem_mhz"] = None
+    assert clocks(epochs)["mem_mhz"] is None
+
+
+def test_published_nodes_are_those_of_the_paper() -> None:
+    assert [(one.median_w, one.max_w) for one in PUBLISHED_NODES] == [
+        (4680, 5020),
+        (6260, 6480),
+        (7920, 8420),
+        (8430, 8480),
+    ]
+
+
+def test_what_if_without_results_is_no_table() -> None:
+    assert what_if_table([], str) is None

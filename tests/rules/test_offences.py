@@ -1,0 +1,255 @@
+"""Where rules must keep silent, and bounds that must hold: what mutations of good bundles do not
+show."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import fresh_evidence
+from support.bundles import rederive
+
+from rules.boards import BOARDS
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.bundle_format.records import Evidence, Read
+from rules.checks.protocol import node_clocks_disagree
+from rules.checks.system import names_leaked
+from rules.checks.throughput import throughput_above_bandwidth
+from rules.metrics.run import FIGURES
+from rules.rule import Bundle, Found, rules_by_id
+from rules.testing.mutations import add_twin, of_first, scale_readings, under_load
+from rules.workloads import workloads
+
+MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
+
+
+def found(rule: str, evidence: Evidence) -> list[Found]:
+    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
+
+
+def measured(path: Path) -> Evidence:
+    evidence, problems = read_evidence(read_files(path))
+    assert evidence is not None, problems
+    return evidence
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize(
+    ("part", "rule"), [("mean", "T102"), ("sd", "T103"), ("ci95", "T103"), ("n", "T103")]
+)
+def test_every_part_of_every_headline_is_recomputed(figure: str, part: str, rule: str) -> None:
+    evidence = fresh_evidence()
+    stated = evidence.result["headline"][figure]
+    stated[part] = (
+        [1.001 * bound for bound in stated[part]]
+        if part == "ci95"
+        else stated[part] * (1.2 if part == "sd" else 1.001) + (part == "n")
+    )
+    assert any(f"/headline/{figure}" in f.pointer for f in found(rule, evidence))
+
+
+def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_measured() -> None:
+    size = workloads()["llama3-8b-serve"].full
+    asked = size.request_set(512)
+    # 511 of 512 tokens: 7.505 G parameters over 512 requests, and 64 Ki numbers of 1 024 + 255
+    # tokens before; two bytes each.
+    by_hand = 2 * (511 / 512) * (7.504924672e9 / 512 + 65_536 * (1024 + 255))
+    least = throughput_above_bandwidth.bytes_per_token(size, asked, copies=1, width=2)
+    assert least == pytest.approx(by_hand, rel=1e-9)
+    served = [p.parent for p in MEASURED if "serve" in p.parent.name]
+    assert served
+    for path in served:
+        measured_per_s = measured(path).result["headline"]["items_per_s"]["mean"]
+        assert 0.2 < measured_per_s * least / 4.8e12 < 0.5
+
+
+def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copies() -> None:
+    size = workloads()["llama3-8b-serve"].full
+    of = throughput_above_bandwidth.bytes_per_token
+    assert (
+        of(size, size.request_set(64), 1, 2)
+        > of(size, size.request_set(512), 1, 2)
+        > of(size, size.request_set(512), 1, 1)
+    )
+    assert of(size, size.request_set(512), 8, 2) > of(size, size.request_set(512), 1, 2)
+
+
+def test_what_fits_on_the_chips_is_not_bound_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = fresh_evidence(serving=True)
+    throughput_above_bandwidth.fewer_declared_than_were_in_flight(evidence)
+    assert found("T111", evidence)
+    monkeypatch.setattr(throughput_above_bandwidth, "ON_CHIP_BYTES", 2e10)  # more than the model
+    assert not found("T111", evidence)
+
+
+CLEAN = """
+12:00:01 | File "/opt/torch/.venv/lib/python3.12/site-packages/torch/distributed/run.py", line 990, in main
+12:00:02 | Checkout 'https://huggingface.co/docs/transformers/main_classes/model.html' and https://docs.nvidia.com/cuda/
+12:00:03 | torch.distributed.elastic.multiprocessing.errors.ChildFailedError; sglang.srt.models.bailing_moe_linear
+12:00:04 | git clone git@github.com:example/code.git; bash /home/ubuntu/run.sh; pip install timm==1.0.29
+12:00:05 | rank 0 signed by reference@wattmark; decorated by @torch.compile; at 3.5 img/s, self.local.data, x.intern(y), nn.lan[0]
+12:00:06 | cap 700 W, 0.05 J/image, N/A, 2.11.0+cu130, 96.00.A5.00.1A, 00000000:00:0B.0, tcp://127.0.0.1:29500
+"""
+LEAKED = {
+    "/home/jdoe/x": "a home directory",
+    "/Users/Jane.Doe": "a home directory",
+    "mail jane.doe@example.org": "user@host",
+    "jdoe@login1:~$": "user@host",
+    "NCCL from gpu-07.cluster": "the name of a host",
+    "on nid001234.hpc.example.edu now": "the name of a host",
+    "at login.center.example.ac.uk, port 22": "the name of a host",
+}
+
+
+@pytest.mark.parametrize("line", CLEAN.strip().split("\n"))
+def test_what_names_nobody_is_no_leak(line: str) -> None:
+    evidence = fresh_evidence()
+    evidence.log = line + "\n"
+    assert found("M113", evidence) == []
+
+
+@pytest.mark.parametrize(("text", "what"), LEAKED.items())
+def test_names_of_people_and_hosts_are_leaks(text: str, what: str) -> None:
+    evidence = fresh_evidence()
+    evidence.log = f"12:00:00 {text}\n"
+    assert [f.found.partition(":")[0] for f in found("M113", evidence)] == [what]
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", "a@", "a-", "/home/", "a1.b2.", "@", "aa@bb."])
+def test_no_text_takes_long_to_search(unit: str) -> None:
+    evidence = fresh_evidence()
+    evidence.log = unit * (names_leaked.MOST_CHARACTERS // len(unit))
+    begun_s = time.process_time()
+    found("M113", evidence)
+    assert time.process_time() - begun_s < 20  # a quadratic search would take hours
+
+
+@pytest.mark.parametrize("path", [pytest.param(p.parent, id=p.parent.name) for p in MEASURED])
+def test_measured_bundles_leak_no_names(path: Path) -> None:
+    assert found("M113", measured(path)) == []
+
+
+def test_a_clock_at_its_highest_or_held_by_the_cap_is_not_locked() -> None:
+    evidence = fresh_evidence()
+    load = under_load(evidence)
+    evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1980.0, 0.0)
+    assert not found("C111", evidence)
+    evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1500.0, 4.0)
+    assert not found("C111", evidence)
+    evidence.samples.loc[load, "slowdown"] = 0.0
+    assert not found("C111", evidence), "the power is at the cap"
+    scale_readings(evidence, 0.7, of_first(evidence))
+    assert found("C111", evidence)
+    evidence.samples.loc[load, "slowdown"] = float("nan")
+    assert not found("C111", evidence), "no reason was read"
+
+
+def test_clocks_of_nodes_may_differ_by_seconds() -> None:
+    evidence = fresh_evidence()
+    add_twin(evidence, "node7")
+    clocks = node_clocks_disagree.note_clocks(evidence)
+    for pair in clocks:
+        pair["wall_ns"] += 20 * 10**9 * (pair["node"] == "node7")
+    assert not found("P118", evidence) and not found("P121", evidence)
+    clocks[-1]["wall_ns"] += 400_000_000
+    assert not found("P121", evidence)
+    clocks[-1]["wall_ns"] += 1_000_000_000
+    assert found("P121", evidence)
+
+
+def test_a_twin_is_as_good_as_the_first() -> None:
+    """The bundles that mutations of several ranks and nodes start from have nothing wrong with
+    them."""
+    for node in (None, "node7"):
+        evidence = fresh_evidence()
+        add_twin(evidence, node)
+        node_clocks_disagree.note_clocks(evidence)
+        rederive(evidence)
+        bundle = Bundle(Path("example"), (), Read.of(evidence))
+        spoke = {
+            r.id
+            for r in rules_by_id().values()
+            if not r.on_form and "closed" in r.standings and list(r.judge(bundle))
+        }
+        assert spoke == set()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.1, 2.0, 300.0, 3000.0])
+def test_a_factor_that_is_no_unit_is_not_called_one(share: float) -> None:
+    evidence = fresh_evidence()
+    evidence.samples.loc[of_first(evidence), "energy_mj"] *= share
+    assert found("W113", evidence) == []
+
+
+def test_a_counter_that_was_not_read_for_seconds_does_not_jump() -> None:
+    evidence = fresh_evidence()
+    own = evidence.samples.index[of_first(evidence)]
+    evidence.samples.loc[own[100:160], "energy_mj"] = float("nan")
+    assert found("E108", evidence) == []
+
+
+def test_a_counter_that_is_refreshed_once_a_second_does_not_jump() -> None:
+    evidence = fresh_evidence()
+    own = evidence.samples.index[of_first(evidence)]
+    held = evidence.samples.loc[own, "energy_mj"].to_numpy()
+    evidence.samples.loc[own, "energy_mj"] = held[
+        len(held) - 1 - (len(held) - 1 - np.arange(len(held))) // 10 * 10
+    ]
+    assert found("E108", evidence) == []
+
+
+def test_every_board_has_figures_that_can_be() -> None:
+    for board in BOARDS:
+        assert board.vendor in ("NVIDIA", "AMD")
+        assert (
+            board.idle_power_w < board.max_power_w
+            and 1000 < board.boost_mhz < 3000
+            and board.memory_gib >= 40
+        )
+
+
+def test_the_cuda_runtime_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions of torch on PyPI do not say which CUDA they were built for."""
+    from harness import system
+
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "13.0.96")
+    assert system.package_versions()["nvidia-cuda-runtime"] == "13.0.96"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "driver", "packages"),
+    [
+        (
+            "NVIDIA",
+            "580.65.06",
+            {"torch": "2.11.0+cu130", "torchvision": "0.26.0", "nvidia-cuda-runtime": "13.0.96"},
+        ),
+        ("NVIDIA", "525.60.13", {"torch": "2.4.1+cu124", "nvidia-cuda-runtime-cu12": "12.4.127"}),
+        ("NVIDIA", "450.80.02", {"torch": "1.12.1+cu116", "torchvision": "0.13.1"}),
+        (
+            "NVIDIA",
+            "535.104.05",
+            {"torch": "2.7.0a0+79aa17489c.nv25.04", "torchvision": "0.22.0a0"},
+        ),
+        ("AMD", "6.12.12", {"torch": "2.10.0+rocm7.1", "nvidia-cuda-runtime-cu12": "12.8.90"}),
+        (
+            "NVIDIA",
+            "550.54.15",
+            {
+                "torch": "2.6.0+cu124",
+                "nvidia-cuda-runtime-cu12": "12.4.127",
+                "nvidia-cuda-runtime": "13.0.96",
+            },
+        ),
+        ("NVIDIA", None, {}),
+    ],
+)
+def test_versions_that_go_together_are_not_objected_to(
+    vendor: str, driver: str | None, packages: dict[str, str]
+) -> None:
+    evidence = fresh_evidence()
+    evidence.environment.update(driver=driver, packages=packages)
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["vendor"] = vendor
+    assert found("M110", evidence) == []

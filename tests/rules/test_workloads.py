@@ -1,0 +1,58 @@
+"""The numbers of the workload definitions against the models that the reference implementations
+build.
+
+FLOPs are counted by torch's FlopCounterMode on the meta device (a multiply-add is two), forward and
+backward.
+"""
+
+import math
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from reference.torchvision_shim import import_timm
+from reference.vitl16_train import SMOKE_MODEL
+from rules.workloads import Workload, workloads
+
+BATCH = 2
+CASES = [
+    ("resnet50-train", "full", {}),
+    ("resnet50-train", "smoke", {}),
+    ("vitl16-train", "full", {"img_size": 224}),
+    ("vitl16-train", "smoke", {"img_size": 64, **SMOKE_MODEL}),
+]
+
+
+@pytest.mark.parametrize(
+    ("workload", "size", "options"),
+    CASES,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parameters_and_flops_are_those_of_the_model(
+    workload: str, size: str, options: dict[str, int]
+) -> None:
+    defined = workloads()[workload]
+    wanted = defined.size(size)
+    with torch.device("meta"):
+        model = import_timm().create_model(defined.model, num_classes=1000, **options).train()
+        images = torch.randn(BATCH, *wanted.input_shape)
+        labels = torch.zeros(BATCH, dtype=torch.long)
+    assert sum(p.numel() for p in model.parameters()) == wanted.parameters
+    with FlopCounterMode(display=False) as counter:
+        torch.nn.functional.cross_entropy(model(images), labels).backward()
+    assert counter.get_total_flops() / BATCH == pytest.approx(wanted.flops_per_item, rel=0.01)
+
+
+@pytest.mark.parametrize("workload", workloads().values(), ids=lambda w: w.id)
+def test_definition_is_consistent(workload: Workload) -> None:
+    closed = {
+        workload.variants[name] for name in ("baseline", "tuned")
+    }  # further variants may be for the open division
+    assert closed <= set(workload.precisions)
+    for size in filter(None, (workload.full, workload.smoke)):
+        assert set(size.batch_sizes) == set(workload.variants)
+        assert max(size.batch_sizes.values()) <= size.max_batch_size
+        assert size.parameters > 1 and size.flops_per_item > size.parameters
+        assert math.prod(size.input_shape) > 0
+        assert (size.items_per_sample == 1) == (workload.item == "image")

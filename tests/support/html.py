@@ -1,0 +1,201 @@
+"""A page of the report as elements and as tables, for the tests that read it."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from html.parser import HTMLParser
+from typing import Any
+
+from reporting.report_table import Column, Table
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    children: list["Element | str"] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text within, with runs of blanks and line ends as one blank; no-break spaces stay."""
+        inside = "".join(c if isinstance(c, str) else c.text for c in self.children)
+        return re.sub(r"[ \n]+", " ", inside).strip(" ")
+
+    @property
+    def own(self) -> str:
+        """The text within but that of small print, such as an interval under a figure."""
+        inside = [
+            c if isinstance(c, str) else c.own
+            for c in self.children
+            if isinstance(c, str) or c.tag != "small"
+        ]
+        return re.sub(r"[ \n]+", " ", "".join(inside)).strip(" ")
+
+    def find(self, tag: str, **attributes: str) -> Iterator["Element"]:
+        """All descendants of that tag; `class_` asks for one class among several."""
+        for child in self.children:
+            if isinstance(child, Element):
+                wanted = {k: v for k, v in attributes.items() if k != "class_"}
+                classes = child.attributes.get("class", "").split()
+                if (
+                    child.tag == tag
+                    and all(child.attributes.get(k) == v for k, v in wanted.items())
+                    and attributes.get("class_", "") in ["", *classes]
+                ):
+                    yield child
+                yield from child.find(tag, **attributes)
+
+
+CELLS = {"td", "th"}
+ENDED_BY = {"td": CELLS, "th": CELLS, "tr": {*CELLS, "tr"}, "tbody": {*CELLS, "tr"}}
+"""What a tag ends where it begins, or a body of rows where it ends: the page leaves these end tags
+out, as HTML has it."""
+
+
+class Tree(HTMLParser):
+    """Builds elements from HTML; the page closes every element that it opens, but for the rows and
+    cells of bodies of tables."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open = [Element("", {})]
+        self.feed(html)
+        assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "tbody":
+            self._end(tag)
+        element = Element(tag, {k: v or "" for k, v in attrs})
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].children.append(Element(tag, {k: v or "" for k, v in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "tbody":
+            self._end(tag)
+        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
+        self.open.pop()
+
+    def _end(self, tag: str) -> None:
+        while self.open[-1].tag in ENDED_BY.get(tag, set()):
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+Report = Callable[..., tuple[Element, str]]
+"""Runs bench-report on some paths and returns the parsed page and its text."""
+
+
+@dataclass
+class Line:
+    """One row of a table: its element, its cells by key of the column, and the values behind
+    them."""
+
+    element: Element
+    cells: dict[str, Element]
+    values: dict[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def text(self, key: str) -> str:
+        return self.cells[key].own
+
+
+def embedded(page: Element, id: str) -> Any:
+    """The JSON of the page's script element of that id, with what it holds once put back wherever
+    it belongs."""
+    (script,) = page.find("script", id=id)
+    found = json.loads("".join(c for c in script.children if isinstance(c, str)))
+    if id == "charts":
+        return {chart: unpacked(spec, found["shared"]) for chart, spec in found["specs"].items()}
+    if id == "tables":
+        return whole_tables(found)
+    return found
+
+
+def whole_tables(stored: Any) -> list[Any]:
+    """The inverse of `reporting.charts.compact.intern`."""
+
+    def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
+        above: list[Any] = []
+        for row in rows:
+            single = [
+                c
+                for cell in row
+                for c in (
+                    [[]] * -cell[0] if isinstance(cell, list) and cell and cell[0] < 0 else [cell]
+                )
+            ]
+            above = [
+                c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n]
+                for n, c in enumerate(single)
+            ]
+            yield above
+
+    tables = [
+        {**table, **stored["heads"][table["head"]], "rows": list(cells(table["rows"]))}
+        for table in stored["tables"]
+    ]
+    return [{key: value for key, value in table.items() if key != "head"} for table in tables]
+
+
+def unpacked(value: Any, shared: list[Any]) -> Any:
+    """The inverse of `reporting.charts.compact.pack`."""
+    if isinstance(value, dict):
+        return (
+            unpacked(shared[value["$"]], shared)
+            if "$" in value
+            else {k: unpacked(v, shared) for k, v in value.items()}
+        )
+    return [unpacked(v, shared) for v in value] if isinstance(value, list) else value
+
+
+def lines(page: Element, id: str) -> list[Line]:
+    """The rows of the table of that id, each with the values that the page holds for charts and
+    downloads."""
+    (table,) = page.find("table", **{"data-table": id})
+    (record,) = [t for t in embedded(page, "tables") if t["id"] == id]
+    keys = [head.attributes["data-key"] for head in table.find("th", scope="col")]
+    (body,) = table.find("tbody")
+    found = []
+    for row, values in zip(body.find("tr"), record["rows"], strict=True):
+        cells = [c for c in row.children if isinstance(c, Element)]
+        found.append(
+            Line(
+                row,
+                dict(zip(keys, cells, strict=True)),
+                dict(zip(record["keys"], values, strict=True)),
+            )
+        )
+    return found
+
+
+def table_ids(page: Element) -> list[str]:
+    return [
+        table.attributes["data-table"]
+        for table in page.find("table")
+        if "data-table" in table.attributes
+    ]
+
+
+def tables(page: Element) -> list[Table]:
+    """The tables of a page, made anew from its JSON."""
+    known = {field.name for field in fields(Column)}
+    found = []
+    for record in embedded(page, "tables"):
+        columns = tuple(
+            Column(**{key: value for key, value in c.items() if key in known})
+            for c in record["columns"]
+        )
+        rows = tuple(dict(zip(record["keys"], row, strict=True)) for row in record["rows"])
+        found.append(Table(record["id"], record["title"], columns, rows, record["about"]))
+    return found

@@ -1,0 +1,109 @@
+"""What the tests of sweeps share: plans, and runs that leave a good bundle without running."""
+
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+from conftest import fresh_evidence
+from support.bundles import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
+
+from harness.cli import main
+from harness.power.sources import Device
+from harness.run.plan import Machine, Wish, make_plan
+from harness.sweep.plan import Entry, Sweep, plan_of, shuffled
+from harness.system import read_description, source_hash
+from rules.bundle_format import write as bundle
+
+WISH = Wish("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
+"""As the bundles of tests/support/bundles.py are."""
+BOARDS = Machine(
+    "nvidia",
+    "cuda",
+    None,
+    tuple(Device(uuid, "NVIDIA H200", "NVIDIA") for uuid in UUIDS),
+    "P0",
+    CAP_MW / 1e3,
+)
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
+
+
+def said(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+def write_bundle(
+    wish: Wish,
+    out: Path,
+    name: str | None = None,
+    power_at_mw: int | None = None,
+    **changes: object,
+) -> Path:
+    """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it,
+    or with the power that it would have at another cap.
+    """
+    evidence = another_run(fresh_evidence(), wish.sweep["place"] if wish.sweep else 0)
+    evidence.result["settings"]["seed"] = wish.seed
+    result, samples = evidence.result, evidence.samples
+    cap_mw = CAP_MW if wish.cap_w is None else round(1e3 * wish.cap_w)
+    for column in ("power_mw", "power_avg_mw", "energy_mj"):
+        samples[column] = (samples[column] * (power_at_mw or cap_mw) / CAP_MW).round()
+    samples["cap_mw"] = float(cap_mw)
+    for readback in result["readbacks"]:
+        readback.update(requested_mw=cap_mw, enforced_mw=cap_mw)
+    result["power"]["cap_w"] = cap_mw / 1e3
+    if cap_mw != CAP_MW:
+        result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, CAP_MW))
+    rederive(evidence)
+    place = wish.sweep["place"] if wish.sweep else 0
+    result.update(
+        run_id=name or f"run-{place:03d}-{len(list(out.iterdir()))}", sweep=wish.sweep, **changes
+    )
+    evidence.environment["source_sha256"] = source_hash()
+    evidence.system.update(
+        {k: v for k, v in read_description(wish.system).items() if k != "name" or v}
+    )
+    bundle.write(evidence, out / result["run_id"])
+    return out / result["run_id"]
+
+
+class Runs:
+    """Stands in for `command.run`: leaves a bundle, or ends as `ends` says for a place, or leaves
+    one and ends as `then` says."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, BaseException] = {}
+        self.then: dict[int, BaseException] = {}
+        self.wishes: list[Wish] = []
+
+    def __call__(self, wish: Wish, out: Path) -> bool:
+        self.wishes.append(wish)
+        if wish.sweep["place"] in self.ends:
+            raise self.ends[wish.sweep["place"]]
+        write_bundle(wish, out)
+        if wish.sweep["place"] in self.then:
+            raise self.then[wish.sweep["place"]]
+        return True
+
+    @property
+    def places(self) -> list[int]:
+        return [wish.sweep["place"] for wish in self.wishes]
+
+
+def made_of(wish: Wish, entries: tuple[Entry, ...]) -> Sweep:
+    """A sweep on the boards of the good bundles."""
+    return plan_of(wish, entries, make_plan(wish, BOARDS, {}, source_hash()))
+
+
+def planned(
+    tmp_path: Path, *caps_w: float | None, repeats: int = 1, wish: Wish = WISH
+) -> tuple[Sweep, Path]:
+    """A sweep of two accelerators, and its plan file in `tmp_path`."""
+    made = made_of(wish, shuffled(caps_w, (2,), repeats, seed=1))
+    return made, made.save(tmp_path)
+
+
+def bundles(root: Path) -> dict[str, bytes]:
+    """The manifest of each bundle, by the bundle's name."""
+    return {p.parent.name: p.read_bytes() for p in root.glob("*/MANIFEST.json")}
