@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import PRINCIPAL, Submissions
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from test_sign import agent as agent
+from support.ssh_agent import agent as agent
 from test_trust import add_option, rules_of
 
 from checker.engine import judge
