@@ -54,7 +54,8 @@ def explained_by_phase(evidence: Evidence) -> str:
     own, power = batch[active], samples["power_mw"].to_numpy()[active]
     phase = (PHASES * (read[active] - starts[own]) / (ends[own] - starts[own] + 1)).astype(int)
     mean = np.array([power[phase == p].mean() for p in range(PHASES)])
-    return f"{100 * (1 - np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum()):.0f}"
+    left = np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum()
+    return f"{100 * (1 - left):.0f}"
 
 
 COLUMNS = (

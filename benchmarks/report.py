@@ -124,7 +124,9 @@ _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SORT = """() => {
   const tables = [...document.querySelectorAll("table[data-table]")];
   const longest = tables.reduce((a, b) => (b.rows.length > a.rows.length ? b : a));
-  for (let fold = longest.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  for (
+    let fold = longest.closest("details"); fold; fold = fold.parentElement.closest("details")
+  ) fold.open = true;
   const button = longest.querySelector("thead th button") || longest.querySelector("thead th");
   longest.getBoundingClientRect();
   const begin = performance.now();

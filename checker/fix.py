@@ -55,10 +55,8 @@ def fix_all(paths: Iterable[Path], keyring: Path | None, tell: Callable[[str], N
                 tell(f"not fixed: {printable(f'{path}: {why}')}")
                 refused += 1
             except OSError as error:
-                tell(
-                    "not fixed: "
-                    f"{printable(f'{path}: {error.filename or path} cannot be written: {error.strerror}')}"
-                )
+                reason = f"{path}: {error.filename or path} cannot be written: {error.strerror}"
+                tell(f"not fixed: {printable(reason)}")
                 refused += 1
     return refused
 

@@ -18,11 +18,29 @@ from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 
 PACKAGES = (
-    "torch", "torchvision", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "timm", "triton", "numpy", "pandas", "jsonschema",
-    "click", "jinja2", "rich",
-    "nvidia-ml-py", "amdsmi", "diffusers", "transformers", "litgpt", "lightning", "torchao", "sglang", "sglang-kernel",
+    "torch",
+    "torchvision",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-runtime-cu12",
+    "timm",
+    "triton",
+    "numpy",
+    "pandas",
+    "jsonschema",
+    "click",
+    "jinja2",
+    "rich",
+    "nvidia-ml-py",
+    "amdsmi",
+    "diffusers",
+    "transformers",
+    "litgpt",
+    "lightning",
+    "torchao",
+    "sglang",
+    "sglang-kernel",
     "flashinfer-python",
-)  # fmt: skip
+)
 VARIABLES = re.compile(
     r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$"
 )

@@ -72,11 +72,27 @@ PARALLEL = ("dp", "tp")
 UNEVEN = 1.125  # how many more requests than its share a replica may have at times
 READ_BUFFER_BYTES = 1 << 22  # the last message of an answer holds all its token ids, in one line
 RECORDED = (
-    "attention_backend", "sampling_backend", "chunked_prefill_size", "enable_mixed_chunk", "disable_overlap_schedule",
-    "schedule_policy", "schedule_conservativeness", "effective_max_running_requests_per_dp", "max_total_num_tokens",
-    "mem_fraction_static", "quantization", "kv_cache_dtype", "page_size", "disable_radix_cache", "stream_interval", "load_format",
-    "dtype", "tp_size", "dp_size", "load_balance_method",
-)  # fmt: skip
+    "attention_backend",
+    "sampling_backend",
+    "chunked_prefill_size",
+    "enable_mixed_chunk",
+    "disable_overlap_schedule",
+    "schedule_policy",
+    "schedule_conservativeness",
+    "effective_max_running_requests_per_dp",
+    "max_total_num_tokens",
+    "mem_fraction_static",
+    "quantization",
+    "kv_cache_dtype",
+    "page_size",
+    "disable_radix_cache",
+    "stream_interval",
+    "load_format",
+    "dtype",
+    "tp_size",
+    "dp_size",
+    "load_balance_method",
+)
 """What is recorded of the settings that the server says it runs with."""
 
 

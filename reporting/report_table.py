@@ -5,7 +5,7 @@ and download cannot disagree.
 A row is a flat mapping from key to plain value: a number in the column's unit, a text, true, false,
 or None for what is not known. Beside the value at `key` may stand, where the column says so:
 
-    key_low, key_high, key_n   the 95 % interval and the number of epochs or runs behind it (`Column.interval`)
+    key_low, key_high, key_n   the 95 % interval and how many epochs or runs (`Column.interval`)
     key_kind                   how the value came about, one of `KINDS` (`Column.kinds`)
 
 Some keys mean the same in every table: `standing` (closed, open, demo, published), `doubt` (why the

@@ -2,7 +2,7 @@
 whether it did when tried.
 
     python scripts/mutation_table.py             tries all of them (some ten minutes on two cores)
-    python scripts/mutation_table.py --check     says whether the page tells of the rules and ways as they are now
+    python scripts/mutation_table.py --check     says whether the page is current
 
 What stands before the line of BEGIN is written by hand.
 """

@@ -113,10 +113,8 @@ def held(plan: Plan) -> Iterator[Callable[[], None]]:
                 if failures:
                     _raise_failures(failures, ended, bool(arrived))
                 elif may_be_set and (arrived or isinstance(ended, Interrupted)):
-                    _say(
-                        "power limits restored: "
-                        f"{', '.join(f'{one.uuid} to {_what(one)}' for one in journal.accelerators)}"
-                    )
+                    limits = [f"{limit.uuid} to {_what(limit)}" for limit in journal.accelerators]
+                    _say(f"power limits restored: {', '.join(limits)}")
 
 
 def _raise_failures(

@@ -247,7 +247,16 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
         SIMULATED_WORK if wish.simulates_work else wish.implementation, workload
     )
     plan = Plan(
-        run_id=f"{stamp}-{workload.id}-{wish.variant}-x{wish.nodes * len(machine.devices)}-{cap}-{secrets.token_hex(3)}",
+        run_id="-".join(
+            [
+                stamp,
+                workload.id,
+                wish.variant,
+                f"x{wish.nodes * len(machine.devices)}",
+                cap,
+                secrets.token_hex(3),
+            ]
+        ),
         workload=workload.id,
         variant=wish.variant,
         size=wish.size,

@@ -235,7 +235,8 @@ def accelerator_of(plan: Plan, local: int) -> str:
         return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
     if (uuid := uuid_of_torch(str(properties.uuid))) is not None:
         return uuid
-    address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    bus = f"{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    address = f"{properties.pci_domain_id:04x}:{bus}"
     return next((d.uuid for d in plan.devices if d.pci == address), f"PCI-{address}")
 
 

@@ -140,7 +140,8 @@ def _moved(shape: str, x: float, y: float) -> Iterator[str]:
             case "L":
                 yield f"l{values[0] - at_x:.3g},{values[1] - at_y:.3g}"
             case "A":
-                yield f"a{values[0]:g},{values[1]:g},0,1,1,{values[5] - at_x:.3g},{values[6] - at_y:.3g}"
+                to = f"{values[5] - at_x:.3g},{values[6] - at_y:.3g}"
+                yield f"a{values[0]:g},{values[1]:g},0,1,1,{to}"
             case _:
                 yield f"{command}{numbers}"
         if command in "MLA":

@@ -31,7 +31,8 @@ RULE = Rule("P122", Severity.WARNING, added="1.3.0")
 
 OWN = re.compile(
     r"(?:\d\d:\d\d:\d\d )?(?:"
-    r"(?P<workload>[\w-]+) (?P<variant>[\w-]+), [\w -]+, (?:\d+ nodes of )?(?P<accelerators>\d+) x [^,]+, "
+    r"(?P<workload>[\w-]+) (?P<variant>[\w-]+), [\w -]+, "
+    r"(?:\d+ nodes of )?(?P<accelerators>\d+) x [^,]+, "
     r"(?P<cap>no cap|cap [\d.]+ W)(?: as found|, set for this run \(found [^)]*\))?, meter [\w:-]+"
     r"|rank \d+: built in \d+ s on [\w, :-]+, (?P<precision>\w+)"
     r"|\d+ batches of (?P<batch_size>\d+) an epoch, .*"

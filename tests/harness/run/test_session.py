@@ -393,7 +393,7 @@ def test_the_batch_finder_finds_the_highest_stable_batch(tmp_path):
         (16, "out-of-memory"),
         (12, "ok"),
         (14, "out-of-memory"),
-    ]  # fmt: skip
+    ]
     assert all(t["items_per_s"] > 0 for t in trials if t["outcome"] == "ok")
 
 
@@ -564,10 +564,30 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
-        "--batch", "--cap", "--corpus", "--epoch-seconds", "--gpus", "--head", "--implementation", "--node", "--nodes",
-        "--option", "--out", "--output-tokens", "--prompt-tokens", "--request-rate", "--resume", "--seed", "--simulate",
-        "--smoke", "--system", "--variant", "--weights", "-o", "workload",
-    ]  # fmt: skip
+        "--batch",
+        "--cap",
+        "--corpus",
+        "--epoch-seconds",
+        "--gpus",
+        "--head",
+        "--implementation",
+        "--node",
+        "--nodes",
+        "--option",
+        "--out",
+        "--output-tokens",
+        "--prompt-tokens",
+        "--request-rate",
+        "--resume",
+        "--seed",
+        "--simulate",
+        "--smoke",
+        "--system",
+        "--variant",
+        "--weights",
+        "-o",
+        "workload",
+    ]
 
 
 def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):

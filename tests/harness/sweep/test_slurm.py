@@ -101,11 +101,24 @@ def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes
         *([["--nodes", "2", "--head", "node-a:29400", "--node", str(node)] for node in (0, 1)]),
     ]
     expected = [
-        ["bench-submit", "run", "resnet50-train", "--batch", "64", *AWKWARD,
-         "--gpus", str(e.gpus), "--cap", f"{e.cap_w:g}", "--seed", str(e.repeat), *meeting[node if nodes > 1 else 0]]
+        [
+            "bench-submit",
+            "run",
+            "resnet50-train",
+            "--batch",
+            "64",
+            *AWKWARD,
+            "--gpus",
+            str(e.gpus),
+            "--cap",
+            f"{e.cap_w:g}",
+            "--seed",
+            str(e.repeat),
+            *meeting[node if nodes > 1 else 0],
+        ]
         for e in shuffled((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
         for node in range(1, nodes + 1)
-    ]  # fmt: skip
+    ]
     assert calls(tmp_path) == expected
     assert not list(tmp_path.rglob("pwned"))
 
@@ -168,9 +181,31 @@ def test_every_option_of_the_runs_is_handed_to_them(
     for name in ("s.toml", "c", "w"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    asked = ["--variant", "baseline", "--smoke", "--simulate", "h200", "--epoch-seconds", "2.5", "--seed", "4",
-             "--system", "s.toml", "--implementation", "a.b:c", "--option", "x=1", "--option", "y=2", "--corpus", "c",
-             "--weights", "w", "-o", "there"]  # fmt: skip
+    asked = [
+        "--variant",
+        "baseline",
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--epoch-seconds",
+        "2.5",
+        "--seed",
+        "4",
+        "--system",
+        "s.toml",
+        "--implementation",
+        "a.b:c",
+        "--option",
+        "x=1",
+        "--option",
+        "y=2",
+        "--corpus",
+        "c",
+        "--weights",
+        "w",
+        "-o",
+        "there",
+    ]
     text = script(tmp_path, *asked).read_text()
     (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
     handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-6]

@@ -465,9 +465,16 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
         : next(i for i, line in enumerate(lines) if line[:2] in (["2", "GPUs:"], ["over", "the"]))
     ]
     assert [line[:3] for line in of_runs if line[:1] == ["2"]] == [
-        ["2", cap, repeat] for cap, repeat in
-        (("(300)", "1"), ("300", "2"), ("500", "1"), ("500", "2"), ("700", "1"), ("700", "2"))
-    ]  # fmt: skip
+        ["2", cap, repeat]
+        for cap, repeat in (
+            ("(300)", "1"),
+            ("300", "2"),
+            ("500", "1"),
+            ("500", "2"),
+            ("700", "1"),
+            ("700", "2"),
+        )
+    ]
     assert "most efficient at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
     default = next(line for line in lines if line[:2] == ["700", "2"])
     assert default[3:] == ["0.0", "0.0", "0.0"]
@@ -597,5 +604,9 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
 
 def test_length_of_a_sweep_is_told_as_a_guess() -> None:
     assert [sweep.minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
-        "about 10 s", "about 40 s", "about 2 min", "about 2 h 0 min", "about 2 h 1 min",
-    ]  # fmt: skip
+        "about 10 s",
+        "about 40 s",
+        "about 2 min",
+        "about 2 h 0 min",
+        "about 2 h 1 min",
+    ]

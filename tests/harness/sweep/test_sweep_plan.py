@@ -227,8 +227,20 @@ def test_boards_at_different_caps_are_swept_but_not_as_found(tmp_path: Path, run
 
 
 def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
-    done = invoke("resnet50-train", "--simulate", "h200", "--caps", "300,700", "--gpus", "1,2", "--repeat", 2,
-                  "--dry-run", "-o", tmp_path / "out")  # fmt: skip
+    done = invoke(
+        "resnet50-train",
+        "--simulate",
+        "h200",
+        "--caps",
+        "300,700",
+        "--gpus",
+        "1,2",
+        "--repeat",
+        2,
+        "--dry-run",
+        "-o",
+        tmp_path / "out",
+    )
     assert done.exit_code == 0
     for line in (
         "8 runs, random within each repeat (seed 1)",
@@ -398,5 +410,8 @@ def test_plan_of_a_sweep_in_place_of_a_run_is_told(tmp_path: Path) -> None:
 def test_sweep_has_few_options_beside_those_of_run() -> None:
     of_run = {o for p in main.commands["run"].params for o in p.opts}
     assert sorted({o for p in main.commands["sweep"].params for o in p.opts} - of_run) == [
-        "--caps", "--dry-run", "--repeat", "--slurm",
-    ]  # fmt: skip
+        "--caps",
+        "--dry-run",
+        "--repeat",
+        "--slurm",
+    ]

@@ -110,21 +110,43 @@ CASES |= {
     "json_utf16": ("S104", True, content("system.json", '{"format": 1}'.encode("utf-16"))),
     "json_bom": ("S104", True, content("system.json", b"\xef\xbb\xbf{}")),
     "json_not_utf8": ("S104", True, content("system.json", b'{"format": "\xff"}')),
-    "json_cut": ("S104", True, content("environment.json", b'{"format": "wattmark-environment/1", "git": {')),
+    "json_cut": (
+        "S104",
+        True,
+        content("environment.json", b'{"format": "wattmark-environment/1", "git": {'),
+    ),
     "json_two_values": ("S104", True, content("environment.json", b"{} {}")),
     "json_deep_arrays": ("S104", True, content("environment.json", b"[" * 10**6 + b"]" * 10**6)),
-    "json_deep_objects": ("S104", True, result_text("{", '{"x-deep": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + ",")),
-    "json_control_character": ("S104", True, result_text('"attempt"', '"x-\x1b[31m": 1, "attempt"')),
+    "json_deep_objects": (
+        "S104",
+        True,
+        result_text("{", '{"x-deep": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + ","),
+    ),
+    "json_control_character": (
+        "S104",
+        True,
+        result_text('"attempt"', '"x-\x1b[31m": 1, "attempt"'),
+    ),
     "json_half_surrogate": ("S104", True, result_text('"attempt"', '"x-a": "\\ud800", "attempt"')),
     # JSON with more than one reading.
     "json_twice": ("S105", True, result_text('"attempt": 1', '"attempt": 1, "attempt": 1')),
-    "json_twice_inside": ("S105", True, result_text('"attempt": 1', '"x-a": [{"b": 1, '
-'"b": 2}], "attempt": 1')),
-    "json_twice_by_escape": ("S105", True, result_text('"attempt": 1', '"\\u0061ttempt": '
-'1, "attempt": 1')),
+    "json_twice_inside": (
+        "S105",
+        True,
+        result_text('"attempt": 1', '"x-a": [{"b": 1, "b": 2}], "attempt": 1'),
+    ),
+    "json_twice_by_escape": (
+        "S105",
+        True,
+        result_text('"attempt": 1', '"\\u0061ttempt": 1, "attempt": 1'),
+    ),
     "json_nan": ("S105", True, result_text('"attempt": 1', '"attempt": NaN')),
     "json_infinity": ("S105", True, result_text('"attempt": 1', '"attempt": Infinity')),
-    "json_minus_infinity": ("S105", True, result_text('"attempt": 1', '"x-a": -Infinity, "attempt": 1')),
+    "json_minus_infinity": (
+        "S105",
+        True,
+        result_text('"attempt": 1', '"x-a": -Infinity, "attempt": 1'),
+    ),
     "json_1e999": ("S105", True, result_text('"attempt": 1', '"attempt": 1e999')),
     "json_5000_digits": ("S105", True, result_text('"attempt": 1', f'"attempt": {"7" * 5000}')),
     "json_65_bits": ("S105", True, result_text('"attempt": 1', f'"attempt": {2**64}')),
@@ -133,7 +155,11 @@ CASES |= {
     "shape_number": ("S107", True, content("system.json", b"1")),
     "shape_null": ("S107", True, content("environment.json", b"null")),
     "shape_no_format": ("S106", True, content("environment.json", b"{}")),
-    "shape_format_of_another_file": ("S106", True, content("system.json", b'{"format": "wattmark-result/1"}')),
+    "shape_format_of_another_file": (
+        "S106",
+        True,
+        content("system.json", b'{"format": "wattmark-result/1"}'),
+    ),
     "shape_format_is_a_list": ("S106", True, result_with(format=["wattmark-result/1"])),
     "shape_protocol_unknown": ("S106", True, result_with(protocol="0.9")),
     "shape_protocol_is_a_list": ("S107", True, result_with(protocol=["1.0"])),
@@ -148,16 +174,36 @@ CASES |= {
     # Tables.
     "table_empty": ("S109", True, content(SAMPLES, gzip.compress(b""))),
     "table_blank": ("S109", True, content(SAMPLES, gzip.compress(b"\n\n\n"))),
-    "table_other_columns": ("S109", True, table(SAMPLES, lambda t: t.replace(b"power_mw", b"power_uw", 1))),
-    "table_other_order": ("S109", True, table(BATCHES, lambda t: t.replace(b"epoch,batch", b"batch,epoch", 1))),
-    "table_a_column_more": ("S109", True, table(BATCHES, lambda t: t.replace(b"\n", b",1\n").replace(b",1", b",x", 1))),
-    "table_cells_more_everywhere": ("S109", True, table(BATCHES, lambda t: t.replace(b"\n", b",1\n").replace(b",1", b"", 1))),
+    "table_other_columns": (
+        "S109",
+        True,
+        table(SAMPLES, lambda t: t.replace(b"power_mw", b"power_uw", 1)),
+    ),
+    "table_other_order": (
+        "S109",
+        True,
+        table(BATCHES, lambda t: t.replace(b"epoch,batch", b"batch,epoch", 1)),
+    ),
+    "table_a_column_more": (
+        "S109",
+        True,
+        table(BATCHES, lambda t: t.replace(b"\n", b",1\n").replace(b",1", b",x", 1)),
+    ),
+    "table_cells_more_everywhere": (
+        "S109",
+        True,
+        table(BATCHES, lambda t: t.replace(b"\n", b",1\n").replace(b",1", b"", 1)),
+    ),
     "table_ragged_short": ("S109", True, table(SAMPLES, in_row(7, b",ok", b""))),
     "table_ragged_short_number": ("S109", True, table(BATCHES, in_row(7, b",1024", b""))),
     "table_ragged_long": ("S109", True, table(SAMPLES, in_row(7, b",ok", b",ok,1"))),
     "table_blank_line": ("S109", True, table(BATCHES, in_row(7, b",1024", b",1024\n"))),
     "table_blank_line_at_end": ("S109", True, table(SAMPLES, lambda t: t + b"\n")),
-    "table_blank_behind_the_last_number": ("S109", True, table(BATCHES, lambda t: t.rstrip(b"\n") + b" ")),
+    "table_blank_behind_the_last_number": (
+        "S109",
+        True,
+        table(BATCHES, lambda t: t.rstrip(b"\n") + b" "),
+    ),
     "table_text_for_number": ("S109", True, table(SAMPLES, cell(7, 4, b"much"))),
     "table_nan": ("S109", True, table(SAMPLES, cell(7, 4, b"nan"))),
     "table_NA": ("S109", True, table(SAMPLES, cell(7, 4, b"NA"))),
@@ -180,7 +226,11 @@ CASES |= {
     "table_carriage_returns": ("S109", True, table(BATCHES, lambda t: t.replace(b"\n", b"\r\n"))),
     "table_carriage_return_in_cell": ("S109", True, table(SAMPLES, cell(7, 2, b'"node\r0"'))),
     "table_nul": ("S109", True, table(SAMPLES, cell(7, 2, b"no\0de0"))),
-    "table_too_many_rows": ("S103", True, content(BATCHES, gzip.compress(b"\n" * (tables.MAX_ROWS + 2)))),
+    "table_too_many_rows": (
+        "S103",
+        True,
+        content(BATCHES, gzip.compress(b"\n" * (tables.MAX_ROWS + 2))),
+    ),
     # gzip.
     "gzip_bomb_of_samples": ("S103", True, content(SAMPLES, bomb(BOMB_MIB))),
     "gzip_bomb_of_log": ("S103", True, content(LOG, bomb(BOMB_MIB))),
@@ -190,7 +240,7 @@ CASES |= {
     "gzip_garbage_behind": ("S108", True, content(LOG, gzip.compress(b"a") + b"garbage")),
     "gzip_wrong_checksum": ("S108", True, content(LOG, gzip.compress(b"a")[:-8] + bytes(8))),
     "gzip_not_utf8": ("S108", True, content(LOG, gzip.compress(b"\xff"))),
-}  # fmt: skip
+}
 
 
 @case("S108")
@@ -421,9 +471,12 @@ def judged(hostile: Submissions, tmp_path_factory: pytest.TempPathFactory) -> Ju
         code=done.returncode,
         errors=(base / "err").read_text(),
         max_rss_mib=int((base / "rss").read_text()) / 1024,
-        rules={Path(b["path"]).parent.name: {f["rule"] for f in b["findings"]} for b in said["bundles"]
-               if "elsewhere_bundle" not in b["path"]},
-    )  # fmt: skip
+        rules={
+            Path(b["path"]).parent.name: {f["rule"] for f in b["findings"]}
+            for b in said["bundles"]
+            if "elsewhere_bundle" not in b["path"]
+        },
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
