@@ -163,18 +163,18 @@ _ABOUT_CAP = (
 )
 @click.pass_context
 def run(
-    context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **wished: Any
+    context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **options: Any
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol, then a bundle in OUT."""
     from harness.run import command
-    from harness.run.plan import Wish
+    from harness.run.plan import RunRequest
 
     with _errors_told():
         if resume is not None:
             _refuse_others(context)
             ok = command.resume(resume)
         elif workload is not None:
-            ok = command.run(Wish(workload, **wished), out)
+            ok = command.run(RunRequest(workload, **options), out)
         else:
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or --resume a run"
@@ -228,7 +228,7 @@ def sweep(
 ) -> None:
     """Run WORKLOAD at several power caps, in an order that is drawn at random, each run with a
     bundle in OUT."""
-    from harness.run.plan import Wish
+    from harness.run.plan import RunRequest
     from harness.sweep import run as sweeping
     from harness.sweep import slurm
 
@@ -246,7 +246,9 @@ def sweep(
             raise click.UsageError("--slurm runs nothing anyway; leave out --dry-run")
         if for_slurm:
             click.echo(
-                slurm.script(Wish(workload, **asked), _given(context), caps, gpus, repeats, nodes),
+                slurm.script(
+                    RunRequest(workload, **asked), _given(context), caps, gpus, repeats, nodes
+                ),
                 nl=False,
             )
             return
@@ -255,7 +257,9 @@ def sweep(
                 "--nodes: a sweep over several nodes is a batch script; add --slurm"
             )
         sys.exit(
-            0 if sweeping.run(Wish(workload, **asked), caps, gpus, repeats, out, dry_run) else 1
+            0
+            if sweeping.run(RunRequest(workload, **asked), caps, gpus, repeats, out, dry_run)
+            else 1
         )
 
 

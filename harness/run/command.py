@@ -1,4 +1,4 @@
-"""What `bench-submit run` does, step by step: wish, plan, preflight, attempt, pre-check."""
+"""What `bench-submit run` does, step by step: run_request, plan, preflight, attempt, pre-check."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from harness.run.plan import (
     Machine,
     Plan,
     PlanError,
-    Wish,
+    RunRequest,
     implementation_of,
     make_plan,
     workload_of,
@@ -38,13 +38,14 @@ from rules.rule import Severity
 from rules.workloads import workloads
 
 
-def run(wish: Wish, out: Path) -> bool:
-    """Run what was wished for, leaving a bundle in `out`; whether the pre-check found no error.
+def run(run_request: RunRequest, out: Path) -> bool:
+    """Carry out the requested run and leave a bundle in `out`; return whether the pre-check finds
+    no error.
 
     Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
     """
-    with interrupts.signals(), boards(wish.simulate):
-        plan = plan_for(wish)
+    with interrupts.signals(), boards(run_request.simulate):
+        plan = plan_for(run_request)
         cluster = None
         if plan.head is not None:
             Console(stderr=True).print(
@@ -190,36 +191,38 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     ]
 
 
-def plan_for(wish: Wish) -> Plan:
-    """The plan that fulfils a wish on this machine. Raises PlanError or MeterError."""
-    _several_nodes(wish)
-    workload_of(wish)  # better refused before any meter is asked
-    description = read_description(wish.system)
+def plan_for(run_request: RunRequest) -> Plan:
+    """Plan the requested run on this machine. Raises PlanError or MeterError."""
+    _several_nodes(run_request)
+    workload_of(run_request)  # better refused before any meter is asked
+    description = read_description(run_request.system)
     # simulated boards are the same on every node, so the nodes of a run share them out
-    first = wish.node * wish.gpus if wish.simulate else 0
-    machine = _inspect(meter_name(wish), wish.gpus, wish.cap_w, first)
-    return make_plan(wish, machine, description, source_hash())
+    first = run_request.node * run_request.gpus if run_request.simulate else 0
+    machine = _inspect(meter_name(run_request), run_request.gpus, run_request.cap_w, first)
+    return make_plan(run_request, machine, description, source_hash())
 
 
-def _several_nodes(wish: Wish) -> None:
-    if (wish.nodes > 1) != (wish.head is not None):
+def _several_nodes(run_request: RunRequest) -> None:
+    if (run_request.nodes > 1) != (run_request.head is not None):
         raise PlanError(
             "--nodes and --head belong together: a run over several nodes meets at --head "
             "HOST:PORT of node 0"
         )
-    if wish.head is not None:
-        address(wish.head)
-    if not 0 <= wish.node < wish.nodes:
-        raise PlanError(f"--node {wish.node}: the nodes are numbered 0 to {wish.nodes - 1}")
+    if run_request.head is not None:
+        address(run_request.head)
+    if not 0 <= run_request.node < run_request.nodes:
+        raise PlanError(
+            f"--node {run_request.node}: the nodes are numbered 0 to {run_request.nodes - 1}"
+        )
 
 
-def meter_name(wish: Wish) -> str:
+def meter_name(run_request: RunRequest) -> str:
     """The meter to use: simulated where asked for, else that of the GPUs, else, for a smoke run,
     that of the CPU."""
-    if wish.simulate is not None:
-        return f"simulated:{wish.simulate}"
+    if run_request.simulate is not None:
+        return f"simulated:{run_request.simulate}"
     refusals = []
-    for name in ("nvidia", "amd", "rapl") if wish.smoke else ("nvidia", "amd"):
+    for name in ("nvidia", "amd", "rapl") if run_request.smoke else ("nvidia", "amd"):
         try:
             open_meter(name).close()
             return name
@@ -227,7 +230,7 @@ def meter_name(wish: Wish) -> str:
             refusals.append(str(error))
     advice = (
         "--simulate h200 needs none"
-        if wish.smoke
+        if run_request.smoke
         else "without a GPU there is --smoke --simulate h200"
     )
     raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")

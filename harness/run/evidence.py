@@ -30,7 +30,7 @@ DATE = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass
-class Taken:
+class Measurements:
     """What the harness learns on one node while a run goes on."""
 
     started_at: datetime = datetime.max
@@ -47,7 +47,7 @@ class Taken:
     """Pairs of monotonic and wall clock, before the first and after the last sample."""
 
 
-def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
+def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
     """What this node has to add to the bundle, as an object that can be sent to the head."""
 
     def texts(name: str) -> list[str]:
@@ -55,22 +55,22 @@ def share_of(plan: Plan, directory: Path, taken: Taken) -> Json:
 
     return {
         "node": describe_node(plan.node_name, plan.devices),
-        "built": list(taken.built.values()),
-        "readbacks": taken.readbacks,
+        "built": list(measurements.built.values()),
+        "readbacks": measurements.readbacks,
         "found_mw": None if plan.found_mw is None else dict(plan.found_mw),
         "found_state": dict(plan.found_state or {}),
-        "sampling": taken.sampling,
+        "sampling": measurements.sampling,
         "samples": (directory / SAMPLES_FILE).read_text(),
         "batches": texts("batches"),
         "requests": texts("requests"),
         "log": (directory / LOG_FILE).read_text(errors="replace"),
-        "clocks": [{"node": plan.node_name, **pair} for pair in taken.clocks],
-        "started_at": taken.started_at.strftime(DATE),
-        "ended_at": taken.ended_at.strftime(DATE),
+        "clocks": [{"node": plan.node_name, **pair} for pair in measurements.clocks],
+        "started_at": measurements.started_at.strftime(DATE),
+        "ended_at": measurements.ended_at.strftime(DATE),
         # of these, the head's are told
-        "batches_per_epoch": taken.batches_per_epoch,
-        "losses": list(taken.losses.values()),
-        "tally": taken.tally,
+        "batches_per_epoch": measurements.batches_per_epoch,
+        "losses": list(measurements.losses.values()),
+        "tally": measurements.tally,
     }
 
 

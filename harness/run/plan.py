@@ -29,8 +29,8 @@ class PlanError(Exception):
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What was asked for on the command line."""
+class RunRequest:
+    """The run that the command line asks for."""
 
     workload: str
     variant: str = "tuned"
@@ -201,71 +201,73 @@ class Plan:
         return replace(self, batch_size=batch_size, requests=requests)
 
 
-def workload_of(wish: Wish) -> Workload:
-    """The workload that is wished for. Raises PlanError where there is none, or nothing that runs
-    it this way."""
+def workload_of(run_request: RunRequest) -> Workload:
+    """Return the requested workload. Raises PlanError if there is none, or if nothing runs it as
+    requested."""
     known = workloads()
-    name = wish.workload
+    name = run_request.workload
     if name not in known:
         raise PlanError(f"there is no workload {name!r}; there are {', '.join(known)}")
     workload = known[name]
-    if workload.implementation is None and wish.implementation is None:
+    if workload.implementation is None and run_request.implementation is None:
         raise PlanError(
             f"{name} is defined, but has no reference implementation yet; name your own "
             "with --implementation"
         )
-    if wish.variant not in workload.variants:
+    if run_request.variant not in workload.variants:
         raise PlanError(
-            f"{name} has no variant {wish.variant!r}; it has {', '.join(workload.variants)}"
+            f"{name} has no variant {run_request.variant!r}; it has {', '.join(workload.variants)}"
         )
-    if wish.size == "smoke" and workload.smoke is None:
+    if run_request.size == "smoke" and workload.smoke is None:
         raise PlanError(f"{name} has no smoke size")
     return workload
 
 
-def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) -> Plan:
+def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sha256: str) -> Plan:
     """Decide what is left open: batch size and epoch length by the workload, standing by what is
     run and measured.
 
     Raises PlanError that names the option, what was found and what to do.
     """
-    workload = workload_of(wish)
-    if wish.epoch_s is not None and not math.isfinite(wish.epoch_s):
-        raise PlanError(f"--epoch-seconds {wish.epoch_s}: give a number of seconds")
+    workload = workload_of(run_request)
+    if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
+        raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
     cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if wish.nodes > 1 and workload.mode == "inference":
-        raise PlanError(f"--nodes {wish.nodes}: {workload.id} is one server, on one node")
-    if wish.nodes > 1 and wish.batch == "auto":
+    if run_request.nodes > 1 and workload.mode == "inference":
+        raise PlanError(f"--nodes {run_request.nodes}: {workload.id} is one server, on one node")
+    if run_request.nodes > 1 and run_request.batch == "auto":
         raise PlanError(
-            f"--nodes {wish.nodes} --batch auto: find the batch on one node first, then name it"
+            f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
+            "name it"
         )
-    batch_size = _batch_size(wish.batch) or default_batch_size(
-        workload, wish.size, wish.variant, len(machine.devices)
+    batch_size = _batch_size(run_request.batch) or default_batch_size(
+        workload, run_request.size, run_request.variant, len(machine.devices)
     )
     implementation, sha256 = implementation_of(
-        SIMULATED_WORK if wish.simulates_work else wish.implementation, workload
+        SIMULATED_WORK if run_request.simulates_work else run_request.implementation, workload
     )
     plan = Plan(
         run_id="-".join(
             [
                 stamp,
                 workload.id,
-                wish.variant,
-                f"x{wish.nodes * len(machine.devices)}",
+                run_request.variant,
+                f"x{run_request.nodes * len(machine.devices)}",
                 cap,
                 secrets.token_hex(3),
             ]
         ),
         workload=workload.id,
-        variant=wish.variant,
-        size=wish.size,
+        variant=run_request.variant,
+        size=run_request.size,
         implementation=implementation,
         standing="demo",
         batch_size=batch_size,
-        seed=wish.seed,
+        seed=run_request.seed,
         epochs=CURRENT.epochs,
-        epoch_s=wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S),
+        epoch_s=run_request.epoch_s
+        or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S),
         meter=machine.meter,
         torch_device=machine.torch_device,
         processes=1 if workload.mode == "inference" else len(machine.devices),
@@ -276,17 +278,17 @@ def make_plan(wish: Wish, machine: Machine, system: Json, source_sha256: str) ->
         source_sha256=source_sha256,
         driver=machine.driver,
         system=system,
-        requests=_request_set(wish, workload, batch_size),
-        corpus=_existing("--corpus", wish.corpus),
-        weights=_existing("--weights", wish.weights),
-        options=_options(wish.options),
-        batch_search=() if wish.batch == "auto" else None,
-        nodes=wish.nodes,
-        node=wish.node,
-        head=wish.head,
+        requests=_request_set(run_request, workload, batch_size),
+        corpus=_existing("--corpus", run_request.corpus),
+        weights=_existing("--weights", run_request.weights),
+        options=_options(run_request.options),
+        batch_search=() if run_request.batch == "auto" else None,
+        nodes=run_request.nodes,
+        node=run_request.node,
+        head=run_request.head,
         found_mw=machine.found_mw,
         found_state=machine.found_state,
-        sweep=wish.sweep,
+        sweep=run_request.sweep,
     )
     return replace(plan, standing=_standing(plan, workload))
 
@@ -348,24 +350,28 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _request_set(wish: Wish, workload: Workload, concurrency: int) -> RequestSet | None:
-    if wish.rate_per_s is not None and not math.isfinite(wish.rate_per_s):
-        raise PlanError(f"--request-rate {wish.rate_per_s}: give a number of requests per second")
+def _request_set(
+    run_request: RunRequest, workload: Workload, concurrency: int
+) -> RequestSet | None:
+    if run_request.rate_per_s is not None and not math.isfinite(run_request.rate_per_s):
+        raise PlanError(
+            f"--request-rate {run_request.rate_per_s}: give a number of requests per second"
+        )
     asked = {
-        "--prompt-tokens": wish.prompt_tokens,
-        "--output-tokens": wish.output_tokens,
-        "--request-rate": wish.rate_per_s,
+        "--prompt-tokens": run_request.prompt_tokens,
+        "--output-tokens": run_request.output_tokens,
+        "--request-rate": run_request.rate_per_s,
     }
     if workload.mode != "inference":
         if given := [option for option, value in asked.items() if value is not None]:
             raise PlanError(f"{', '.join(given)}: {workload.id} serves no requests")
         return None
-    own = workload.size(wish.size).request_set(concurrency)
+    own = workload.size(run_request.size).request_set(concurrency)
     return RequestSet(
-        wish.prompt_tokens or own.prompt_tokens,
-        wish.output_tokens or own.output_tokens,
+        run_request.prompt_tokens or own.prompt_tokens,
+        run_request.output_tokens or own.output_tokens,
         concurrency,
-        wish.rate_per_s,
+        run_request.rate_per_s,
     )
 
 

@@ -45,9 +45,9 @@ def cap_for(
     """The cap to run at, in W, and what each device is found with, in mW, where that has to be
     changed for the run.
 
-    Without a wish it is the cap in force, None where the meter has none. Raises PlanError where the
-    devices then differ, or where one of them cannot be set to the cap that is wanted; MeterError
-    where one does not answer.
+    Without a requested cap it is the cap in force, None where the meter has none. Raises PlanError
+    where the devices then differ, or where one of them cannot be set to the requested cap;
+    MeterError where one does not answer.
     """
     states = {d.uuid: meter.readback(d.uuid, frozenset()) for d in devices}
     in_force = {state.enforced_mw for state in states.values()}

@@ -13,7 +13,7 @@ from harness import interrupts
 from harness.power.sampler import Sampler, Settings
 from harness.power.sources.amd import VISIBLE
 from harness.run.cluster import Cluster, address
-from harness.run.evidence import Taken, gather, share_of
+from harness.run.evidence import Measurements, gather, share_of
 from harness.run.plan import Plan
 from harness.run.processes import Workers, descendants
 from harness.run.progress import View, headline
@@ -54,7 +54,7 @@ def run(
     """
     attempt = Attempt(plan, directory, view, guard)
     attempt.take()
-    shares = [share_of(plan, directory, attempt.taken)]
+    shares = [share_of(plan, directory, attempt.measurements)]
     if cluster and plan.node > 0:
         cluster.tell("share", shares[0])
         cluster.hear("bundle", 0)
@@ -148,7 +148,7 @@ class Attempt:
     """One attempt at a plan; `taken` grows while it goes on."""
 
     def __init__(self, plan: Plan, directory: Path, view: View, guard: Callable[[], None]) -> None:
-        self.taken = Taken()
+        self.measurements = Measurements()
         self._plan, self._directory, self._view, self._guard = plan, directory, view, guard
         self._workload = workloads()[plan.workload]
         self._pids: dict[int, int] = {}
@@ -168,8 +168,8 @@ class Attempt:
             CURRENT.sample_interval_ms,
             str(self._directory.resolve()),
         )
-        self.taken.started_at = datetime.now(UTC)
-        self.taken.clocks = [clocks("before")]
+        self.measurements.started_at = datetime.now(UTC)
+        self.measurements.clocks = [clocks("before")]
         started_s = time.monotonic()
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
@@ -180,10 +180,10 @@ class Attempt:
             self._view.note(f"the workers ended with status {status}")
             self._read_back(sampler, "after")
             time.sleep(SETTLE_S)
-            self.taken.sampling = sampler.stop()
-        self.taken.clocks.append(clocks("after"))
+            self.measurements.sampling = sampler.stop()
+        self.measurements.clocks.append(clocks("after"))
         # by the clock that the samples are on: the other one may be set while a run goes on
-        self.taken.ended_at = self.taken.started_at + timedelta(
+        self.measurements.ended_at = self.measurements.started_at + timedelta(
             seconds=time.monotonic() - started_s
         )
 
@@ -213,7 +213,7 @@ class Attempt:
             case "built":
                 self._built(rank, event)
             case "calibrated" if rank == self._plan.ranks[0]:
-                self.taken.batches_per_epoch = event["batches_per_epoch"]
+                self.measurements.batches_per_epoch = event["batches_per_epoch"]
                 what = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
                 self._view.say(
                     f"{event['batches_per_epoch']} {what} an epoch, "
@@ -236,7 +236,9 @@ class Attempt:
             case "failed":
                 raise RunFailed(f"rank {rank}: {event['message']}; the log has the rest")
             case "tally":
-                self.taken.tally = {k: v for k, v in event.items() if k not in ("event", "rank")}
+                self.measurements.tally = {
+                    k: v for k, v in event.items() if k not in ("event", "rank")
+                }
             case "finished":
                 self._finished.add(rank)
 
@@ -271,7 +273,7 @@ class Attempt:
             raise RunFailed(
                 f"{self._plan.implementation} does not load weights; leave out --weights"
             )
-        self.taken.built[rank] = event
+        self.measurements.built[rank] = event
         on = ", ".join(event["accelerators"])
         told = f"rank {rank}: built in {event['seconds']:.0f} s on {on}, {event['precision']}"
         self._view.say(told)
@@ -280,8 +282,10 @@ class Attempt:
         sampler.flush()
         self._read_back(sampler, f"epoch-{epoch}")
         losses = next(e["losses"] for e in ends if e["rank"] == self._plan.ranks[0])
-        self.taken.losses[epoch] = [loss if isinstance(loss, float) else None for loss in losses]
-        write_state(self._directory, finished_epochs=len(self.taken.losses))
+        self.measurements.losses[epoch] = [
+            loss if isinstance(loss, float) else None for loss in losses
+        ]
+        write_state(self._directory, finished_epochs=len(self.measurements.losses))
         seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
         items_per_s = metrics.rate(sum(e["items"] for e in ends), seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
@@ -300,4 +304,4 @@ class Attempt:
             os.getpid(),
             *descendants(self._pids.values()),
         ]  # some libraries count whoever has a board open
-        self.taken.readbacks += [{"when": when, **state} for state in sampler.readback(own)]
+        self.measurements.readbacks += [{"when": when, **state} for state in sampler.readback(own)]

@@ -39,7 +39,7 @@ from rules.workloads import workloads
 FAILED = 1
 
 
-class Diary:
+class EventLog:
     """The files that a worker leaves; every entry is on disk before the next batch runs."""
 
     def __init__(self, directory: Path, rank: int) -> None:
@@ -85,26 +85,26 @@ def main() -> int:
     directory = Path(sys.argv[1])
     plan = Plan.load(directory)
     rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
-    diary = Diary(directory, rank)
-    diary.event("started", pid=os.getpid(), source_sha256=source_hash())
+    event_log = EventLog(directory, rank)
+    event_log.event("started", pid=os.getpid(), source_sha256=source_hash())
     try:
-        run(plan, rank, local, world, diary)
+        run(plan, rank, local, world, event_log)
     except torch.OutOfMemoryError as error:
-        diary.event("out-of-memory", message=_first_line(error))
+        event_log.event("out-of-memory", message=_first_line(error))
         return FAILED
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
-        diary.event(
+        event_log.event(
             "refused",
             message=f"{error}: pip install 'wattmark[{extra}]', in an environment of its own",
         )
         raise
     except ValueError as error:
-        diary.event("refused", message=_first_line(error))
+        event_log.event("refused", message=_first_line(error))
         raise
     except Exception as error:
         if world == 1:  # of several, most fail for the sake of one
-            diary.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
+            event_log.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
         raise
     return 0
 
@@ -113,7 +113,7 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n", maxsplit=1)[0]
 
 
-def run(plan: Plan, rank: int, local: int, world: int, diary: Diary) -> None:
+def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> None:
     """Build the workload and take its epochs. Whatever the implementation raises goes through."""
     on_gpu, serving = plan.torch_device == "cuda", plan.requests is not None
     if on_gpu and not serving:  # a server has processes of its own on the GPUs
@@ -124,7 +124,7 @@ def run(plan: Plan, rank: int, local: int, world: int, diary: Diary) -> None:
     started = time.monotonic()
     uuids = [d.uuid for d in plan.devices] if serving else [accelerator_of(plan, local)]
     built = build(plan, device, rank, world, uuids)
-    diary.event(
+    event_log.event(
         "built",
         accelerators=uuids,
         precision=built.precision,
@@ -137,30 +137,32 @@ def run(plan: Plan, rank: int, local: int, world: int, diary: Diary) -> None:
         seconds=time.monotonic() - started,
     )
     if serving:
-        serve(plan, built, rank, diary)
+        serve(plan, built, rank, event_log)
     else:
-        train(plan, built, rank, agreement(device, world), diary)
-    diary.event("finished")
+        train(plan, built, rank, agreement(device, world), event_log)
+    event_log.event("finished")
     if world > 1:
         torch.distributed.destroy_process_group()
 
 
 def train(
-    plan: Plan, built: Built, rank: int, agree: Callable[[float], float], diary: Diary
+    plan: Plan, built: Built, rank: int, agree: Callable[[float], float], event_log: EventLog
 ) -> None:
     """Let the implementation's loop take the epochs."""
 
     def calibrated(batches: int, batch_s: float) -> None:
         peak = int(torch.cuda.max_memory_reserved()) if plan.torch_device == "cuda" else None
-        diary.event(
+        event_log.event(
             "calibrated", batches_per_epoch=batches, batch_s=batch_s, peak_memory_bytes=peak
         )
 
     clock: Clock = CudaClock() if plan.torch_device == "cuda" else HostClock()
-    built.run(EpochRecorder(clock, plan.epochs, plan.epoch_s, rank, agree, diary.epoch, calibrated))
+    built.run(
+        EpochRecorder(clock, plan.epochs, plan.epoch_s, rank, agree, event_log.epoch, calibrated)
+    )
 
 
-def serve(plan: Plan, built: Built, rank: int, diary: Diary) -> None:
+def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
     """Let the load generator take the epochs. A request is a batch; its window begins, at the
     earliest, with its epoch."""
     begin_ns = 0
@@ -168,19 +170,19 @@ def serve(plan: Plan, built: Built, rank: int, diary: Diary) -> None:
     def calibrated(requests: int, request_s: float) -> None:
         nonlocal begin_ns
         begin_ns = time.monotonic_ns()
-        diary.event(
+        event_log.event(
             "calibrated", batches_per_epoch=requests, batch_s=request_s, peak_memory_bytes=None
         )
 
     def ended(epoch: int, answers: list[Answer]) -> None:
         nonlocal begin_ns
-        diary.served([ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers])
+        event_log.served([ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers])
         windows = [
             BatchWindow(epoch, number, rank, max(a.sent_ns, begin_ns), a.end_ns, a.output_tokens)
             for number, a in enumerate(answers)
         ]
         begin_ns = windows[-1].end_ns
-        diary.epoch(epoch, windows, [])
+        event_log.epoch(epoch, windows, [])
 
     assert plan.requests is not None and built.vocabulary is not None
     seed = plan.seed + rank
@@ -188,7 +190,7 @@ def serve(plan: Plan, built: Built, rank: int, diary: Diary) -> None:
         plan.requests, built.vocabulary, seed, plan.epochs, plan.epoch_s, ended, calibrated
     )
     built.run(load)
-    diary.event("tally", **load.tally)
+    event_log.event("tally", **load.tally)
 
 
 def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) -> Built:

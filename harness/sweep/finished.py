@@ -116,10 +116,10 @@ def _facts(
     sweep: Sweep, entry: Entry, path: Path, result: Json
 ) -> Iterator[tuple[str, object, object]]:
     """What a bundle says and what was planned of everything that the plan of the sweep fixes."""
-    description = read_description(sweep.wish.system)
+    description = read_description(sweep.run_request.system)
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
-    plan = make_plan(sweep.wish_of(entry), machine, description, sweep.source_sha256)
+    plan = make_plan(sweep.run_request_of(entry), machine, description, sweep.source_sha256)
     code, settings = result["implementation"], result["settings"]
     system, software = _object(path / "system.json"), _object(path / "environment.json")
     boards = sorted({a["name"] for node in system["nodes"] for a in node["accelerators"]})

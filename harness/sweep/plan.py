@@ -16,7 +16,7 @@ from harness.run.plan import (
     SIMULATED_WORK,
     Plan,
     PlanError,
-    Wish,
+    RunRequest,
     file_hash,
     implementation_of,
     workload_of,
@@ -37,8 +37,8 @@ ORDER = "random within each repeat"
 line up with the cap."""
 PATHS = ("system", "corpus", "weights")
 HASHED = ("system", "corpus")
-"""Files of a wish that decide what the bundles say. Weights are many GB; the bundles of a sweep are
-compared for them."""
+"""Files of a run request whose content the bundles depend on. Weights are not hashed, because they
+are many GB; the bundles of a sweep are compared for them."""
 MAX_CAPS = 100
 LAST_SEED = 2**32 - 1
 MAX_CAP_W = 100_000
@@ -78,21 +78,21 @@ class Sweep:
     accelerator: str
     """The name of the board."""
     files_sha256: Mapping[str, str]
-    """Of the files in `HASHED` that the wish names."""
-    wish: Wish
+    """Of the files in `HASHED` that the run request names."""
+    run_request: RunRequest
     """What every run has in common; its accelerators and its cap are those of an entry."""
     entries: tuple[Entry, ...]
 
     def label(self, entry: Entry) -> Json:
         """What the bundle of an entry says of its sweep."""
         place = {"place": entry.place, "of": len(self.entries), "repeat": entry.repeat}
-        return {"id": self.id, **place, "order": self.order, "seed": self.wish.seed}
+        return {"id": self.id, **place, "order": self.order, "seed": self.run_request.seed}
 
-    def wish_of(self, entry: Entry) -> Wish:
+    def run_request_of(self, entry: Entry) -> RunRequest:
         """Each repeat has a seed of its own, so that the repeats show what depends on it."""
-        seed = self.wish.seed + entry.repeat - 1
+        seed = self.run_request.seed + entry.repeat - 1
         return replace(
-            self.wish, gpus=entry.gpus, cap_w=entry.cap_w, seed=seed, sweep=self.label(entry)
+            self.run_request, gpus=entry.gpus, cap_w=entry.cap_w, seed=seed, sweep=self.label(entry)
         )
 
     def save(self, out: Path) -> Path:
@@ -101,8 +101,10 @@ class Sweep:
         path = out / f"{self.id}{SUFFIX}"
         try:
             out.mkdir(parents=True, exist_ok=True)
+            fields = asdict(self)
+            fields["wish"] = fields.pop("run_request")  # the name that format 1 has for it
             write_durable(
-                path, json.dumps({"format": FORMAT, **asdict(self)}, indent=1, default=str).encode()
+                path, json.dumps({"format": FORMAT, **fields}, indent=1, default=str).encode()
             )
             sync(out)
         except OSError as error:
@@ -136,16 +138,18 @@ class Sweep:
                 f"{path}: the plan of a sweep cannot be read from it ({told}); start the sweep anew"
             ) from None
         del stored["format"]
-        wish, entries = stored.pop("wish"), tuple(Entry(**e) for e in stored.pop("entries"))
+        run_request, entries = stored.pop("wish"), tuple(Entry(**e) for e in stored.pop("entries"))
         if [e.place for e in entries] != list(range(1, len(entries) + 1)):
             raise PlanError(
                 f"{path}: its entries are not in the places 1 to {len(entries)}; start the "
                 "sweep anew"
             )
-        paths = {name: wish[name] and Path(wish[name]) for name in PATHS}
+        paths = {name: run_request[name] and Path(run_request[name]) for name in PATHS}
         return Sweep(
             **stored,
-            wish=Wish(**{**wish, **paths, "options": tuple(wish["options"])}),
+            run_request=RunRequest(
+                **{**run_request, **paths, "options": tuple(run_request["options"])}
+            ),
             entries=entries,
         )
 
@@ -225,50 +229,60 @@ def shuffled(
     )
 
 
-def common(wish: Wish) -> Wish:
-    """The wish with its paths as they are from anywhere. Raises PlanError for what a sweep cannot
-    have in common."""
-    workload_of(wish)
-    if wish.batch == "auto":
+def common(run_request: RunRequest) -> RunRequest:
+    """Return the run request with absolute paths. Raises PlanError for an option that the runs of
+    a sweep cannot share."""
+    workload_of(run_request)
+    if run_request.batch == "auto":
         raise PlanError(
             "--batch auto: the runs of a sweep need one batch; find it with bench-submit "
             "run, then name it"
         )
-    paths = {name: path.resolve() for name in PATHS if (path := getattr(wish, name)) is not None}
+    paths = {
+        name: path.resolve() for name in PATHS if (path := getattr(run_request, name)) is not None
+    }
     if missing := [f"--{name} {path}" for name, path in paths.items() if not path.exists()]:
         raise PlanError(f"{missing[0]}: there is nothing of that name")
-    return replace(wish, **paths)
+    return replace(run_request, **paths)
 
 
-def plan_of(wish: Wish, entries: tuple[Entry, ...], plan: Plan) -> Sweep:
+def plan_of(run_request: RunRequest, entries: tuple[Entry, ...], plan: Plan) -> Sweep:
     """The sweep of these entries, with a name of its own; `plan` is that of any of its runs."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    name = f"{stamp}-{wish.workload}-{wish.variant}-{secrets.token_hex(3)}"
-    wish = common(wish)
+    name = f"{stamp}-{run_request.workload}-{run_request.variant}-{secrets.token_hex(3)}"
+    run_request = common(run_request)
     return Sweep(
-        name, *code_of(wish), ORDER, plan.meter, plan.devices[0].name, hashes(wish), wish, entries
+        name,
+        *code_of(run_request),
+        ORDER,
+        plan.meter,
+        plan.devices[0].name,
+        hashes(run_request),
+        run_request,
+        entries,
     )
 
 
-def hashes(wish: Wish) -> dict[str, str]:
-    """SHA-256 of the files in `HASHED` that a wish names. Raises PlanError where one cannot be
-    read."""
-    named = {name: path for name in HASHED if (path := getattr(wish, name)) is not None}
+def hashes(run_request: RunRequest) -> dict[str, str]:
+    """Return the SHA-256 of the files in `HASHED` that a run request names. Raises PlanError if one
+    cannot be read."""
+    named = {name: path for name in HASHED if (path := getattr(run_request, name)) is not None}
     try:
         return {name: file_hash(path) for name, path in named.items()}
     except OSError as error:
         raise PlanError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
 
-def code_of(wish: Wish) -> tuple[str, str | None]:
+def code_of(run_request: RunRequest) -> tuple[str, str | None]:
     """The hash over the code of the project, and that of the file of one's own. Raises PlanError
     where this one is gone."""
     _, own = implementation_of(
-        SIMULATED_WORK if wish.simulates_work else wish.implementation, workload_of(wish)
+        SIMULATED_WORK if run_request.simulates_work else run_request.implementation,
+        workload_of(run_request),
     )
     return source_hash(), own
 
 
-def start_s(wish: Wish) -> float:
+def start_s(run_request: RunRequest) -> float:
     """The assumed time of a run before its first epoch."""
-    return START_S[wish.size]
+    return START_S[run_request.size]

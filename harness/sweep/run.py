@@ -18,7 +18,7 @@ from harness.power.sampler import SamplerError
 from harness.power.sources import MeterError, NotAllowedError, Readback, open_meter
 from harness.run import command, preflight
 from harness.run.cluster import ClusterError
-from harness.run.plan import Plan, PlanError, Wish
+from harness.run.plan import Plan, PlanError, RunRequest
 from harness.run.run_directory import Interrupted
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
@@ -48,20 +48,22 @@ STOPPING = (*NOT_STARTED, caps.RestoreError)
 """Those after which no other run could start."""
 
 
-def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool) -> bool:
+def run(
+    run_request: RunRequest, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool
+) -> bool:
     """Plan a sweep, show it and, without `dry_run`, write the plan to `out` and carry it out;
     whether no run failed.
 
     Raises PlanError, MeterError, among them those in STOPPING, or Interrupted.
     """
     counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
-    wish = common(wish)
-    with command.boards(wish.simulate):
-        meter, limits = _limits(wish, max(counts))
+    run_request = common(run_request)
+    with command.boards(run_request.simulate):
+        meter, limits = _limits(run_request, max(counts))
         caps_w = _allowed(named, limits, meter)
         # Refuses what every run would be refused for.
-        plan = command.plan_for(replace(wish, gpus=max(counts), cap_w=caps_w[0]))
-        planned = plan_of(wish, shuffled(caps_w, counts, repeats, wish.seed), plan)
+        plan = command.plan_for(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
+        planned = plan_of(run_request, shuffled(caps_w, counts, repeats, run_request.seed), plan)
         for line in (*announcement(planned, plan), *_remarks(caps_w, limits)):
             say(line)
         refusal = _refusal(caps_w, limits, meter)
@@ -78,29 +80,29 @@ def run(wish: Wish, asked: str | None, gpus: str, repeats: int, out: Path, dry_r
 def resume(path: Path) -> bool:
     """Go on with the sweep whose plan is in the file `path`. Raises as `run` does."""
     sweep = Sweep.load(path)
-    if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.wish):
+    if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.run_request):
         raise PlanError(
             f"{path}: the code that runs has changed since; go on with that code, or start "
             "the sweep anew"
         )
     if changed := [
         name
-        for name, sha256 in hashes(common(sweep.wish)).items()
+        for name, sha256 in hashes(common(sweep.run_request)).items()
         if sha256 != sweep.files_sha256.get(name)
     ]:
-        file = getattr(sweep.wish, changed[0])
+        file = getattr(sweep.run_request, changed[0])
         raise PlanError(
             f"{file}: has changed since the sweep was planned; bring it back as it was, or "
             "start the sweep anew"
         )
-    with command.boards(sweep.wish.simulate):
+    with command.boards(sweep.run_request.simulate):
         return carry_out(sweep, path)
 
 
-def _limits(wish: Wish, count: int) -> tuple[str, dict[str, Readback]]:
+def _limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
     """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
     PlanError or MeterError."""
-    name = command.meter_name(wish)
+    name = command.meter_name(run_request)
     with closing(open_meter(name)) as meter:
         limits = {
             d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)
@@ -182,16 +184,16 @@ def _within(cap_w: float, limits: Readback) -> bool:
 def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
     """The plan for people: what runs in which order, how long it may take, and what is changed
     meanwhile."""
-    wish, entries = sweep.wish, sweep.entries
+    run_request, entries = sweep.run_request, sweep.entries
     sets = any(e.cap_w is not None for e in entries)
-    each_s = plan.epochs * plan.epoch_s + start_s(wish)
+    each_s = plan.epochs * plan.epoch_s + start_s(run_request)
     name = plan.devices[0].name
     yield (
-        f"sweep {sweep.id}: {wish.workload} {wish.variant}, {plan.scale}, on {name}, standing "
-        f"{plan.standing}"
+        f"sweep {sweep.id}: {run_request.workload} {run_request.variant}, {plan.scale}, "
+        f"on {name}, standing {plan.standing}"
     )
     yield counted(len(entries), "run") + (
-        f", {sweep.order} (seed {wish.seed}):" if len(entries) > 1 else ":"
+        f", {sweep.order} (seed {run_request.seed}):" if len(entries) > 1 else ":"
     )
     yield from (f"  {e.place:3d}  {e}" for e in entries)
     yield (
@@ -199,8 +201,8 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
         "the first is discarded"
     )
     yield (
-        f"expected time: {minutes(len(entries) * each_s)}, assuming {start_s(wish):g} s a run "
-        "to build, warm up and calibrate"
+        f"expected time: {minutes(len(entries) * each_s)}, assuming {start_s(run_request):g} s "
+        "a run to build, warm up and calibrate"
     )
     what = (
         f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set for each run and put "
@@ -263,7 +265,7 @@ def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]
     told = "its bundle does not pass the check"
     try:
         if not _again(sweep, entry, out):
-            command.run(sweep.wish_of(entry), out)
+            command.run(sweep.run_request_of(entry), out)
     except FAILURES as error:
         nameless = isinstance(error, OSError) and error.filename is None
         failure, told = error, f"{out}: {error}" if nameless else str(error)

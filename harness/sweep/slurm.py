@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.run.plan import FULL_EPOCH_S, SMOKE_EPOCH_S, PlanError, Wish
+from harness.run.plan import FULL_EPOCH_S, SMOKE_EPOCH_S, PlanError, RunRequest
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,
@@ -32,7 +32,12 @@ compiling takes its own."""
 
 
 def script(
-    wish: Wish, arguments: Sequence[str], caps: str | None, gpus: str, repeats: int, nodes: int
+    run_request: RunRequest,
+    arguments: Sequence[str],
+    caps: str | None,
+    gpus: str,
+    repeats: int,
+    nodes: int,
 ) -> str:
     """The script that makes the runs of a sweep; `arguments` are what `bench-submit run` is told of
     all of them.
@@ -40,9 +45,9 @@ def script(
     Which board they run on is not known yet, so the caps are not compared with its limits here.
     Raises PlanError.
     """
-    wish = common(wish)
-    read_description(wish.system)
-    workload = workloads()[wish.workload]
+    run_request = common(run_request)
+    read_description(run_request.system)
+    workload = workloads()[run_request.workload]
     if nodes > 1 and workload.mode == "inference":
         raise PlanError(f"--nodes {nodes}: {workload.id} is one server, on one node")
     counts = parse_gpus(gpus)
@@ -52,10 +57,10 @@ def script(
             f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole "
             "watts of at most four digits"
         )
-    entries = shuffled(caps_w, counts, repeats, wish.seed)
+    entries = shuffled(caps_w, counts, repeats, run_request.seed)
     run_s = CURRENT.epochs * (
-        wish.epoch_s or (SMOKE_EPOCH_S if wish.size == "smoke" else FULL_EPOCH_S)
-    ) + start_s(wish)
+        run_request.epoch_s or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S)
+    ) + start_s(run_request)
     environment = Environment(
         loader=PackageLoader("harness.sweep", "."),
         undefined=StrictUndefined,
@@ -67,10 +72,10 @@ def script(
     return environment.get_template(TEMPLATE).render(
         arguments=arguments,
         entries=[(e, "as-found" if e.cap_w is None else f"{e.cap_w:g}") for e in entries],
-        seed=wish.seed,
+        seed=run_request.seed,
         workload=workload.id,
         sets_caps=caps_w != (None,),
-        order=f"{ORDER} (seed {wish.seed})",
+        order=f"{ORDER} (seed {run_request.seed})",
         nodes=nodes,
         gpus=max(counts),
         hours=max(1, math.ceil(TIME_FACTOR * run_s / 3600)),

@@ -28,7 +28,7 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
     """Print the tables. An outcome is, by place, the result of a run or why it has none;
     `without_effect` are the ids of the runs whose cap changed nothing against another's.
     """
-    item = workloads()[sweep.wish.workload].item
+    item = workloads()[sweep.run_request.workload].item
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     console.print(runs(sweep.entries, outcomes, item, without_effect))
     by_gpus: dict[int, list[Json]] = {}

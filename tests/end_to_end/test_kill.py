@@ -44,7 +44,7 @@ from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.sources import MeterError, simulated
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.plan import PLAN_FILE, Wish
+from harness.run.plan import PLAN_FILE, RunRequest
 from harness.run.processes import descendants
 from rules.rule import Severity
 
@@ -158,7 +158,9 @@ for _ in range(3):
 
 def test_sigkill_while_caps_are_set_and_restored(room):
     """The moments that a whole run has few of, at five times as many of them."""
-    command.plan_for(Wish("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)).save(room.out)
+    command.plan_for(RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)).save(
+        room.out
+    )
     line = [sys.executable, "-c", SET_AND_RESTORE, str(room.out)]
     began_s = time.monotonic()
     subprocess.run(line, check=True, capture_output=True)

@@ -8,12 +8,12 @@ from support.bundles import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
 
 from harness.cli import main
 from harness.power.sources import Device
-from harness.run.plan import Machine, Wish, make_plan
+from harness.run.plan import Machine, RunRequest, make_plan
 from harness.sweep.plan import Entry, Sweep, plan_of, shuffled
 from harness.system import read_description, source_hash
 from rules.bundle_format import write as bundle
 
-WISH = Wish("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
+RUN_REQUEST = RunRequest("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
 """As the bundles of tests/support/bundles.py are."""
 BOARDS = Machine(
     "nvidia",
@@ -34,19 +34,19 @@ def said(result: Result) -> str:
 
 
 def write_bundle(
-    wish: Wish,
+    run_request: RunRequest,
     out: Path,
     name: str | None = None,
     power_at_mw: int | None = None,
     **changes: object,
 ) -> Path:
-    """A good bundle of two accelerators at the cap of a wish, as a run of the sweep would leave it,
+    """A good bundle of two accelerators at the cap of a run_request, as a run of the sweep would leave it,
     or with the power that it would have at another cap.
     """
-    evidence = another_run(fresh_evidence(), wish.sweep["place"] if wish.sweep else 0)
-    evidence.result["settings"]["seed"] = wish.seed
+    evidence = another_run(fresh_evidence(), run_request.sweep["place"] if run_request.sweep else 0)
+    evidence.result["settings"]["seed"] = run_request.seed
     result, samples = evidence.result, evidence.samples
-    cap_mw = CAP_MW if wish.cap_w is None else round(1e3 * wish.cap_w)
+    cap_mw = CAP_MW if run_request.cap_w is None else round(1e3 * run_request.cap_w)
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         samples[column] = (samples[column] * (power_at_mw or cap_mw) / CAP_MW).round()
     samples["cap_mw"] = float(cap_mw)
@@ -56,13 +56,15 @@ def write_bundle(
     if cap_mw != CAP_MW:
         result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, CAP_MW))
     rederive(evidence)
-    place = wish.sweep["place"] if wish.sweep else 0
+    place = run_request.sweep["place"] if run_request.sweep else 0
     result.update(
-        run_id=name or f"run-{place:03d}-{len(list(out.iterdir()))}", sweep=wish.sweep, **changes
+        run_id=name or f"run-{place:03d}-{len(list(out.iterdir()))}",
+        sweep=run_request.sweep,
+        **changes,
     )
     evidence.environment["source_sha256"] = source_hash()
     evidence.system.update(
-        {k: v for k, v in read_description(wish.system).items() if k != "name" or v}
+        {k: v for k, v in read_description(run_request.system).items() if k != "name" or v}
     )
     bundle.write(evidence, out / result["run_id"])
     return out / result["run_id"]
@@ -75,32 +77,32 @@ class Runs:
     def __init__(self) -> None:
         self.ends: dict[int, BaseException] = {}
         self.then: dict[int, BaseException] = {}
-        self.wishes: list[Wish] = []
+        self.run_requests: list[RunRequest] = []
 
-    def __call__(self, wish: Wish, out: Path) -> bool:
-        self.wishes.append(wish)
-        if wish.sweep["place"] in self.ends:
-            raise self.ends[wish.sweep["place"]]
-        write_bundle(wish, out)
-        if wish.sweep["place"] in self.then:
-            raise self.then[wish.sweep["place"]]
+    def __call__(self, run_request: RunRequest, out: Path) -> bool:
+        self.run_requests.append(run_request)
+        if run_request.sweep["place"] in self.ends:
+            raise self.ends[run_request.sweep["place"]]
+        write_bundle(run_request, out)
+        if run_request.sweep["place"] in self.then:
+            raise self.then[run_request.sweep["place"]]
         return True
 
     @property
     def places(self) -> list[int]:
-        return [wish.sweep["place"] for wish in self.wishes]
+        return [run_request.sweep["place"] for run_request in self.run_requests]
 
 
-def made_of(wish: Wish, entries: tuple[Entry, ...]) -> Sweep:
+def made_of(run_request: RunRequest, entries: tuple[Entry, ...]) -> Sweep:
     """A sweep on the boards of the good bundles."""
-    return plan_of(wish, entries, make_plan(wish, BOARDS, {}, source_hash()))
+    return plan_of(run_request, entries, make_plan(run_request, BOARDS, {}, source_hash()))
 
 
 def planned(
-    tmp_path: Path, *caps_w: float | None, repeats: int = 1, wish: Wish = WISH
+    tmp_path: Path, *caps_w: float | None, repeats: int = 1, run_request: RunRequest = RUN_REQUEST
 ) -> tuple[Sweep, Path]:
     """A sweep of two accelerators, and its plan file in `tmp_path`."""
-    made = made_of(wish, shuffled(caps_w, (2,), repeats, seed=1))
+    made = made_of(run_request, shuffled(caps_w, (2,), repeats, seed=1))
     return made, made.save(tmp_path)
 
 

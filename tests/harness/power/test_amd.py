@@ -23,7 +23,7 @@ from harness.power.sampler import Settings, _Loop
 from harness.power.sources import Device, MeterError, NotAllowedError, amd, open_meter
 from harness.power.sources.amd import AmdMeter, uuid_of_torch, visible_gpus
 from harness.run import command, preflight, session, worker
-from harness.run.plan import Machine, Plan, Wish, make_plan
+from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.system import DESCRIPTION, describe_environment
 from reference import sglang_server
 from rules.boards import board
@@ -456,7 +456,7 @@ def plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> Plan:
     """A plan of a run on these GPUs."""
     devices = tuple(Device(uuid, "AMD Instinct MI300X", vendor, pci=pci) for uuid in uuids)
     machine = Machine("amd", "cuda", None, devices, "auto", 750.0)
-    return make_plan(Wish("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
+    return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
 
 def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatch):
@@ -464,7 +464,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu))
     for variable in amd.VISIBLE:
         monkeypatch.delenv(variable, raising=False)
-    planned = command.plan_for(Wish("resnet50-train", cap_w=400))
+    planned = command.plan_for(RunRequest("resnet50-train", cap_w=400))
     assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
     assert [d.uuid for d in planned.devices] == [A]
     assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
@@ -472,7 +472,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     with pytest.raises(
         MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"
     ):
-        command.plan_for(Wish("resnet50-train"))
+        command.plan_for(RunRequest("resnet50-train"))
 
 
 def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):

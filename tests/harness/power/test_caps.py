@@ -29,7 +29,7 @@ from harness.power import cap_watchdog as caps
 from harness.power.cap_journal import JOURNAL_FILE, Journal
 from harness.power.sources import MeterError, NotAllowedError, amd, open_meter
 from harness.run import command, evidence
-from harness.run.plan import Machine, Plan, Wish, make_plan
+from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.run.preflight import states_for
 from harness.run.processes import descendants
 from harness.run.run_directory import Interrupted
@@ -80,7 +80,7 @@ class Node:
         devices = tuple(open_meter("nvidia").devices())
         found_mw = {A: 700_000, B: 700_000} if found_mw is None else found_mw
         machine = Machine("nvidia", "cuda", "580", devices, "P0", cap_w, found_mw or None)
-        return make_plan(Wish("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
+        return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
     @contextmanager
     def held_elsewhere(self):
@@ -632,7 +632,7 @@ def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
     machine = Machine(
         "amd", "cuda", "6", devices, "auto", cap_w, found_mw, states_for(meter, devices)
     )
-    return make_plan(Wish("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
+    return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
 
 def test_amds_limit_and_performance_level_are_set_and_restored(node, gpu):

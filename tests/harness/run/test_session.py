@@ -25,7 +25,7 @@ from harness.power.sources import open_meter
 from harness.run import batch_size as batchsize
 from harness.run import command, preflight
 from harness.run import run_directory as rundir
-from harness.run.plan import Machine, Plan, PlanError, Wish, make_plan
+from harness.run.plan import Machine, Plan, PlanError, RunRequest, make_plan
 from harness.run.processes import descendants
 from harness.run.progress import View
 from harness.run.session import RunFailed
@@ -51,9 +51,11 @@ def plan(
     epoch_s: float = 0.3,
 ) -> Plan:
     meter = open_meter("simulated:h200")
-    wish = Wish("resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s)
+    run_request = RunRequest(
+        "resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s
+    )
     machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:gpus]), "P0", 700.0)
-    made = make_plan(wish, machine, dict(DESCRIPTION), source_hash())
+    made = make_plan(run_request, machine, dict(DESCRIPTION), source_hash())
     return replace(made, implementation=implementation)
 
 
@@ -621,13 +623,13 @@ def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
 
 def test_closed_and_open_are_told_apart_by_what_is_run():
     def standing(
-        workload: str = "llama3-8b-pretrain", device: str = "cuda", **wished: object
+        workload: str = "llama3-8b-pretrain", device: str = "cuda", **options: object
     ) -> str:
         machine = Machine(
             "nvidia", device, None, tuple(open_meter("simulated:h200").devices()[:1]), "P0", 700.0
         )
         return make_plan(
-            Wish(workload, **wished), machine, dict(DESCRIPTION), source_hash()
+            RunRequest(workload, **options), machine, dict(DESCRIPTION), source_hash()
         ).standing
 
     assert (
@@ -651,8 +653,8 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
 
 
 def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
-    def planned(**wished: object) -> tuple[str, str, float]:
-        made = command.plan_for(Wish("resnet50-train", simulate="h200", **wished))
+    def planned(**options: object) -> tuple[str, str, float]:
+        made = command.plan_for(RunRequest("resnet50-train", simulate="h200", **options))
         assert made.standing == "demo"
         return made.implementation, made.size, made.epoch_s
 
@@ -674,8 +676,10 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
         "order": "random within each repeat",
         "seed": 1,
     }
-    assert command.plan_for(Wish("resnet50-train", simulate="h200", sweep=place)).sweep == place
-    assert command.plan_for(Wish("resnet50-train", simulate="h200")).sweep is None
+    assert (
+        command.plan_for(RunRequest("resnet50-train", simulate="h200", sweep=place)).sweep == place
+    )
+    assert command.plan_for(RunRequest("resnet50-train", simulate="h200")).sweep is None
 
 
 @pytest.mark.parametrize(

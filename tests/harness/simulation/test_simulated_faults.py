@@ -13,7 +13,7 @@ import pytest
 
 from checker.engine import judge, judge_all
 from harness.run import command, session, worker
-from harness.run.plan import Wish
+from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
 from harness.simulation import server as simulator
 from harness.simulation.boards import FAULTS
@@ -81,7 +81,7 @@ def run(monkeypatch, tmp_path):
         monkeypatch.delenv(simulator.VARIABLE, raising=False)
         monkeypatch.setattr(session, "workers", in_a_thread)
         before = set(tmp_path.glob("*/MANIFEST.json"))
-        command.run(Wish(workload, simulate=simulate, cap_w=cap_w, epoch_s=epoch_s), tmp_path)
+        command.run(RunRequest(workload, simulate=simulate, cap_w=cap_w, epoch_s=epoch_s), tmp_path)
         (made,) = set(tmp_path.glob("*/MANIFEST.json")) - before
         return made.parent
 

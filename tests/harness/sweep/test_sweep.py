@@ -17,7 +17,7 @@ from harness.power.cap_journal import BlockedError
 from harness.power.sources import MeterError, NotAllowedError
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.plan import PlanError, Wish
+from harness.run.plan import PlanError, RunRequest
 from harness.run.run_directory import Interrupted
 from harness.run.session import RunFailed
 from harness.sweep import finished as sweep_finished
@@ -40,8 +40,8 @@ def test_runs_are_made_in_the_order_of_the_plan_and_say_so(
     made, path = planned(tmp_path, 300.0, 500.0, 700.0)
     before = path.read_bytes()
     assert sweep.carry_out(made, path)
-    assert [w.cap_w for w in runs.wishes] == [e.cap_w for e in made.entries]
-    assert [w.sweep for w in runs.wishes] == [
+    assert [w.cap_w for w in runs.run_requests] == [e.cap_w for e in made.entries]
+    assert [w.sweep for w in runs.run_requests] == [
         {
             "id": made.id,
             "place": place,
@@ -84,8 +84,8 @@ def test_run_whose_bundle_does_not_pass_is_a_failed_one(
 ) -> None:
     made, path = planned(tmp_path, 700.0)
 
-    def run(wish: Wish, out: Path) -> bool:
-        write_bundle(wish, out, workload="no-such")
+    def run(run_request: RunRequest, out: Path) -> bool:
+        write_bundle(run_request, out, workload="no-such")
         return False
 
     monkeypatch.setattr(command, "run", run)
@@ -312,9 +312,13 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
     tmp_path: Path, runs: Runs
 ) -> None:
     made, path = planned(tmp_path, 500.0)
-    wish = made.wish_of(made.entries[0])
-    write_bundle(replace(wish, cap_w=700.0), tmp_path, "run-at-700")
-    write_bundle(replace(wish, sweep={**wish.sweep, "id": "another"}), tmp_path, "run-of-another")
+    run_request = made.run_request_of(made.entries[0])
+    write_bundle(replace(run_request, cap_w=700.0), tmp_path, "run-at-700")
+    write_bundle(
+        replace(run_request, sweep={**run_request.sweep, "id": "another"}),
+        tmp_path,
+        "run-of-another",
+    )
     done = invoke("--resume", path)
     assert "run-at-700: its cap_w is 700.0, planned was 500.0" in said(
         done
@@ -390,7 +394,7 @@ def test_code_that_changed_since_the_plan_is_not_mixed_in(
     assert (
         done.exit_code == 2
         and "the code that runs has changed since" in said(done)
-        and not runs.wishes
+        and not runs.run_requests
     )
 
 
@@ -398,8 +402,8 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
     """The directory of a run that did not come to its end."""
     directory = tmp_path / name
     directory.mkdir()
-    wish = replace(made.wish_of(entry), simulate="h200", smoke=True, cap_w=None)
-    command.plan_for(wish).save(directory)
+    run_request = replace(made.run_request_of(entry), simulate="h200", smoke=True, cap_w=None)
+    command.plan_for(run_request).save(directory)
     return directory
 
 
@@ -412,7 +416,7 @@ def test_unfinished_run_is_run_again_in_its_directory(
 
     def resume(directory: Path) -> bool:
         again.append(directory)
-        write_bundle(made.wish_of(made.entries[1]), tmp_path, attempt=2)
+        write_bundle(made.run_request_of(made.entries[1]), tmp_path, attempt=2)
         return True
 
     monkeypatch.setattr(command, "resume", resume)
@@ -441,7 +445,7 @@ def test_two_processes_do_not_work_on_one_sweep(tmp_path: Path, runs: Runs) -> N
     assert (
         done.exit_code == 2
         and "another process is working on this sweep" in said(done)
-        and not runs.wishes
+        and not runs.run_requests
     )
 
 
@@ -536,7 +540,7 @@ def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
 ) -> None:
     made, path = planned(tmp_path, 680.0, 700.0)
     monkeypatch.setattr(
-        command, "run", lambda wish, out: write_bundle(wish, out, power_at_mw=CAP_MW)
+        command, "run", lambda run_request, out: write_bundle(run_request, out, power_at_mw=CAP_MW)
     )
     assert sweep.carry_out(made, path)
     told = capsys.readouterr().out

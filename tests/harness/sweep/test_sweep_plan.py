@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.sweep_runs import WISH, Runs, invoke, made_of, planned, said
+from support.sweep_runs import RUN_REQUEST, Runs, invoke, made_of, planned, said
 
 from harness.cli import main
 from harness.power import cap_watchdog as caps
 from harness.power.cap_journal import JOURNAL_FILE, Found, begun, locked, state_directory
 from harness.power.sources import MeterError, open_meter
 from harness.run import command
-from harness.run.plan import PlanError, Wish
+from harness.run.plan import PlanError, RunRequest
 from harness.simulation import server as simulator
 from harness.sweep import run as sweep
 from harness.sweep.plan import Sweep, parse_caps, parse_gpus, shuffled
@@ -91,8 +91,10 @@ def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
 
 
 def test_every_repeat_has_a_seed_of_its_own() -> None:
-    made = made_of(replace(WISH, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
-    assert [made.wish_of(e).seed for e in made.entries] == [4 + e.repeat for e in made.entries]
+    made = made_of(replace(RUN_REQUEST, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
+    assert [made.run_request_of(e).seed for e in made.entries] == [
+        4 + e.repeat for e in made.entries
+    ]
     assert {made.label(e)["seed"] for e in made.entries} == {5}
 
 
@@ -100,7 +102,10 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     last = 2**32 - 3
     entries = shuffled((200.0, 300.0), (2,), 3, last)
     assert (
-        max(made_of(replace(WISH, seed=last), entries).wish_of(e).seed for e in entries)
+        max(
+            made_of(replace(RUN_REQUEST, seed=last), entries).run_request_of(e).seed
+            for e in entries
+        )
         == 2**32 - 1
     )
     with pytest.raises(
@@ -124,12 +129,14 @@ def test_plan_comes_back_from_its_file_with_its_paths(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my system.toml").write_text('site = "here"')
-    wish = replace(WISH, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5)
-    made = made_of(wish, shuffled((200.0, 300.0), (1, 2), 2, seed=3))
+    run_request = replace(
+        RUN_REQUEST, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5
+    )
+    made = made_of(run_request, shuffled((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
     assert path.name == f"{made.id}.sweep.json"
     assert Sweep.load(path) == made
-    assert Sweep.load(path).wish.system == tmp_path / "my system.toml"
+    assert Sweep.load(path).run_request.system == tmp_path / "my system.toml"
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -186,7 +193,10 @@ def test_every_value_of_a_plan_is_of_its_type(
     path.write_text(json.dumps(stored))
     done = invoke("--resume", path)
     assert (
-        done.exit_code == 2 and says in said(done) and str(path) in said(done) and not runs.wishes
+        done.exit_code == 2
+        and says in said(done)
+        and str(path) in said(done)
+        and not runs.run_requests
     )
 
 
@@ -201,13 +211,13 @@ def test_plan_with_a_key_missing_is_told(tmp_path: Path) -> None:
 def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: Runs) -> None:
     system = tmp_path / "system.toml"
     system.write_text('site = "here"')
-    _, path = planned(tmp_path / "out", 700.0, wish=replace(WISH, system=system))
+    _, path = planned(tmp_path / "out", 700.0, run_request=replace(RUN_REQUEST, system=system))
     system.write_text('site = "there"')
     done = invoke("--resume", path)
     assert (
         done.exit_code == 2
         and f"{system}: has changed since the sweep was planned" in said(done)
-        and not runs.wishes
+        and not runs.run_requests
     )
     system.write_text('site = "here"')
     assert invoke("--resume", path).exit_code == 0 and runs.places == [1]
@@ -291,7 +301,7 @@ def test_sweep_that_cannot_be_is_refused_before_anything_runs(
     done = invoke("resnet50-train", "--simulate", "h200", "-o", tmp_path / "out", *arguments)
     assert done.exit_code == 2
     assert says in said(done)
-    assert not list(tmp_path.iterdir()) and not runs.wishes
+    assert not list(tmp_path.iterdir()) and not runs.run_requests
 
 
 def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
@@ -310,7 +320,7 @@ def test_without_the_right_to_set_caps_nothing_runs(
         done.exit_code == 2
         and "setting a cap takes root; --caps as-found needs no such right" in said(done)
     )
-    assert not list(tmp_path.iterdir()) and not runs.wishes
+    assert not list(tmp_path.iterdir()) and not runs.run_requests
     shown = invoke(*asked, "--caps", "300,700", "--dry-run")
     assert shown.exit_code == 1 and "setting a cap takes root" in said(shown)
     for needs_none in ("700", "as-found"):
@@ -350,7 +360,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
             and "lives and holds the power limits" in said(held)
             and "restore" not in said(held)
         )
-        assert not list(tmp_path.iterdir()) and not runs.wishes
+        assert not list(tmp_path.iterdir()) and not runs.run_requests
         assert invoke(*asked, "--caps", "as-found", "--dry-run").exit_code == 0
         assert says in said(invoke(*asked, "--caps", "as-found", "--gpus", 8, "--dry-run"))
 
@@ -388,7 +398,7 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
             invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
         )
         with pytest.raises(MeterError, match="gives no readback"):
-            command.plan_for(Wish("resnet50-train", simulate="h200,vanish=0", cap_w=300))
+            command.plan_for(RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300))
 
 
 def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
