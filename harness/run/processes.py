@@ -22,6 +22,8 @@ HURRIED_TIMEOUT_S = 1.5
 """In place of other waits for the end of a process where the harness is interrupted: a cap may wait
 to be restored."""
 LAUNCHER_VARIABLE = "WATTMARK_LAUNCHER_PID"
+ONLY_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
+"""What torchrun would say to a worker that is alone."""
 
 
 def die_with_parent(parent_pid: int | None = None) -> None:
@@ -58,29 +60,32 @@ class Workers:
     """The processes of a run under torchrun, `count` on this node; a context manager that leaves
     none behind.
 
-    `meeting` says how torchrun finds the other nodes, or that there are none.
+    `meeting` says how torchrun finds the other nodes, or that there are none. With None the only
+    worker is started without torchrun, which imports torch and so takes seconds.
     """
 
     def __init__(
         self,
         count: int,
-        meeting: list[str],
+        meeting: list[str] | None,
         arguments: list[str],
         environment: Mapping[str, str],
         on_line: Callable[[str], None],
     ) -> None:
-        self._command = [
-            sys.executable,
+        launcher = [
             "-m",
             "harness.run.processes",
             str(os.getpid()),
-            *meeting,
+            *(meeting or []),
             f"--nproc-per-node={count}",
             "--max-restarts=0",
             "--module",
-            *arguments,
         ]
         self._environment = {**environment, "PYTHONSAFEPATH": "1"}
+        if meeting is None:
+            launcher = ["-u", "-m"]  # as torchrun starts a worker
+            self._environment |= {LAUNCHER_VARIABLE: str(os.getpid()), **ONLY_RANK}
+        self._command = [sys.executable, *launcher, *arguments]
         self._on_line = on_line
         self._process: subprocess.Popen[str] | None = None
 

@@ -14,7 +14,7 @@ from harness.power.sampler import Sampler, Settings
 from harness.power.sources.amd import VISIBLE
 from harness.run.cluster import Cluster, address
 from harness.run.evidence import Measurements, gather, share_of
-from harness.run.plan import Plan
+from harness.run.plan import SIMULATED_WORK, Plan
 from harness.run.processes import Workers, descendants
 from harness.run.progress import View, headline
 from harness.run.run_directory import write_state
@@ -86,7 +86,9 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
         ):  # a full disk ends the run elsewhere; here it must not leave the workers unheard
             view.note(f"| {line}")
 
-    return Workers(plan.processes, _meeting(plan), arguments, workers_environment(plan), note)
+    alone = plan.processes == plan.nodes == 1 and plan.implementation == SIMULATED_WORK
+    meeting = None if alone else _meeting(plan)
+    return Workers(plan.processes, meeting, arguments, workers_environment(plan), note)
 
 
 def _meeting(plan: Plan) -> list[str]:

@@ -18,15 +18,13 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
-from harness.run.plan import Plan, file_hash
+from harness.run.plan import SIMULATED_WORK, Plan, file_hash
 from harness.run.processes import LAUNCHER_VARIABLE, die_with_parent
 
 if __name__ == "__main__":
     die_with_parent(
         int(os.environ[LAUNCHER_VARIABLE])
     )  # before torch is imported, which takes seconds
-
-import torch
 
 from harness.power.sources.amd import uuid_of_torch
 from harness.run.load_generator import Answer, LoadGenerator
@@ -89,9 +87,6 @@ def main() -> int:
     event_log.event("started", pid=os.getpid(), source_sha256=source_hash())
     try:
         run(plan, rank, local, world, event_log)
-    except torch.OutOfMemoryError as error:
-        event_log.event("out-of-memory", message=_first_line(error))
-        return FAILED
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
         event_log.event(
@@ -103,10 +98,18 @@ def main() -> int:
         event_log.event("refused", message=_first_line(error))
         raise
     except Exception as error:
+        if _is_out_of_memory(error):
+            event_log.event("out-of-memory", message=_first_line(error))
+            return FAILED
         if world == 1:  # of several, most fail for the sake of one
             event_log.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
         raise
     return 0
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
 
 
 def _first_line(error: Exception) -> str:
@@ -116,6 +119,8 @@ def _first_line(error: Exception) -> str:
 def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> None:
     """Build the workload and take its epochs. Whatever the implementation raises goes through."""
     on_gpu, serving = plan.torch_device == "cuda", plan.requests is not None
+    if world > 1 or plan.implementation != SIMULATED_WORK:  # a lone simulated worker needs no torch
+        import torch
     if on_gpu and not serving:  # a server has processes of its own on the GPUs
         torch.cuda.set_device(local)
     if world > 1:
@@ -151,7 +156,11 @@ def train(
     """Let the implementation's loop take the epochs."""
 
     def calibrated(batches: int, batch_s: float) -> None:
-        peak = int(torch.cuda.max_memory_reserved()) if plan.torch_device == "cuda" else None
+        peak = None
+        if plan.torch_device == "cuda":
+            import torch
+
+            peak = int(torch.cuda.max_memory_reserved())
         event_log.event(
             "calibrated", batches_per_epoch=batches, batch_s=batch_s, peak_memory_bytes=peak
         )
@@ -232,6 +241,8 @@ def accelerator_of(plan: Plan, local: int) -> str:
     same number."""
     if plan.torch_device == "cpu":
         return plan.devices[local].uuid
+    import torch
+
     properties = torch.cuda.get_device_properties(local)
     if torch.version.hip is None:
         return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
@@ -246,6 +257,7 @@ def agreement(device: str, world: int) -> Callable[[float], float]:
     """A function that returns the largest of the values which all ranks give it."""
     if world == 1:
         return lambda value: value
+    import torch
 
     def agree(value: float) -> float:
         largest = torch.tensor(value, dtype=torch.float64, device=device)
