@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.bundles import good_evidence, good_serving_evidence
+from support.bundles import good_evidence, good_serving_evidence, write_bundle
 from support.html import Element, Report, Tree
 
 from harness.sign import sign
 from reporting.cli import main
-from rules.bundle_format import write as bundle
 from rules.bundle_format.records import SUBMISSION_NAMESPACE, Evidence
+from rules.bundle_format.seal import seal
 
 PRINCIPAL = "example@wattmark"
 """Who signs the bundles of the tests; they lie in the directory of the center `example`."""
@@ -76,14 +76,14 @@ class Submissions:
         evidence = evidence or fresh_evidence()
         evidence.result["run_id"] = run_id or evidence.result["run_id"]
         directory = self.root / principal.split("@")[0] / system / evidence.result["run_id"]
-        bundle.write(evidence, directory)
+        write_bundle(evidence, directory)
         sign(directory, self.key, principal)
         return directory
 
     def reseal(self, directory: Path) -> None:
         """Make manifest and signature of a bundle anew, as its submitter could after altering
         files."""
-        bundle.seal(directory)
+        seal(directory)
         sign(directory, self.key, PRINCIPAL)
 
 

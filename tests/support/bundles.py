@@ -2,13 +2,23 @@
 ResNet-50 for eleven epochs, and two H200s with one server of LLaMA 3 8B.
 """
 
+import gzip
+import hashlib
+import os
+import pickle
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+from isal import igzip
 
 from rules import VERSION
+from rules.bundle_format import write as writer
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
     ENVIRONMENT_FORMAT,
@@ -39,6 +49,39 @@ STEP_W = 0.322
 CONCURRENCY = 400
 REQUESTS = 500
 LATENCY_MS = 25_000.0
+
+
+def write_bundle(evidence: Evidence, directory: Path) -> None:
+    """Write a bundle as `rules.bundle_format.write` does, in a fraction of the time.
+
+    Compression is weaker, a table that was written before is not encoded again, and nothing waits
+    for the disk. The files hold the same content.
+    """
+    with (
+        mock.patch.object(writer, "_table", _written_once(writer._table)),
+        mock.patch.object(gzip, "compress", partial(igzip.compress, compresslevel=1)),
+        mock.patch.object(os, "fsync"),
+    ):
+        writer.write(evidence, directory)
+
+
+_TABLES: dict[bytes, bytes] = {}
+"""Encoded tables by the digest of what they hold."""
+MOST_TABLES = 100
+
+
+def _written_once(encode: Callable[..., bytes]) -> Callable[..., bytes]:
+    """`encode`, which takes a table and its columns, with a memory of the last tables."""
+
+    def encode_once(table: pd.DataFrame, columns: tuple[str, ...]) -> bytes:
+        digest = hashlib.blake2b(pickle.dumps((table, columns), protocol=5)).digest()
+        if digest not in _TABLES:
+            if len(_TABLES) == MOST_TABLES:
+                del _TABLES[next(iter(_TABLES))]  # the oldest
+            _TABLES[digest] = encode(table, columns)
+        return _TABLES[digest]
+
+    return encode_once
 
 
 def good_evidence(seed: int = 7, rate: float = 1.0) -> Evidence:

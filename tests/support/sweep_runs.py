@@ -5,13 +5,13 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 from conftest import fresh_evidence
 from support.bundles import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
+from support.bundles import write_bundle as write_evidence
 
 from harness.cli import main
 from harness.power.sources import Device
 from harness.run.plan import Machine, RunRequest, make_plan
 from harness.sweep.plan import Entry, Sweep, plan_of, shuffled
 from harness.system import read_description, source_hash
-from rules.bundle_format import write as bundle
 
 RUN_REQUEST = RunRequest("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
 """As the bundles of tests/support/bundles.py are."""
@@ -66,7 +66,7 @@ def write_bundle(
     evidence.system.update(
         {k: v for k, v in read_description(run_request.system).items() if k != "name" or v}
     )
-    bundle.write(evidence, out / result["run_id"])
+    write_evidence(evidence, out / result["run_id"])
     return out / result["run_id"]
 
 
