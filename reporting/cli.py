@@ -47,11 +47,11 @@ def main(
     figures: Path | None,
     keyring: Path | None,
 ) -> None:
-    """Judge all bundles below each PATH and write them, beside published figures found there, as
-    one HTML page.
+    """Check all bundles below each PATH and write one HTML page with their results and the
+    published figures found there.
 
-    The page needs no network, and without JavaScript it is static. Bundles that fail the check are
-    listed with their findings, and none of their figures is shown.
+    The page needs no network. Without JavaScript it is static. Bundles that fail the check are
+    listed with their findings but without their figures.
     """
     from datetime import UTC, datetime
 

@@ -47,7 +47,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
         places = below(path)
         if not places.bundles and not places.published:
             raise NothingFoundError(
-                f"{path}: no bundle and no published figures there; name a directory that has some"
+                f"{path}: no bundle and no published figures found; name a directory with some"
             )
     verdicts = judge_all(paths, keyring, keep=reduce).verdicts
     passed = [v for v in verdicts if v.status == "pass"]

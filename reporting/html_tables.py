@@ -158,7 +158,7 @@ class TableMarkup:
         said.append(place)
         if len(said) <= _SAID_IN_FULL:
             return finding_item(f)
-        return Markup("<li>{}: <a href=#{}>as there</a></li>").format(_headed(f), said[0])
+        return Markup("<li>{}: <a href=#{}>same text as here</a></li>").format(_headed(f), said[0])
 
 
 def finding_item(f: Finding) -> Markup:

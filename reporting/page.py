@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -27,9 +27,25 @@ from reporting.sections.results import Link, counted, plural
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.metrics import comparison
+from rules.rule import Finding, Severity
 
 FORMAT = "wattmark-report/1"
 """Of the JSON of everything."""
+
+
+@dataclass(frozen=True)
+class PassedBundles:
+    """How many bundles passed, and how many of them have warnings, or notes but no warning."""
+
+    count: int
+    with_warnings: int
+    with_notes_only: int
+
+    @classmethod
+    def count_findings(cls, findings: Sequence[Sequence[Finding]]) -> "PassedBundles":
+        """Count by the findings of each passed bundle. A waived error counts as a warning."""
+        warnings = sum(any(f.severity != Severity.NOTE for f in bundle) for bundle in findings)
+        return cls(len(findings), warnings, sum(map(bool, findings)) - warnings)
 
 
 def linker(output: Path) -> Link:
@@ -70,7 +86,7 @@ def render(shown: Content, output: Path, now: datetime) -> str:
         + shown.collected.bundles_rejected
         + len(shown.collected.withdrawn),
         systems=sorted({row.system for row in bundles}),
-        with_findings=sum(bool(row.trail and row.trail.findings) for row in bundles),
+        passed=PassedBundles.count_findings([row.trail.findings for row in bundles if row.trail]),
         link=linker(output),
         finding=finding_item,
     )

@@ -136,7 +136,7 @@ def _demo(workload: Workload, demo: Sequence[Row], link: Link) -> Iterator[Table
     id = f"{workload.id}-demo"
     yield from _of_runs(workload, demo, link, id, "demo, ")
     yield results.results_table(
-        workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, never compared"
+        workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"
     )
 
 
@@ -151,13 +151,13 @@ def _of_runs(
             swept,
             link,
             f"{id}-sweeps",
-            f"{workload.title}: {kind}over power caps{not_compared}",
+            f"{workload.title}: {kind}power-cap sweep{not_compared}",
         )
         yield peak_table(
             workload, swept, f"{id}-peaks", f"{workload.title}: {kind}efficiency peaks"
         )
     if several := scaling(rows):
-        title = f"{workload.title}: {kind}several accelerators{not_compared}"
+        title = f"{workload.title}: {kind}scaling over accelerators{not_compared}"
         yield scaling_table(workload, several, link, f"{id}-scaling", title)
     if rows:
         yield results.power_table(

@@ -142,12 +142,12 @@ class Row:
         if self.cap_enforced is not False:
             return None
         without_effect = self.trail is not None and _without_effect(self.trail.findings)
-        same = "a higher cap gives the same" if without_effect else ""
+        same = "a higher cap gives the same throughput and power" if without_effect else ""
         if self.drew_w is not None:
             also = f"; {same}" if same else ""
             return (
-                f"The cap of {self.cap_w:g} W did not hold: drew {self.drew_w:.1f} W under "
-                f"it{also}."
+                f"The cap of {self.cap_w:g} W did not hold: mean power was {self.drew_w:.1f} W"
+                f"{also}."
             )
         if same:
             return f"The cap of {self.cap_w:g} W is not shown to be in force: {same}."
@@ -345,4 +345,4 @@ def _published_exceeds(
         return reason
     one = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
     spelled = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
-    return f"{reason}; read as {spelled} GPUs it would be {one} {workload.item}s/s per GPU"
+    return f"{reason}; if it is the sum of {spelled} GPUs, it is {one} {workload.item}s/s per GPU"

@@ -34,17 +34,18 @@ def energy(table: Table) -> list[Chart]:
         stroke=alt.Stroke("line:N", scale=look.colour, legend=None),
     )
     at = points(base.encode(x=linear(alt.X, table, key, drawn)), look, legend=False)
-    rest = f"Of {len(data)} runs the {_MOST} lowest. " if len(data) > _MOST else ""
+    rest = f"The {_MOST} lowest of {len(data)} runs. " if len(data) > _MOST else ""
     hollow = (
-        " Hollow: the cap is not shown to have held." if any(row["doubt"] for row in drawn) else ""
+        " Hollow points: the cap is not known to have held."
+        if any(row["doubt"] for row in drawn)
+        else ""
     )
     about = (
-        f"{rest}Bars are 95 % intervals over the scored epochs of one run. Boards of one "
-        "kind differ by about 4 %, which no "
-        f"interval of one board contains.{hollow}"
+        f"{rest}Lower is better. Bars are 95 % intervals over the scored epochs of one run. They "
+        f"do not include the spread between boards of one model, about 4 %.{hollow}"
     )
     alt_text = (
-        f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table holds "
+        f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table has "
         "the same values."
     )
     made = spec(alt.layer(interval, at, _written(base)), 8 + _ROW_PX * len(drawn))
@@ -89,16 +90,16 @@ def scaling(table: Table) -> list[Chart]:
     bars = "datum.line + ' · ' + datum.cap_w + ' W'"
     drawn = spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
     about = (
-        "Against the runs on one accelerator of the same kind at the same cap. The line "
-        "across a bar is perfect scaling. "
-        "Hollow: the cap is not shown to have held, or the figure cannot be."
+        "Compared with runs on one accelerator of the same model at the same cap. The line "
+        "across a bar is perfect scaling. Hollow bars: the cap is not known to have held, or the "
+        "figure is above the peak of the board."
     )
     alt_text = (
-        f"Speed-up over the number of accelerators, {len(data)} runs. The table holds the same "
+        f"Speed-up against the number of accelerators, {len(data)} runs. The table has the same "
         "values."
     )
     return [
-        Chart(f"{table.id}-bars", "Several accelerators against one", about, alt_text, table, drawn)
+        Chart(f"{table.id}-bars", "Speed-up over one accelerator", about, alt_text, table, drawn)
     ]
 
 
@@ -122,7 +123,7 @@ def best(table: Table) -> list[Chart]:
             .transform_filter(f"datum.by == '{by}'")
             .encode(x=x, y=y)
         )
-        alt_text = f"{title}, {len(data)} points. The table holds the same values."
+        alt_text = f"{title}, {len(data)} points. The table has the same values."
         drawn = spec(points(named, look, "true"), 180)
         found.append(Chart(f"{table.id}-{by}", title, table.about, alt_text, table, drawn))
     return found
@@ -152,11 +153,13 @@ def tuned(table: Table) -> list[Chart]:
             shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
         )
         layers.append(at.encode(x=x(field)))
-    rest = f"The first {_MOST} rows of the table. " if len(table.rows) > _MOST else ""
-    about = f"{rest}Square: baseline, the stack as it comes. Circle: tuned, as named. {table.about}"
-    alt_text = f"Tuned beside baseline, {len(data)} pairs. The table holds the same values."
+    rest = f"First {_MOST} rows of the table. " if len(table.rows) > _MOST else ""
+    about = f"{rest}Square: baseline variant. Circle: tuned variant, named above. {table.about}"
+    alt_text = f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values."
     drawn = spec(alt.layer(*layers, _written(base)), 8 + _ROW_PX * len(data))
-    return [Chart(f"{table.id}-pairs", "Tuned against baseline", about, alt_text, table, drawn)]
+    return [
+        Chart(f"{table.id}-pairs", "Tuned and baseline throughput", about, alt_text, table, drawn)
+    ]
 
 
 def _listed(base: Any) -> Any:

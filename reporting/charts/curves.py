@@ -26,28 +26,34 @@ from reporting.charts.style import (
 )
 from reporting.report_table import Table
 
-HOLLOW = "Hollow and off the line: the cap is not shown to have held."
-CROSSED = "Crossed: the figure cannot be; the table says why."
-PUBLISHED = "Published figures are triangles on dashed lines."
+HOLLOW = "Hollow points off the line: the cap is not known to have held."
+CROSSED = "Crossed points: the figure is above the peak of the board; the table gives the reason."
+PUBLISHED = "Triangles on dashed lines: published figures."
 _CAP = "cap_w"
 _RATE = "items_per_s_per_accelerator"
 _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _SWEPT = {
     "energy_gain_percent": (
         "energy",
-        "decrease of energy, 100 (1 \u2212 E / E at the default cap)",
+        "energy saved, 100 (1 \u2212 E / E at the default cap)",
     ),
     "performance_loss_percent": (
         "time",
-        "increase of time, 100 (t / t at the default cap \u2212 1)",
+        "extra time, 100 (t / t at the default cap \u2212 1)",
     ),
-    "gain_minus_loss_points": ("balance", "energy gain minus performance loss"),
+    "gain_minus_loss_points": ("balance", "energy gain minus slowdown"),
     "edp_gain_percent": (
         "edp",
-        "decrease of the energy delay product E t against that at the default cap",
+        "decrease of the energy-delay product E t relative to the default cap",
     ),
-    "eds_gain_k15_percent": ("eds15", "decrease of the energy delay sum for a slow-down by 1.5"),
-    "eds_gain_k2_percent": ("eds2", "decrease of the energy delay sum for a slow-down by 2"),
+    "eds_gain_k15_percent": (
+        "eds15",
+        "decrease of the energy-delay sum for an allowed slowdown factor of 1.5",
+    ),
+    "eds_gain_k2_percent": (
+        "eds2",
+        "decrease of the energy-delay sum for an allowed slowdown factor of 2",
+    ),
 }
 """The end of the chart's id, and what its column is of the same work; the chart is called as its
 column is."""
@@ -64,7 +70,7 @@ def of_results(table: Table) -> list[Chart]:
             "mfu_percent",
             "mfu",
             "Share of the dense peak (MFU) against cap",
-            "Of published figures the least share that they imply in bf16. ",
+            "Published figures: lower bound, relative to the dense bf16 peak. ",
         ),
     ]
     return [chart for chart in found if chart]
@@ -83,7 +89,7 @@ def of_power(table: Table) -> list[Chart]:
 def of_sweeps(table: Table) -> list[Chart]:
     """Efficiency against the cap with its peak, and what each cap saves and costs against the
     default cap."""
-    peak = "Larger: the most efficient run that counts of each sweep. "
+    peak = "Larger points: most efficient comparable run of each sweep. "
     found = [
         _against_cap(
             table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best"
@@ -92,7 +98,7 @@ def of_sweeps(table: Table) -> list[Chart]:
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
         better = "worse" if column.key == "performance_loss_percent" else "better"
-        about = f"{_begun(about)}, of the same work; above zero is {better}. "
+        about = f"{_begun(about)}, for the same work; positive is {better}. "
         found.append(_against_cap(table, column.key, name, _begun(column.title), about, _SMALL))
     return [chart for chart in found if chart]
 
@@ -153,7 +159,7 @@ def _efficiency(table: Table) -> Chart | None:
     assumed = alt.param(
         name="node",
         value=False,
-        bind=alt.binding_checkbox(name="add 100 W per node of 4 (assumption) "),
+        bind=alt.binding_checkbox(name="add 100 W per node of 4 accelerators (assumption) "),
     )
     rates = numbers(data, _RATE)
     efficiencies = numbers(data, _EFFICIENCY, _WITH_NODE)
@@ -184,13 +190,11 @@ def _efficiency(table: Table) -> Chart | None:
     )
     layers = [line, ring, points(base, look, "datum.best"), crosses(base), *_labels(base, table)]
     about = (
-        "Numbers are caps in W. Larger: the most efficient point of its line. Ringed: on "
-        "the Pareto front, no other point that "
-        "counts has both more throughput and more efficiency; published points, whose "
-        "power is taken to be the cap, have a front "
-        f"of their own. Both axes are logarithmic. {_marks(data)} The switch adds 25 W per "
-        "accelerator, 100 W per node of four, "
-        "as Mayr et al. do: an assumption."
+        "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
+        "Rings: Pareto front; no comparable point has both higher throughput and higher "
+        "efficiency. Published points assume power = cap and have a separate front. Both axes "
+        f"are logarithmic. {_marks(data)} The switch adds an assumed 25 W per accelerator, as "
+        "Mayr et al. do (100 W per node of four accelerators)."
     )
     alt_text = (
         f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
@@ -231,6 +235,6 @@ def _marks(data: Data) -> str:
 def _counted(data: Data) -> str:
     lines = len({row["line"] for row in data})
     return (
-        f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table holds the "
-        "same values."
+        f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table has the same "
+        "values."
     )

@@ -70,13 +70,13 @@ def trace(table: Table) -> list[Chart]:
         layers += [line, word]
     run = table.title.partition(", ")[2]
     about = (
-        f"{run}: {table.about} Shaded: the epochs, in orange the first, which is "
-        "discarded; their edges are drawn to the nearest "
-        "span. Rated is what the maker lets the board be set to; idle is what it draws at least."
+        f"{run}: {table.about} Shaded areas are epochs, to the nearest bin; the discarded first "
+        "epoch is orange. Rated: highest power limit that the manufacturer allows. Idle: idle "
+        "power of the board model."
     )
     alt_text = (
-        f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} spans; the file of "
-        "the table holds the same values."
+        f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} bins. The table has the "
+        "same values."
     )
     return [
         Chart(
@@ -119,16 +119,16 @@ def distribution(table: Table) -> list[Chart]:
         text="name:N"
     )
     about = (
-        f"{_first(len(table.data))}Readings of all accelerators within the scored epochs. "
-        "Dark box: the middle half, with the "
-        "median; light box: 5 to 95 %; line: lowest to highest. Orange: the cap."
+        f"{_first(len(table.data))}Power readings of all accelerators in the scored epochs. "
+        "Dark box: 25th to 75th percentile with the median; light box: 5th to 95th percentile; "
+        "line: minimum to maximum; orange: cap."
     )
-    alt_text = f"Spread of power of {len(data)} runs. The table holds the same values."
+    alt_text = f"Distribution of power of {len(data)} runs. The table has the same values."
     drawn = spec(alt.layer(whisker, wide, box, median, cap, name), 8 + _ROW_PX * len(data))
     return [
-        Chart(f"{table.id}-spread", "Spread of the power readings", about, alt_text, table, drawn)
+        Chart(f"{table.id}-spread", "Distribution of power readings", about, alt_text, table, drawn)
     ]
 
 
 def _first(count: int) -> str:
-    return f"Of {count} runs the first {_MOST} of the table. " if count > _MOST else ""
+    return f"First {_MOST} of {count} runs of the table. " if count > _MOST else ""

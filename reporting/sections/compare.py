@@ -26,20 +26,20 @@ from rules.metrics.comparison import BOARD_SPREAD_PERCENT, relative_percent, tol
 from rules.workloads import Workload
 
 ABOUT = (
-    "Power is that of the accelerators only in every row. "
-    "A difference is called one only where the two 95 % intervals do not touch; published "
-    "figures have none. Boards of one kind "
-    "differ by about 4 %: between different boards, a difference below "
-    f"{BOARD_SPREAD_PERCENT:g} % is called “within boards”."
+    "Power is that of the accelerators only. "
+    "A difference counts only if the two 95 % intervals do not overlap; published figures have "
+    "no interval. Two boards of one model differed by "
+    f"{BOARD_SPREAD_PERCENT:g} %: a smaller difference between different boards is within the "
+    "board spread."
 )
-TOLD = "higher or lower where the 95 % intervals are apart"
+TOLD = "higher or lower if the 95 % intervals do not overlap"
 
 
 def like(row: Row) -> str:
     """What a row must have in common with another to be compared, beside workload and scope, which
     is the same for all."""
     if row.trail is None:
-        return "published, precision not stated"
+        return "published, precision unknown"
     return (
         f"{row.standing if row.standing == 'demo' else 'submitted'}, {row.precision}, "
         f"{row.count} \u00d7"
@@ -60,23 +60,27 @@ def compare_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
         rate,
         Column(
             "rate_percent",
-            "against baseline",
+            "throughput change",
             "%",
             "signed",
-            about="throughput per accelerator above the baseline's",
+            about="100 (throughput / throughput of the baseline - 1)",
         ),
-        Column("rate_told", "throughput is", about=TOLD),
+        Column("rate_told", "throughput comparison", about=TOLD),
         joules,
         Column(
             "joules_percent",
-            "against baseline",
+            "energy change",
             "%",
             "signed",
-            about="energy per item above the baseline's",
+            about="100 (energy per item / energy per item of the baseline - 1)",
         ),
-        Column("joules_told", "energy is", about=TOLD),
-        Column("against", "baseline", about="what the row is compared with"),
-        Column("like", "compared within", about="what is alike"),
+        Column("joules_told", "energy comparison", about=TOLD),
+        Column("against", "baseline", about="result that this one is compared with"),
+        Column(
+            "like",
+            "comparison group",
+            about="precision and number of accelerators of all results of the group",
+        ),
         *MARKS,
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
         Column("boards", "boards", hidden=True),
@@ -87,7 +91,7 @@ def compare_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
             {**_against(row, own[0], link), "result": called, "against": names[0]}
             for row, called in zip(own, names, strict=True)
         ]
-    return Table(id, f"{workload.title}: against a baseline", columns, tuple(found), ABOUT)
+    return Table(id, f"{workload.title}: comparison with a baseline", columns, tuple(found), ABOUT)
 
 
 def _fastest_first(rows: Iterable[Row]) -> list[Row]:
@@ -149,14 +153,14 @@ def best_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> 
         return None
     _, _, per_joule = figure_columns(workload.item)
     columns = (
-        Column("like", "compared within"),
+        Column("like", "comparison group"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("n", "results", "", "count"),
-        Column("by", "best in"),
-        Column("line", "best system"),
-        Column("value", "its figure", "", "number", interval=True, kinds=True),
+        Column("by", "metric"),
+        Column("line", "best configuration"),
+        Column("value", "best value", "", "number", interval=True, kinds=True),
         Column("unit", "unit"),
-        Column("told", "against the next", about=TOLD),
+        Column("told", "compared with second", about=TOLD),
         *(column for column in MARKS if column.key != "line"),
     )
     found: list[Cells] = []
@@ -200,7 +204,7 @@ def _best(rows: Sequence[Row], alike: str, by: str, link: Link, unit: str) -> Ce
         "by": by,
         **figure("value", of(first)),
         "unit": unit,
-        "told": told(of(first), of(second), same) if second else "alone",
+        "told": told(of(first), of(second), same) if second else "only result",
     }
 
 
@@ -225,22 +229,22 @@ def tuned_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) ->
         return None
     rate, joules, _ = figure_columns(workload.item)
     columns = (
-        Column("line", "tuned"),
+        Column("line", "tuned configuration"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         rate,
-        Column("baseline_rate", "baseline", rate.unit, "number", interval=True),
-        Column("rate_percent", "throughput", "% above baseline", "signed"),
-        Column("rate_told", "throughput is", about=TOLD),
+        Column("baseline_rate", "baseline throughput", rate.unit, "number", interval=True),
+        Column("rate_percent", "throughput change", "%", "signed"),
+        Column("rate_told", "throughput comparison", about=TOLD),
         joules,
-        Column("baseline_joules", "baseline", joules.unit, "number", interval=True),
-        Column("joules_percent", "energy", "% above baseline", "signed"),
-        Column("joules_told", "energy is", about=TOLD),
-        Column("against", "baseline is"),
+        Column("baseline_joules", "baseline energy", joules.unit, "number", interval=True),
+        Column("joules_percent", "energy change", "%", "signed"),
+        Column("joules_told", "energy comparison", about=TOLD),
+        Column("against", "baseline configuration"),
         *(column for column in MARKS if column.key != "line"),
     )
     about = (
-        "The same system, accelerators and cap; precision may differ, as tuning may change "
-        f"it. {ABOUT}"
+        "Both runs have the same system, number of accelerators and cap. Precision may differ, "
+        f"because tuning may change it. {ABOUT}"
     )
     return Table(id, f"{workload.title}: tuned against baseline", columns, tuple(found), about)
 

@@ -32,10 +32,11 @@ def workloads_table(rows: Sequence[Row]) -> Table:
         Column("published_per_joule", "efficiency", "items/J", "number", kinds=True),
         Column(
             "not_trusted",
-            "not to be trusted",
+            "excluded",
             "",
             "count",
-            about="results whose cap is in doubt or whose figure cannot be",
+            about="results that are not compared: the cap did not hold, or the figure is above "
+            "the peak of the board",
         ),
     )
     found = [
@@ -102,7 +103,7 @@ def systems_table(rows: Sequence[Row]) -> Table:
         Column("closed", "closed", "", "count"),
         Column("open", "open", "", "count"),
         Column("demo", "demo", "", "count"),
-        Column("findings", "runs with findings", "", "count"),
+        Column("findings", "runs with warnings or notes", "", "count"),
     )
     return Table(
         "systems-table",
@@ -145,9 +146,9 @@ def findings_table(rows: Sequence[Row], rejected: Sequence["Verdict"]) -> Table 
     columns = (
         Column("rule", "rule"),
         Column("severity", "severity"),
-        Column("title", "about"),
-        Column("accepted", "bundles that passed", "", "count"),
-        Column("rejected", "bundles that failed", "", "count"),
+        Column("title", "title"),
+        Column("accepted", "passed bundles with this finding", "", "count"),
+        Column("rejected", "failed bundles with this finding", "", "count"),
     )
     book = rules_by_id()
     found: list[Cells] = [
@@ -172,15 +173,21 @@ def evidence_table(rows: Sequence[Row], link: Link) -> Table | None:
         Column("workload", "workload"),
         Column("standing", "standing"),
         Column("signer", "signed by"),
-        Column("reviewed", "reviewed"),
-        Column("accepted", "accepted under rules"),
+        Column("reviewed", "reviews"),
+        Column("accepted", "accepted under rule book"),
         Column("scope", "scope"),
         Column("n", "scored epochs", "", "count"),
         Column("energy_of_record", "energy of record"),
-        Column("difference_percent", "trapezoid against counter", "%", "signed"),
+        Column(
+            "difference_percent",
+            "trapezoid minus counter",
+            "%",
+            "signed",
+            about="share of the counter",
+        ),
         Column("protocol", "protocol"),
-        Column("rules", "rules of the run"),
-        Column("judged_by", "judged by"),
+        Column("rules", "rule book of the run"),
+        Column("judged_by", "checked by rule book"),
         Column("findings", "findings", form="findings"),
         Column("bundle", "bundle", hidden=True),
     )
@@ -196,7 +203,7 @@ def _evidence(row: Row, link: Link) -> Cells:
         "system": row.system,
         "workload": row.workload,
         "standing": row.standing,
-        "signer": trail.signer or "nobody",
+        "signer": trail.signer or "unsigned",
         "reviewed": _reviewed(trail),
         "accepted": trail.accepted or None,
         "scope": SCOPE,
@@ -228,7 +235,7 @@ def system_table(rows: Sequence[Row], id: str, title: str, link: Link) -> Table:
         Column("precision", "precision"),
         Column("count", "accelerators", "", "count"),
         Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("power_w", "drawn", "W per accelerator", "number"),
+        Column("power_w", "mean power", "W per accelerator", "number"),
         Column(
             "items_per_s_per_accelerator",
             "throughput",
@@ -239,8 +246,8 @@ def system_table(rows: Sequence[Row], id: str, title: str, link: Link) -> Table:
         Column("items_per_joule", "efficiency", "items/J", "number", interval=True),
         Column("standing", "standing"),
         Column("evidence", "evidence", form="evidence"),
-        Column("doubt", "why the cap is in doubt", hidden=True),
-        Column("implausible", "why the figure cannot be", hidden=True),
+        Column("doubt", "reason why the cap is in doubt", hidden=True),
+        Column("implausible", "reason why the figure is implausible", hidden=True),
         Column("bundle", "bundle", hidden=True),
     )
     return Table(id, title, columns, tuple(_run_of_system(row, link) for row in rows))
@@ -275,7 +282,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         ("site", [run.system["site"] for run in runs]),
         ("category", [run.system["category"] for run in runs]),
         (
-            "accelerators seen",
+            "accelerators used",
             [
                 f"{plural(len(boards), 'board')}: "
                 f"{', '.join(sorted({a['name'] for a in boards.values()}))}"

@@ -11,7 +11,7 @@ from typing import Literal
 from reporting.report_table import Column, Table
 from reporting.results_model import Row
 from reporting.sections.compare import label, like
-from reporting.sections.results import MARKS, Cells, Link, marks
+from reporting.sections.results import MARKS, SCOPE, Cells, Link, marks
 from rules.metrics import comparison
 from rules.metrics.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
 from rules.workloads import workloads
@@ -45,10 +45,14 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             "rank",
             "",
             "count",
-            about="by score, among what is submitted, or published, of a workload",
+            about="by score; submitted and published results of a workload are ranked separately",
         ),
         Column(
-            "score", "score", "", "number", about="100 is the fastest at no energy; see the formula"
+            "score",
+            "score",
+            "",
+            "number",
+            about="100 is the highest throughput at zero energy; see the formula",
         ),
         Column(
             "items_per_s_per_accelerator",
@@ -63,7 +67,7 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             "W per accelerator",
             "number",
             kinds=True,
-            about="drawn, or the cap where none was measured",
+            about="measured mean power, or the cap where no power was measured",
         ),
         Column("joules_per_item", "energy", "J/item", "number", kinds=True),
         Column("eur_per_million", "cost", "EUR per million items", "number"),
@@ -75,9 +79,9 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             "accelerators needed",
             "",
             "count",
-            about="for the load, evenly over the day",
+            about="for the load, spread evenly over the day",
         ),
-        Column("like", "precision and accelerators"),
+        Column("like", "precision and number of accelerators"),
         *(column for column in MARKS if column.key != "standing"),
         Column("standing", "standing", hidden=True),
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
@@ -93,15 +97,14 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             found += _ranked(
                 [_what_if(row, link, assumed) for row in own if row.standing in standings], assumed
             )
-    return Table("what-if", "What if", columns, tuple(found), WHAT_IF) if found else None
+    return Table("what-if", "What-if analysis", columns, tuple(found), WHAT_IF) if found else None
 
 
 WHAT_IF = (
-    "Energy of the accelerators alone times the PUE: idle time, hosts and network are not "
-    "in it. Submitted results of a workload "
-    "are ranked among themselves, and so are published ones, whose energy is assumed. "
-    "Precision and number of accelerators may "
-    "differ within a ranking: see their column."
+    "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
+    "network. Submitted and published results of a workload are ranked separately; the energy of "
+    "published results is assumed. Precision and number of accelerators may differ within a "
+    "ranking; the table has a column for them."
 )
 
 
@@ -158,29 +161,35 @@ def rack_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS)
     accelerators of submitted runs."""
     columns = (
         Column("what", "node"),
-        Column("work", "work"),
-        Column("scope", "measured of"),
+        Column("work", "workload"),
+        Column("scope", "scope", about="what the power measurement covers"),
         Column("accelerators", "accelerators", "", "count"),
         Column("median_w", "median", "W", "number", kinds=True),
-        Column("p95_w", "95 %", "W", "number"),
-        Column("max_w", "most", "W", "number", kinds=True),
-        Column("rated_w", "rated", "W", "count"),
-        Column("max_percent", "most, of rated", "%", "number", 3),
+        Column("p95_w", "95th percentile", "W", "number"),
+        Column("max_w", "maximum", "W", "number", kinds=True),
+        Column("rated_w", "rated power", "W", "count"),
+        Column("max_percent", "maximum / rated power", "%", "number", 3),
         Column(
             "fit_rated",
-            "fit by rating",
+            "nodes per rack by rated power",
             "",
             "count",
-            about="nodes that fit the rack by their rating",
+            about="rack limit / rated power, rounded down",
         ),
         Column(
             "fit_max",
-            "fit by the most drawn",
+            "nodes per rack by maximum power",
             "",
             "count",
-            about="nodes that fit if none ever draws more than was seen",
+            about="rack limit / maximum measured power, rounded down",
         ),
-        Column("further", "further nodes", "", "count", about="the difference: the headroom"),
+        Column(
+            "further",
+            "additional nodes",
+            "",
+            "count",
+            about="nodes per rack by maximum power minus nodes per rack by rated power",
+        ),
         *(column for column in MARKS if column.key not in ("scope", "evidence", "line")),
     )
     limit_w = assumed.rack_kw * 1e3
@@ -190,11 +199,10 @@ def rack_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS)
 
 
 RACK = (
-    "Whole nodes are from published measurements. No bundle measures a node: of submitted "
-    "runs it is the sum of the accelerators "
-    "that ran, as means over a second: hosts, fans and network come on top. Of each system "
-    "and number of accelerators the run "
-    "that drew most is shown."
+    "Power of whole nodes comes from published measurements. Bundles measure accelerators only: "
+    "a submitted run shows the sum of its accelerators, averaged over one second, without hosts, "
+    "fans and network. For each system and number of accelerators, the table shows the run with "
+    "the highest power."
 )
 
 
@@ -220,7 +228,7 @@ def _own_node(row: Row, node: NodePower, link: Link, limit_w: float) -> Cells:
         "work": f"{row.workload} {row.variant}, cap {row.cap_w:g} W"
         if row.cap_w
         else f"{row.workload} {row.variant}",
-        "scope": "its accelerators only",
+        "scope": SCOPE,
         "accelerators": node.accelerators,
         "median_w": node.median_w,
         "median_w_kind": "measured",

@@ -20,20 +20,25 @@ Cells = dict[str, Value]
 SCOPE = "accelerators only"
 
 MARKS = (
-    Column("standing", "standing", about="closed, open, demo or published"),
+    Column("standing", "standing", about="closed, open, demo or published; see the overview"),
     Column(
         "evidence",
         "evidence",
         form="evidence",
-        about="the bundle and who signed it, or the table of a paper",
+        about="the bundle, its signer and its findings, or the table of the paper",
     ),
-    Column("scope", "scope", hidden=True, about="what the power was measured of"),
-    Column("doubt", "why the cap is in doubt", hidden=True),
-    Column("implausible", "why the figure cannot be", hidden=True),
+    Column("scope", "scope", hidden=True, about="what the power measurement covers"),
+    Column("doubt", "reason why the cap is in doubt", hidden=True),
+    Column("implausible", "reason why the figure is implausible", hidden=True),
     Column("caution", "caution", hidden=True),
-    Column("bundle", "bundle", hidden=True, about="where the evidence lies, relative to the page"),
+    Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
     Column("url", "source", hidden=True),
-    Column("line", "line", hidden=True, about="system, accelerators, variant and precision"),
+    Column(
+        "line",
+        "configuration",
+        hidden=True,
+        about="system, number of accelerators, variant and precision",
+    ),
     Column("model", "board", hidden=True),
 )
 """The columns that say how far a row is to be trusted, in every table of single results."""
@@ -46,7 +51,7 @@ def marks(row: Row, link: Link) -> Cells:
         "standing": row.standing,
         "evidence": row.table
         if trail is None
-        else f"signed by {trail.signer or 'nobody'}; {counted(trail.findings)}",
+        else f"{describe_signer(trail.signer)}; {counted(trail.findings)}",
         "scope": None if trail is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
@@ -56,6 +61,10 @@ def marks(row: Row, link: Link) -> Cells:
         "line": name(row),
         "model": row.model,
     }
+
+
+def describe_signer(signer: str | None) -> str:
+    return f"signed by {signer}" if signer else "unsigned"
 
 
 def name(row: Row) -> str:
@@ -123,25 +132,23 @@ def results_table(
         Column("variant", "variant"),
         Column("precision", "precision"),
         Column("batch", "batch", "samples", "count"),
-        Column(
-            "cap_w", "cap", "W per accelerator", "count", about="the power cap that was asked for"
-        ),
-        Column("in_force_w", "in force", "W", about="the limit that was read back"),
+        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
         Column(
             "power_w",
-            "drawn",
+            "mean power",
             "W",
             "number",
             interval=True,
-            about="mean power of an accelerator while batches were active",
+            about="per accelerator, while batches were active",
         ),
         rate,
-        Column("items_per_s", "in total", f"{workload.item}s/s", "number"),
+        Column("items_per_s", "total throughput", f"{workload.item}s/s", "number"),
         joules,
         per_joule,
         Column(
             "node_items_per_joule_assumed",
-            "with node share",
+            "efficiency with node share",
             f"{workload.item}s/J",
             "number",
             kinds=True,
@@ -154,7 +161,7 @@ def results_table(
             "number",
             3,
             kinds=True,
-            about="model FLOPs utilisation: share of the dense peak",
+            about="model FLOPs utilisation: share of the dense peak of the board",
         ),
         *MARKS,
         Column("accelerator", "accelerator", hidden=True),
@@ -166,14 +173,14 @@ def results_table(
 
 
 NODE_SHARE = (
-    "assumes 25 W more per accelerator, a quarter of 100 W for the rest of a node; power is "
-    "the cap where none was measured"
+    "adds 25 W per accelerator: an assumed 100 W for the rest of a node with four accelerators; "
+    "uses the cap where no power was measured"
 )
 _FRONTS = {
     "front": "on the Pareto front",
-    "peak": "the most efficient of its line",
+    "peak": "most efficient point of its line",
     "front_node": "on the Pareto front, with node share",
-    "peak_node": "the most efficient of its line, with node share",
+    "peak_node": "most efficient point of its line, with node share",
 }
 
 
@@ -220,23 +227,32 @@ def power_table(workload: Workload, rows: Sequence[Row], link: Link, id: str, ti
         Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
         Column("mem_mhz", "memory clock", "MHz", "number", interval=True),
         Column(
-            "mean_w", "mean", "W", "number", about="of the readings, not of the energy of record"
+            "mean_w",
+            "mean",
+            "W",
+            "number",
+            about="mean of the power readings; the energy of record may come from a counter",
         ),
-        Column("min_w", "least", "W", "number"),
-        Column("p5_w", "5 %", "W", "number"),
-        Column("p25_w", "25 %", "W", "number"),
+        Column("min_w", "minimum", "W", "number"),
+        Column("p5_w", "5th percentile", "W", "number"),
+        Column("p25_w", "25th percentile", "W", "number"),
         Column("median_w", "median", "W", "number"),
-        Column("p75_w", "75 %", "W", "number"),
-        Column("p95_w", "95 %", "W", "number"),
-        Column("max_w", "most", "W", "number"),
-        Column("rated_w", "rated", "W", "count", about="the highest limit that the board takes"),
+        Column("p75_w", "75th percentile", "W", "number"),
+        Column("p95_w", "95th percentile", "W", "number"),
+        Column("max_w", "maximum", "W", "number"),
+        Column(
+            "rated_w",
+            "rated power",
+            "W",
+            "count",
+            about="highest power limit that the board accepts",
+        ),
         *(column for column in MARKS if column.key != "line"),
         Column("held", "cap held", hidden=True),
     )
     about = (
-        "Readings of all accelerators of the run in scored epochs, every 100 ms. A single "
-        "reading may exceed the cap; the mean "
-        "of the run may not."
+        "Power readings of all accelerators in scored epochs, one every 100 ms. A single reading "
+        "may exceed the cap; the mean of the run must not."
     )
     return Table(id, title, columns, tuple(_power(row, link) for row in rows if row.trail), about)
 
@@ -261,15 +277,19 @@ def serving_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
     served = [row for row in rows if row.trail and row.trail.run.serving]
     if not served:
         return None
-    waits = (("ttft_s", "to first token"), ("tpot_s", "per output token"), ("latency_s", "latency"))
+    waits = (
+        ("ttft_s", "time to first token"),
+        ("tpot_s", "time per output token"),
+        ("latency_s", "request latency"),
+    )
     columns = (
-        Column("line", "server"),
+        Column("line", "configuration"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("prompt_tokens", "prompt", "tokens", "count"),
         Column("output_tokens", "output", "tokens", "count"),
         Column("load", "load"),
         Column("requests", "requests", "", "count"),
-        Column("input_tokens_per_s", "input", "tokens/s", "number"),
+        Column("input_tokens_per_s", "input throughput", "tokens/s", "number"),
         *(
             Column(f"{key}_{p}", f"{title}, {p}", "s", "number", 3)
             for key, title in waits
@@ -278,10 +298,10 @@ def serving_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
         *(column for column in MARKS if column.key != "line"),
     )
     about = (
-        "Waiting times over all requests that ended in scored epochs: median, 95th and 99th "
+        "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
         "percentile."
     )
-    title = "What users of the server see"
+    title = "serving latency"
     return Table(
         id,
         f"{workload.title}: {title}",
@@ -297,7 +317,9 @@ def _served(row: Row, link: Link) -> Cells:
     at_most = f"{asked['concurrency']:,} in flight".replace(",", "\u202f")
     rate = asked["rate_per_s"]
     load = (
-        f"closed loop, {at_most}" if rate is None else f"Poisson, {rate:g} per s, at most {at_most}"
+        f"closed loop, {at_most}"
+        if rate is None
+        else f"Poisson arrivals, {rate:g} per s, at most {at_most}"
     )
     return {
         "cap_w": row.cap_w,

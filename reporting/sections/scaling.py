@@ -86,30 +86,29 @@ def scaling_table(
             "number",
             interval=True,
         ),
-        Column("on_one", "on one", f"{workload.item}s/s", "number"),
+        Column("on_one", "throughput on one", f"{workload.item}s/s", "number"),
         Column("speed_up", "speed-up", "", "number"),
         Column(
             "efficiency_percent",
             "scaling efficiency",
             "%",
             "number",
-            about="speed-up per accelerator",
+            about="speed-up / number of accelerators",
         ),
-        Column("energy_per_item_ratio", "energy per item", "of one's", "number"),
-        Column("active_apart_percent", "active time apart", "%", "signed"),
-        Column("power_apart_percent", "power apart", "%", "signed"),
-        Column("sm_apart_percent", "SM clock apart", "%", "signed"),
+        Column("energy_per_item_ratio", "energy per item", "\u00d7 that on one", "number"),
+        Column("active_apart_percent", "spread of active time", "%", "signed"),
+        Column("power_apart_percent", "spread of power", "%", "signed"),
+        Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
         *(column for column in MARKS if column.key != "line"),
     )
     return Table(id, title, columns, tuple(_cells(one, link) for one in found), ABOUT)
 
 
 ABOUT = (
-    "Against the runs on one accelerator of the same kind at the same cap, which may be "
-    "another board: those of the same "
-    "system, or else of the fastest; of repeats their mean. Apart: (largest \u2212 "
-    "smallest) / mean over the scored epochs; "
-    "accelerators that wait for each other in every step have equal active times."
+    "Each run is compared with runs on one accelerator of the same model at the same cap: those "
+    "of the same system, or else the fastest. The board may be another one. Repeated runs are "
+    "averaged. Spread is (largest \u2212 smallest) / mean of the accelerators over the scored "
+    "epochs. Accelerators that synchronise in every step have equal active times."
 )
 
 

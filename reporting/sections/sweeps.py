@@ -163,24 +163,25 @@ def sweep_table(
             "energy gain",
             "%",
             "signed",
-            about="100 (1 - E / E at the default cap), of the same work",
+            about="100 (1 - E / E at the default cap), for the same work",
         ),
         Column(
             "performance_loss_percent",
-            "performance loss",
+            "slowdown",
             "%",
             "signed",
-            about="100 (t / t at the default cap - 1)",
+            about="extra time for the same work: 100 (t / t at the default cap - 1); called "
+            "performance loss in Koszczał et al. 2023",
         ),
-        Column("gain_minus_loss_points", "gain \u2212 loss", "points", "signed"),
-        Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy delay product of one item"),
+        Column("gain_minus_loss_points", "gain \u2212 slowdown", "points", "signed"),
+        Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy-delay product of one item"),
         Column("edp_gain_percent", "EDP gain", "%", "signed"),
         Column(
             "eds_gain_k15_percent",
             "EDS gain, k = 1.5",
             "%",
             "signed",
-            about="energy delay sum, k the slow-down allowed",
+            about="energy-delay sum; k is the allowed slowdown factor",
         ),
         Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
     )
@@ -191,15 +192,15 @@ def sweep_table(
             "default",
             "default",
             hidden=True,
-            about="whether it is the default cap, which the others are compared with",
+            about="whether this is the default cap, the reference of the sweep",
         ),
-        Column("in_force_w", "in force", "W"),
-        Column("power_w", "drawn", "W per accelerator", "number"),
-        Column("items_per_s", "throughput", f"{item}s/s in total", "number"),
+        Column("in_force_w", "limit read back", "W"),
+        Column("power_w", "mean power", "W per accelerator", "number"),
+        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
         Column("joules_per_item", "energy", f"J/{item}", "number"),
         Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
         *gains,
-        Column("best", "best", hidden=True, about="the most efficient cap of those that count"),
+        Column("best", "best", hidden=True, about="most efficient cap among the comparable ones"),
         Column("note", "note"),
         Column("n", "runs", "", "count", hidden=True),
         Column("evidence", "evidence", form="evidence"),
@@ -219,11 +220,10 @@ def sweep_table(
 
 
 ABOUT = (
-    "A sweep is runs that differ in their cap only. Gains and losses are of the same work "
-    "against the run at the board's default "
-    "cap; above zero a gain is better and a loss is worse. EDP is energy times time; EDS "
-    "weighs both. Figures at a cap with "
-    "several runs are their mean."
+    "A sweep is a set of runs that differ only in their power cap. Gain and slowdown compare the "
+    "same work with the run at the default cap of the board: a positive gain is better, a "
+    "positive slowdown is worse. EDP is energy times time; EDS is a weighted sum of energy and "
+    "time. Several runs at one cap are averaged."
 )
 
 
@@ -277,23 +277,23 @@ def peak_table(workload: Workload, found: Sequence[Sweep], id: str, title: str) 
     columns = (
         Column("line", "sweep"),
         Column("default_cap_w", "default cap", "W", "count"),
-        Column("peak_cap_w", "most efficient cap", "W", "count", about="of the measured ones"),
-        Column("peak_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column("peak_cap_w", "most efficient cap", "W", "count", about="among the measured caps"),
+        Column("peak_items_per_joule", "efficiency at that cap", f"{item}s/J", "number"),
         Column(
             "quadratic_cap_w",
             "interpolated peak",
             "W",
             "number",
             3,
-            about="a parabola through three runs: not measured",
+            about="vertex of a parabola through three runs; not measured",
         ),
-        Column("quadratic_items_per_joule", "efficiency there", f"{item}s/J", "number"),
+        Column("quadratic_items_per_joule", "interpolated efficiency", f"{item}s/J", "number"),
         Column("note", "note"),
     )
     about = (
-        "The peak is the best run, unless no cap beyond it counts: then the peak may lie "
-        "beyond the sweep. The interpolated one "
-        "is the vertex of a parabola through it and the runs beside it; nothing was measured there."
+        "The peak is the most efficient run. If it is at the lowest or highest comparable cap, "
+        "the true peak may lie outside the sweep. The interpolated peak is the vertex of a "
+        "parabola through that run and its two neighbours; no run was made there."
     )
     return Table(id, title, columns, tuple(map(_peak, found)), about)
 

@@ -13,24 +13,25 @@ MOST_BINS = 180
 """Two or three pixels of a chart each."""
 
 COLUMNS = (
-    Column("t_s", "time from", "s", "number", about="Since the first reading of the accelerator."),
-    Column("to_s", "to", "s", "number", hidden=True),
     Column(
-        "low_w", "lowest power", "W", "number", about="The lowest reading between the two times."
+        "t_s", "start", "s", "number", about="Seconds since the first reading of the accelerator."
     ),
-    Column(
-        "high_w", "highest power", "W", "number", about="The highest reading between the two times."
-    ),
+    Column("to_s", "end", "s", "number", hidden=True),
+    Column("low_w", "lowest power", "W", "number", about="Lowest reading of the bin."),
+    Column("high_w", "highest power", "W", "number", about="Highest reading of the bin."),
     Column("n", "readings", "", "count", hidden=True),
     Column(
         "epoch",
         "epoch",
         "",
         "count",
-        about="The epoch that was running in the middle of the two times; empty between epochs.",
+        about="Epoch at the middle of the bin; empty between epochs.",
     ),
     Column(
-        "scored", "scored", hidden=True, about="Whether that epoch counts; the first is discarded."
+        "scored",
+        "scored",
+        hidden=True,
+        about="Whether the epoch is scored; the first is discarded.",
     ),
     Column("cap_w", "cap", "W", "number", hidden=True),
     Column(
@@ -39,7 +40,7 @@ COLUMNS = (
         "W",
         "number",
         hidden=True,
-        about="The highest power the maker lets the board be set to.",
+        about="Highest power limit that the manufacturer allows.",
     ),
     Column(
         "idle_w",
@@ -47,7 +48,7 @@ COLUMNS = (
         "W",
         "number",
         hidden=True,
-        about="No working board of the kind draws less.",
+        about="Idle power of the board model.",
     ),
 )
 
@@ -83,9 +84,8 @@ def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
         else ""
     )
     about = (
-        f"{name}{more}. {len(own.power_w)} readings in {len(rows)} spans; of each the "
-        "lowest and the highest are kept, "
-        "so every value was read and none is a mean."
+        f"{name}{more}. {len(own.power_w)} readings in {len(rows)} bins. Each bin shows its "
+        "lowest and highest reading; nothing is averaged."
     )
     return Table(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
 

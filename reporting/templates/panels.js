@@ -96,11 +96,11 @@
   // Pins the baseline of a table of comparisons: one of its rows in place of the fastest of each kind.
   function baseline(own) {
     const first = own.rows.map((row) => ({ ...row }));
-    const select = element("select", {}, element("option", { value: "", textContent: "baseline: the fastest of its kind" }));
+    const select = element("select", {}, element("option", { value: "", textContent: "baseline: fastest of each group" }));
     select.setAttribute("aria-label", `baseline of ${own.table.title}`);
     own.rows.forEach((row, place) => select.append(element("option", { value: place, textContent: row.result })));
     const unlike = element("input", { type: "checkbox" });
-    const also = element("label", {}, unlike, " also what is not alike");
+    const also = element("label", {}, unlike, " include other groups");
     own.tools.prepend(select, also);
     const pinned = () => (select.value === "" ? null : own.rows[Number(select.value)]);
     own.hides.push((row) => pinned() && !unlike.checked && row.like !== pinned().like);
@@ -144,8 +144,8 @@
   function told(row, base, key) {
     const [low, high, from, to] = [row[`${key}_low`], row[`${key}_high`], base[`${key}_low`], base[`${key}_high`]];
     if ([low, high, from, to].some((end) => typeof end !== "number")) return "no interval";
-    if (low <= to && from <= high) return "not told apart";
+    if (low <= to && from <= high) return "intervals overlap";
     const same = row.boards === base.boards;
-    if (!same && Math.abs(relative(row[key], base[key])) < about.board_spread_percent) return "within boards";
+    if (!same && Math.abs(relative(row[key], base[key])) < about.board_spread_percent) return "within board spread";
     return row[key] > base[key] ? "higher" : "lower";
   }

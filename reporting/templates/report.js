@@ -116,7 +116,7 @@
     const facets = ["standing", "model", "variant", "precision", "count"]
       .filter((key) => table.keys.includes(key))
       .map((key) => facet(key, table.columns.find((one) => one.key === key).title, (row) => row[key]))
-      .concat(facet("trust", "trust", (row) => (row.doubt || row.implausible ? "not to be trusted" : "no doubt")))
+      .concat(facet("status", "status", (row) => (row.doubt || row.implausible ? "excluded" : "compared")))
       .filter(Boolean);
 
     function facet(key, title, of) {
@@ -150,7 +150,7 @@
       more.hidden = shownNow.length === left.length;
       more.textContent = `show all ${grouped(String(left.length))}`;
       const rest = left.length === rows.length ? "" : `${grouped(String(left.length))} of `;
-      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, the first ${SOME} shown`}`;
+      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${SOME} shown`}`;
       for (const head of heads) head.ariaSort = head.dataset.key !== key || !key ? null : sort.startsWith("-") ? "descending" : "ascending";
     }
 
@@ -222,7 +222,7 @@ PANELS
   const panels = [whatIf(), rack(), ...Object.values(views).filter((own) => own.id.endsWith("-compare")).map(baseline)].filter(Boolean);
   window.wattmark = { tables, objects, text, interval, chosen, choose, panels };
   const all = document.querySelector("[data-everything]");
-  const button = element("button", { type: "button", textContent: "Everything as JSON" });
+  const button = element("button", { type: "button", textContent: "All tables as JSON" });
   button.addEventListener("click", () => save("wattmark-report.json", "application/json", everything()));
   all.append(button);
   all.hidden = false;

@@ -17,7 +17,7 @@ BOARD_SPREAD_PERCENT = 3.8
 (docs/performance.md). A smaller difference between runs on different boards may be that of the
 boards."""
 
-Told = Literal["higher", "lower", "within boards", "not told apart", "no interval"]
+Told = Literal["higher", "lower", "within board spread", "intervals overlap", "no interval"]
 
 Interval = Sequence[float] | None
 
@@ -34,14 +34,14 @@ def told_apart(
     do not touch.
 
     Two intervals that do not touch are a stricter demand than a test of the difference at 5 %.
-    Between different boards a difference below `BOARD_SPREAD_PERCENT` is said to be within boards.
+    Between different boards a difference below `BOARD_SPREAD_PERCENT` is within the board spread.
     """
     if ci95 is None or baseline_ci95 is None:
         return "no interval"
     if ci95[0] <= baseline_ci95[1] and baseline_ci95[0] <= ci95[1]:
-        return "not told apart"
+        return "intervals overlap"
     if not same_boards and abs(relative_percent(value, baseline)) < BOARD_SPREAD_PERCENT:
-        return "within boards"
+        return "within board spread"
     return "higher" if value > baseline else "lower"
 
 

@@ -137,7 +137,7 @@ def test_downloads_hold_the_rows_of_their_table(page: Any, whole_report: Path) -
     of_cli = (whole_report / "tables" / f"{id}.csv").read_text(encoding="utf-8")
     assert list(csv.reader(io.StringIO(content))) == list(csv.reader(io.StringIO(of_cli)))
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Everything as JSON").click()
+        page.get_by_role("button", name="All tables as JSON").click()
     everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
     of_cli_all = json.loads((whole_report / "tables/report.json").read_text(encoding="utf-8"))
     assert [t["id"] for t in everything["tables"]] == [t["id"] for t in of_cli_all["tables"]]
@@ -295,7 +295,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
     panel.get_by_label("load, million").fill("2000")
     panel.get_by_label("weight of energy").fill("0.8")
     panel.get_by_label("score").select_option("printed")
-    panel.get_by_label("at most").fill("600")
+    panel.get_by_label("maximum W").fill("600")
     compared: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for row in rows(page, "what-if"):
         year = comparison.site_kwh(row[JOULES], comparison.items_per_year(2000), 1.1)
@@ -339,7 +339,7 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
         assert row["rate_told"] == ("baseline" if row["result"] == pinned else "no interval")
     named = column(page, id, "result")
     assert all(name.startswith("Mayr") for name in named)
-    page.locator(f"#{id}").get_by_label("also what is not alike").check()
+    page.locator(f"#{id}").get_by_label("include other groups").check()
     assert len(column(page, id, "result")) == len(rows(page, id)) > len(named)
     assert "base=" in page.url
 
@@ -371,7 +371,7 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
                 row[RATE], ends[0], base[RATE], ends[1], same
             )
             found.add(row["rate_told"])
-    assert found == {"higher", "lower", "within boards", "not told apart", "no interval"}
+    assert found == {"higher", "lower", "within board spread", "intervals overlap", "no interval"}
 
 
 def test_rack_limit_of_the_reader(page: Any) -> None:
@@ -411,7 +411,7 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
       program.replaceWith(Object.assign(document.createElement("script"), { textContent: program.textContent }));
     }""")
     assert len(column(page, "evidence", "run")) == 200
-    assert page.locator("#evidence .tools output").text_content() == "300 rows, the first 200 shown"
+    assert page.locator("#evidence .tools output").text_content() == "300 rows, first 200 shown"
     page.evaluate("location.hash = 'e290'")
     page.wait_for_selector("#e290")
     assert len(column(page, "evidence", "run")) == 300
@@ -551,17 +551,17 @@ def test_reader_finds_how_much_slower_400_w_is_than_700_w(page: Any) -> None:
 
 def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> None:
     id = "llama3-8b-pretrain-results"
-    trust = page.get_by_label("trust in LLaMA 3 8B pre-training: results")
+    trust = page.get_by_label("status in LLaMA 3 8B pre-training: results")
     after(
         page,
         link(page, "LLaMA 3 8B pre-training"),
-        lambda: trust.select_option(label="not to be trusted"),
+        lambda: trust.select_option(label="excluded"),
     )
     left = page.locator(f'table[data-table="{id}"] tbody tr')
     doubted = [row for row in rows(page, id) if row["doubt"] or row["implausible"]]
     assert left.count() == len(doubted) == 10 == left.locator(".reason:visible").count()
     assert line(page, "workloads", "llama3-8b-pretrain").endswith("\t10"), "counted in the overview"
-    assert f"{id}.trust=not" in page.url
+    assert f"{id}.status=excluded" in page.url
 
 
 def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:

@@ -129,12 +129,12 @@ def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
     shown_rows = by_cap(page)
     (table,) = page.find("table", **{"data-table": SWEEPS})
     heads = [head.text for head in table.find("th", scope="col")]
-    assert "in force W" in heads and "enforced" not in heads
+    assert "limit read back W" in heads and "enforced" not in heads
     loose = shown_rows["300"]
     in_parentheses = [loose.text(key) for key in (*FIGURES, *GAINS)]
     assert all(cell.startswith("(") and cell.endswith(")") for cell in in_parentheses)
     most = max(o["mean_power_w"] for o in loose_run.result["observed"])
-    assert f"The cap of 300 W did not hold: drew {most:.1f} W under it." in loose.text("evidence")
+    assert f"The cap of 300 W did not hold: mean power was {most:.1f} W." in loose.text("evidence")
     assert max(shown_rows.values(), key=lambda row: row["items_per_joule"]) is loose, (
         "it would be the peak if it counted"
     )
@@ -152,7 +152,10 @@ def test_cap_that_has_no_effect_is_marked_like_one_that_did_not_hold(
         row for id in ("resnet50-train-results", SWEEPS) for row in lines(page, id) if row["doubt"]
     ]
     assert [row["cap_w"] for row in compared] == [675, 675]
-    reason = "The cap of 675 W is not shown to be in force: a higher cap gives the same."
+    reason = (
+        "The cap of 675 W is not shown to be in force: "
+        "a higher cap gives the same throughput and power."
+    )
     assert all(
         row["doubt"] == reason and "unenforced" in row.element.attributes["class"]
         for row in compared
@@ -173,7 +176,8 @@ def test_cap_that_did_not_hold_and_has_no_effect_says_first_what_was_drawn(
     page, _ = report(submissions.root)
     most = max(o["mean_power_w"] for o in runs[0].result["observed"])
     reason = (
-        f"The cap of 300 W did not hold: drew {most:.1f} W under it; a higher cap gives the same."
+        f"The cap of 300 W did not hold: mean power was {most:.1f} W; "
+        "a higher cap gives the same throughput and power."
     )
     assert reason in by_cap(page)["300"].text("evidence")
 

@@ -26,8 +26,8 @@ from rules.rule import Bundle
         (110, (109, 111), True, "higher"),
         (90, (89, 91), False, "lower"),
         (102, (101.5, 102.5), True, "higher"),
-        (102, (101.5, 102.5), False, "within boards"),
-        (101, (100.9, 101.1), True, "not told apart"),
+        (102, (101.5, 102.5), False, "within board spread"),
+        (101, (100.9, 101.1), True, "intervals overlap"),
         (110, None, True, "no interval"),
     ],
 )
