@@ -327,7 +327,10 @@ def test_published_rows_beside_submitted_ones(submissions: Submissions, report: 
     flagged = [row for row in every if "implausible" in row.element.attributes["class"]]
     assert len(flagged) == 8
     reasons = [next(row.cells["evidence"].find("span", class_="reason")).text for row in flagged]
-    assert any("166 % of 989 TFLOP/s dense bf16; if it is the sum of four GPUs" in reason for reason in reasons)
+    assert any(
+        "166 % of 989 TFLOP/s dense bf16; if it is the sum of four GPUs" in reason
+        for reason in reasons
+    )
     first = next(s for s in page.find("section") if s.attributes["id"] != "overview")
     assert first.attributes["id"] == "resnet50-train"
     assert [len(results(page, standing)) for standing in ("closed", "published")] == [1, 19]
@@ -477,5 +480,8 @@ def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) 
     assert len(full) == 5 and len(told) > 10
     assert told[:5] == full and {item.text for item in full} == {full[0].text}
     assert {(item.text, next(item.find("a")).attributes["href"]) for item in brief} == {
-        ("note M112 environment.json /container: same text as here", f"#{every[0].element.attributes['id']}")
+        (
+            "note M112 environment.json /container: same text as here",
+            f"#{every[0].element.attributes['id']}",
+        )
     }
