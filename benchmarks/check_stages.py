@@ -20,13 +20,14 @@ from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make
 
 from checker.trust.authority import manifest_problems
 from checker.trust.bundle_trust import establish
+from rules.bundle import Bundle
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import read_files, unpack
 from rules.bundle_format.load import read_tables
 from rules.bundle_format.records import JSON_FILES
-from rules.rule import Bundle, rules_by_id
-from rules.run_summary import digest
+from rules.registry import bundle_rules, form_rules, rules_by_id
+from rules.run_summary import summarize
 
 Result = TypeVar("Result")
 SLOWEST = 12
@@ -92,10 +93,10 @@ def judge(path: Path, root: Path) -> None:
         "series of each accelerator",
         lambda: (bundle.series, bundle.scored_samples, bundle.scored_samples_of),
     )
-    for rule in rules_by_id().values():
-        if rule.on_form or bundle.standing in rule.standings:
+    for rule in (*form_rules(), *bundle_rules()):
+        if bundle.standing in rule.standings:
             timed(rule.id, lambda rule=rule: list(rule.judge(bundle)))  # type: ignore[misc]
-    timed("digest for the rules across bundles", lambda: digest(bundle, "example"))
+    timed("digest for the rules across bundles", lambda: summarize(bundle, "example"))
 
 
 def timed(name: str, work: Callable[[], Result]) -> Result:

@@ -31,7 +31,7 @@ from support.bundles import good_evidence, good_serving_evidence  # noqa: E402
 from checker.engine import judge_all  # noqa: E402
 from checker.verdict import Round  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
-from rules.rule import Severity  # noqa: E402
+from rules.finding import Severity  # noqa: E402
 
 WORKLOADS = ("resnet50-train", "vitl16-train", "sd2-train", "llama3-8b-pretrain", "llama3-8b-serve")
 BOARDS = {

@@ -26,12 +26,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from support.bundles import rederive  # noqa: E402
 
+from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
 from rules.bundle_format.load import read_evidence  # noqa: E402
 from rules.bundle_format.records import Evidence, Read  # noqa: E402
 from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
 from rules.metrics.power_series import Series, patterns, regular  # noqa: E402
-from rules.rule import Bundle, rules_by_id  # noqa: E402
+from rules.registry import rules_by_id  # noqa: E402
 from rules.run_summary import few  # noqa: E402
 
 Floats = NDArray[np.float64]

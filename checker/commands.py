@@ -6,7 +6,8 @@ from difflib import get_close_matches
 import click
 
 from rules import VERSION
-from rules.rule import FAMILIES, STANDINGS, Rule, rules_by_id
+from rules.registry import rules_by_id
+from rules.rule import FAMILIES, STANDINGS, Rule
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -23,11 +23,15 @@ from checker.trust import authority as verify
 from checker.trust.acceptance_log import version_of
 from checker.trust.bundle_trust import Trust, establish, keyrings_below_centers, of_no_bundle
 from checker.verdict import INTERNAL, Round, Verdict
+from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, Refused, read_files, read_plain, refused
 from rules.bundle_format.load import read_published, read_tables
 from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT
-from rules.rule import Bundle, Finding, Problem, Rule, Severity, rules_by_id
-from rules.run_summary import Digest, digest
+from rules.finding import Finding, Problem, Severity
+from rules.registry import bundle_rules, form_rules, judge_form, round_rules, rules_by_id
+from rules.rule import BundleRule, FormRule
+from rules.rule_ids import FILE_MISSING
+from rules.run_summary import RunSummary, summarize
 
 _TOGETHER = 8
 """How many bundles are judged together at most: what is saved does not grow beyond."""
@@ -40,7 +44,7 @@ _KEPT_BYTES = 24 * 2**20
 """Below 32 MiB, the most that glibc heeds; the largest table of a measured bundle takes a tenth of
 it unpacked."""
 
-Judged = tuple[Verdict, Digest | None, Trust]
+Judged = tuple[Verdict, RunSummary | None, Trust]
 """What a process returns of a bundle: its evidence stays behind, and the rules across bundles see
 the digest."""
 Job = Callable[[Mapping[Path, Path]], list[Judged]]
@@ -84,7 +88,7 @@ def _of_published(path: Path) -> Verdict:
         path,
         "published",
         None,
-        tuple(f for r in rules_by_id().values() if r.on_form for f in r.judge(bundle)),
+        judge_form(bundle),
     )
 
 
@@ -165,7 +169,9 @@ def _closed(opened: Sequence["_Opened | Judged"], keep: Keep | None) -> list[Jud
     said of the others before."""
     for rule in rules_by_id().values():
         for one in opened:
-            if isinstance(one, _Opened) and rule.id in one.asked:
+            if not isinstance(one, _Opened) or rule.id not in one.asked:
+                continue
+            if isinstance(rule, BundleRule | FormRule):
                 one.ask(rule)
     return [
         _unless_it_fails(one.bundle.path, partial(_conclude, one, keep))
@@ -187,7 +193,7 @@ class _Opened:
     """About how many bytes of it are kept: its files and, for each row of its tables, a hundred."""
     findings: list[Finding] = field(default_factory=list)
 
-    def ask(self, rule: Rule) -> None:
+    def ask(self, rule: BundleRule | FormRule) -> None:
         try:
             self.findings += rule.judge(self.bundle)
         except Exception as error:
@@ -236,17 +242,13 @@ def _open(path: Path, keyring: Path | None, root: Path, signed: bool, wanted: bo
 def _rules_for(standing: str, protocol: str, problems: bool) -> frozenset[str]:
     """The rules on form, which say what `problems` were met, and those on evidence of this standing
     and version of the protocol, by id; without those that only look across bundles."""
-    return frozenset(
-        r.id
-        for r in rules_by_id().values()
-        if (
-            problems
-            if r.on_form
-            else r.on_bundles
-            and standing in r.standings
-            and version_of(protocol) >= version_of(r.since)
-        )
+    on_form = form_rules() if problems else ()
+    on_evidence = (
+        rule
+        for rule in bundle_rules()
+        if standing in rule.standings and version_of(protocol) >= version_of(rule.since)
     )
+    return frozenset(rule.id for rule in (*on_form, *on_evidence))
 
 
 def _conclude(one: _Opened, keep: Keep | None) -> Judged:
@@ -267,7 +269,7 @@ def _conclude(one: _Opened, keep: Keep | None) -> Judged:
     )
     refused_by = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
     center = (trust.signer or "").partition("@")[0].casefold()
-    own = digest(bundle, center) if evidence and not refused_by else None
+    own = summarize(bundle, center) if evidence and not refused_by else None
     if keep and evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=keep(bundle))
     return verdict, own, replace(trust, problems=())
@@ -287,7 +289,7 @@ def _of_no_bundle(
             path,
             standing,
             None,
-            tuple(f for r in rules_by_id().values() if r.on_form for f in r.judge(bundle)),
+            judge_form(bundle),
         )
 
 
@@ -309,15 +311,15 @@ def _across(judged: Sequence[Judged]) -> Iterator[Verdict]:
 
 
 def _found_across(
-    digests: Sequence[Digest], withdrawn: frozenset[Path]
+    digests: Sequence[RunSummary], withdrawn: frozenset[Path]
 ) -> Mapping[Path, list[Finding]]:
     """The findings by bundle; of what was withdrawn there are none, and only rules that look for it
     compare others with it."""
     found: dict[Path, list[Finding]] = defaultdict(list)
     standing = [one for one in digests if one.path not in withdrawn]
-    for rule in rules_by_id().values() if standing else ():
+    for rule in round_rules() if standing else ():
         try:
-            for path, finding in rule.judge_across(digests if rule.sees_withdrawn else standing):
+            for path, finding in rule.judge_round(digests if rule.sees_withdrawn else standing):
                 if path not in withdrawn:
                     found[path].append(finding)
         except Exception as error:
@@ -405,10 +407,10 @@ def _begin_worker() -> None:
 def _empty(root: Path) -> Verdict:
     message = "There is nothing to judge. Name a directory that holds bundles."
     (problem,) = refused(
-        "S101", "", "", "no bundle at or below this path", "at least one bundle", message
+        FILE_MISSING, "", "", "no bundle at or below this path", "at least one bundle", message
     ).problems
     bundle = Bundle(root, (problem,), None)
-    return Verdict(root, None, None, tuple(rules_by_id()["S101"].judge(bundle)))
+    return Verdict(root, None, None, judge_form(bundle))
 
 
 def _internal(path: Path, during: str, error: Exception) -> Finding:

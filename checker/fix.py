@@ -15,6 +15,7 @@ from checker.engine import judge
 from checker.find import below
 from checker.selection import printable
 from checker.trust.authority import manifest_problems
+from rules.bundle import Bundle
 from rules.bundle_format.documents import read_document, read_json
 from rules.bundle_format.files import Files, Refused, read_files
 from rules.bundle_format.load import read_tables
@@ -27,7 +28,7 @@ from rules.bundle_format.records import (
     Read,
 )
 from rules.bundle_format.seal import json_bytes, manifest_bytes, write_durable
-from rules.rule import Bundle
+from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 
 _SHOWN = 10
 """How many changed figures of a bundle are told one by one."""
@@ -109,7 +110,9 @@ def _refuse(bundle: Path, files: Files) -> None:
             "it is signed, and what is signed stays as it is; to change it, remove "
             f"{SIGNATURE_DIR}/ and sign it again"
         )
-    if odd := [p for p in files.problems if (p.rule, p.found.file) != ("S101", MANIFEST_FILE)]:
+    if odd := [
+        p for p in files.problems if (p.rule, p.violation.file) != (FILE_MISSING, MANIFEST_FILE)
+    ]:
         raise Unfixable(_first(odd))
     if MANIFEST_FILE not in files.contents:
         raise Unfixable(
@@ -128,11 +131,11 @@ def _refuse(bundle: Path, files: Files) -> None:
     altered = [
         p
         for p in manifest_problems(files.contents)
-        if p.rule == "I101" and p.found.file not in JSON_FILES
+        if p.rule == FILE_ALTERED and p.violation.file not in JSON_FILES
     ]
     if altered:
         raise Unfixable(
-            f"{altered[0].found.file} is not what the run wrote, and evidence is never "
+            f"{altered[0].violation.file} is not what the run wrote, and evidence is never "
             "made anew; restore it"
         )
     if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *JSON_FILES}):
@@ -144,7 +147,7 @@ def _refuse(bundle: Path, files: Files) -> None:
 
 def _first(problems: Iterable[Any]) -> str:
     problem = next(iter(problems))
-    return f"{problem.rule} {problem.found.file}: {problem.found.found}"
+    return f"{problem.rule} {problem.violation.file}: {problem.violation.found}"
 
 
 def _figures(bundle: Path, evidence: Read) -> Iterator[str]:

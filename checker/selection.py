@@ -14,7 +14,9 @@ import click
 from checker.commands import find_rule
 from checker.output import OutputError, refuse_output, write_output
 from checker.verdict import BESIDE, INTERNAL, Round, Verdict
-from rules.rule import FAMILIES, Finding, Severity, rules_by_id
+from rules.finding import Finding, Severity
+from rules.registry import rules_by_id
+from rules.rule import FAMILIES
 
 PARTIAL = "partial"
 """The status of a bundle without errors in a check that was not of the whole rule book: never

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from rules.rule import Severity
+from rules.finding import Severity
 
 MANY = 50
 """From how many bundles on it is told how far the judging is."""

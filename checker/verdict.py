@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checker.trust.records import Review
-from rules.rule import Finding, Severity, rules_by_id
+from rules.finding import Finding, Severity
+from rules.registry import rules_by_id
+from rules.rule import FormRule
 
 INTERNAL = "internal"
 """Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to
@@ -68,7 +70,7 @@ class Verdict:
         if finding.severity != Severity.ERROR or finding.waived:
             return False
         rule = rules_by_id().get(finding.rule)
-        return not self.withdrawn or rule is None or rule.on_form
+        return not self.withdrawn or rule is None or isinstance(rule, FormRule)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from rules.bundle_format.records import (
     WITHDRAWAL_NAMESPACE,
 )
 from rules.bundle_format.seal import write_durable
+from rules.rule_ids import KEYRING_MISSING
 
 __all__ = ["SigningError", "compare", "make", "put", "sign"]
 
@@ -56,8 +57,8 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
     try:
         allowed = authority(bundle, None, bundle)
     except Refused as refusal:
-        if all(problem.rule == "I110" for problem in refusal.problems):
-            return refusal.problems[0].found.found
+        if all(problem.rule == KEYRING_MISSING for problem in refusal.problems):
+            return refusal.problems[0].violation.found
         raise SigningError(_refusal(bundle, refusal)) from None
     if principal not in allowed.principals:
         raise SigningError(_unknown(bundle, allowed, principal))
@@ -120,6 +121,6 @@ def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
 def _refusal(bundle: Path, refusal: Refused) -> str:
     (problem, *_) = refusal.problems
     return (
-        f"{bundle}: not signed, for it would be {problem.rule}: {problem.found.found}. "
-        f"{problem.found.message}"
+        f"{bundle}: not signed, for it would be {problem.rule}: {problem.violation.found}. "
+        f"{problem.violation.message}"
     )

@@ -9,10 +9,10 @@ from checker.engine import judge_all
 from checker.find import below
 from checker.verdict import BESIDE, Verdict
 from reporting.results_model import Row, Run, published, reduce, submitted
+from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
 from rules.bundle_format.load import read_published, read_tables
 from rules.bundle_format.records import PUBLISHED_FORMAT, Json
-from rules.rule import Bundle
 
 
 class NothingFoundError(Exception):

@@ -6,7 +6,7 @@ from markupsafe import Markup, escape
 
 from reporting.page_model import Content
 from reporting.report_table import Column, Row, Table, doubtful, interval, seen, text
-from rules.rule import Finding
+from rules.finding import Finding
 
 UNKNOWN = "\u2013"
 _WITH_N = ("items_per_s_per_accelerator", "fastest_rate", "value")

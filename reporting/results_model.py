@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reporting.sections.traces import power_spread
 from rules.boards import SIMULATED_PREFIX, board
+from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.imbalance import imbalance
-from rules.metrics.run_profile import NodePower, clocks, node_power
 from rules.protocol import CURRENT, PROTOCOLS
-from rules.rule import Bundle, Finding
+from rules.run_profile import NodePower, clocks, node_power
 from rules.run_summary import kind
 from rules.workloads import Workload, workloads
 

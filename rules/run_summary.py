@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.metrics import run as metrics
 from rules.metrics import sweeps
 from rules.metrics.power_series import IN_A_ROW, regular, rolling
-from rules.rule import Bundle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ PER_EPOCH = ("items_per_s_per_accelerator", "mean_power_w_per_accelerator")
 
 
 @dataclass(frozen=True)
-class Digest:
+class RunSummary:
     """One bundle, in short."""
 
     path: Path
@@ -92,7 +92,7 @@ class Digest:
         return Path(*self.path.parts[-3:]).as_posix()
 
 
-def digest(bundle: Bundle, center: str = "") -> Digest | None:
+def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
     """The digest of a bundle; None where its evidence gives no figures. A center that is not named
     is that of the path."""
     if bundle.evidence is None or isinstance(bundle.computed, str):
@@ -101,7 +101,7 @@ def digest(bundle: Bundle, center: str = "") -> Digest | None:
     scored = [e for e in bundle.computed["epochs"] if e["scored"]]
     center = center or bundle.path.parent.parent.name.casefold()
     setting, how = work(bundle)
-    return Digest(
+    return RunSummary(
         path=bundle.path,
         center=center,
         setting=setting,
@@ -297,14 +297,14 @@ def _mixed(values: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
 
 
 def sharing(
-    digests: "Sequence[Digest]", of: Callable[[Digest], frozenset[int]]
-) -> Iterator[tuple[Digest, Digest, int]]:
+    digests: "Sequence[RunSummary]", of: Callable[[RunSummary], frozenset[int]]
+) -> Iterator[tuple[RunSummary, RunSummary, int]]:
     """The digests that share a fingerprint with another, each with the one that has most of them,
     and how many any other has."""
     counts = Counter(chain.from_iterable(map(of, digests)))
     repeated = {fingerprint for fingerprint, count in counts.items() if count > 1}
     of_each = [(one, of(one) & repeated) for one in digests]
-    having: dict[int, list[Digest]] = {}
+    having: dict[int, list[RunSummary]] = {}
     for one, own in of_each:
         for fingerprint in own:
             having.setdefault(fingerprint, []).append(one)
@@ -317,20 +317,22 @@ def sharing(
             yield one, min(shared, key=lambda other: (-shares[other.path], other.path)), len(shared)
 
 
-def alike(digests: "Sequence[Digest]") -> list[list[Digest]]:
+def alike(digests: "Sequence[RunSummary]") -> list[list[RunSummary]]:
     """The digests in groups of one kind, which are of one center, each by cap; those without a cap
     are left out."""
-    found: dict[tuple[object, ...], list[Digest]] = {}
+    found: dict[tuple[object, ...], list[RunSummary]] = {}
     for one in digests:
         if one.cap_w is not None:
             found.setdefault(one.kind, []).append(one)
     return [sorted(runs, key=lambda run: (run.cap_w or 0, run.path)) for runs in found.values()]
 
 
-def by_sweep(digests: "Sequence[Digest]") -> dict[tuple[str, str], list[tuple[Digest, Json]]]:
+def by_sweep(
+    digests: "Sequence[RunSummary]",
+) -> dict[tuple[str, str], list[tuple[RunSummary, Json]]]:
     """The digests of each sweep by place, with what each says of it; a sweep is named by its center
     and its id."""
-    found: dict[tuple[str, str], list[tuple[Digest, Json]]] = {}
+    found: dict[tuple[str, str], list[tuple[RunSummary, Json]]] = {}
     for one in digests:
         if one.sweep is not None:
             found.setdefault((one.center, one.sweep["id"]), []).append((one, one.sweep))

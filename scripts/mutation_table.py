@@ -25,7 +25,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from conftest import Submissions, make_key  # noqa: E402
 from support.mutation_cases import Case, cases  # noqa: E402
 
-from rules.rule import Rule, rules_by_id  # noqa: E402
+from rules.registry import rules_by_id  # noqa: E402
+from rules.rule import Rule  # noqa: E402
 
 
 def tried(number: int) -> str:
@@ -39,7 +40,7 @@ def tried(number: int) -> str:
 def row(rule: Rule, own: Sequence[Case], wrong: Mapping[str, str]) -> str:
     """The row of a rule: `wrong` says by name of the case what was not as it must be."""
     ways = list(dict.fromkeys(case.spoiling.name for case in own))
-    companions = sorted({other for case in own for other in case.spoiling.companions})
+    companions = sorted({other for case in own for other in case.spoiling.also_reported})
     missed = sum(bool(wrong[case.name]) for case in own)
     names = (
         ", ".join(way.replace("_", " ") for way in ways)

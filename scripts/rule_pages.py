@@ -6,7 +6,9 @@ The pages are the docstrings of `rules/checks/`; a test asks that what is commit
 
 from pathlib import Path
 
-from rules.rule import FAMILIES, Rule, rules_by_id
+from rules.registry import rules_by_id
+from rules.rule import FAMILIES, Rule
+from rules.testing.case import cases_of
 
 PAGES = Path(__file__).parents[1] / "docs" / "rules"
 
@@ -23,9 +25,7 @@ def _page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
     since = f"since protocol {rule.since}, rule book {rule.added}"
     facts = f"`{rule.id}` {rule.name} · {rule.severity} · {since} · {', '.join(rule.standings)}"
-    ways = [
-        way.name.replace("_", " ") for way in (*rule.mutations, *rule.tamperings, *rule.pairings)
-    ]
+    ways = [case.name.replace("_", " ") for case in cases_of(rule)]
     tested = "\n".join(f"- {way}" for way in ways)
     return f"# {rule.id}: {rule.title}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
 

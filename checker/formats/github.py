@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from checker.selection import Shown, place, printable, relative, summary
 from checker.verdict import Verdict
-from rules.rule import Finding, Severity, rules_by_id
+from rules.finding import Finding, Severity
+from rules.registry import rules_by_id
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

@@ -7,7 +7,9 @@ from xml.etree import ElementTree as ET
 
 from checker.selection import PARTIAL, Shown, printable
 from checker.verdict import INTERNAL, Verdict
-from rules.rule import FAMILIES, STANDINGS, Finding, Rule, rules_by_id
+from rules.finding import Finding
+from rules.registry import rules_by_id
+from rules.rule import FAMILIES, STANDINGS, FormRule, RoundRule, Rule
 
 
 def render(what: Shown) -> str:
@@ -118,12 +120,12 @@ def _not_asked(what: Shown, verdict: Verdict, rule: Rule) -> str:
     """Why a rule without findings was not asked of the bundle; empty where it was."""
     if rule.id not in what.asked:
         return f"not asked: {', '.join(map(printable, what.partial))}"
-    if rule.on_form:
+    if isinstance(rule, FormRule):
         return ""
     if verdict.rules_not_run or verdict.standing is None:
         return "not asked: the evidence cannot be read"
     if verdict.standing not in rule.standings:
         return f"not asked: for {', '.join(s for s in STANDINGS if s in rule.standings)} only"
-    if rule.id[0] == "X" and what.status(verdict) == "fail":
+    if isinstance(rule, RoundRule) and what.status(verdict) == "fail":
         return "not asked: the bundle fails"
     return ""

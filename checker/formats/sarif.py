@@ -11,7 +11,9 @@ from urllib.parse import quote
 from checker.selection import Shown, fingerprint, place, printable, printable_strings, relative
 from checker.verdict import INTERNAL, Verdict
 from rules import VERSION
-from rules.rule import FAMILIES, Finding, Rule, rules_by_id
+from rules.finding import Finding
+from rules.registry import rules_by_id
+from rules.rule import FAMILIES, Rule
 
 _ROWS = re.compile(r"rows? (\d+)(?:-(\d+))?")
 _SCHEMA = (

@@ -8,7 +8,7 @@ import click
 from checker.selection import Shown, printable, summary, withdrawal
 from checker.terminal import COLOURS
 from checker.verdict import Verdict
-from rules.rule import Finding, Severity
+from rules.finding import Finding, Severity
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
 _PLACES = 3

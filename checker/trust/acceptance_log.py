@@ -21,7 +21,8 @@ from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused, read_plain, refused, shortened
 from rules.bundle_format.records import ACCEPTANCE_FILE, LOG_ENTRY_FORMAT, Json
 from rules.bundle_format.seal import write_durable
-from rules.rule import Problem
+from rules.finding import Problem
+from rules.rule_ids import ACCEPTANCE_CONTRADICTS_BUNDLE, ACCEPTED_BUNDLE_MISSING, LOG_BROKEN
 
 START = "0" * 64
 """What the first line has for the hash of the line before."""
@@ -103,7 +104,10 @@ def _chain(raw: bytes) -> Log:
             entry = read_document(ACCEPTANCE_FILE, line, LOG_ENTRY_FORMAT)
         except Refused as refusal:
             raise _broken(
-                number, refusal.problems[0].found.found, refusal.problems[0].found.expected, ""
+                number,
+                refusal.problems[0].violation.found,
+                refusal.problems[0].violation.expected,
+                "",
             ) from None
         if entry["previous"] != head:
             message = "A line was changed, dropped, moved or put in."
@@ -249,12 +253,17 @@ def contradictions(entry: Entry, claimed: Json) -> Iterator[Problem]:
     if late:
         found = f"{ended_at}, but accepted {entry.at} ({by})"
         yield from refused(
-            "I126", "result.json", "/ended_at", found, "a run that ended before", message
+            ACCEPTANCE_CONTRADICTS_BUNDLE,
+            "result.json",
+            "/ended_at",
+            found,
+            "a run that ended before",
+            message,
         ).problems
     if younger:
         found = f"{book}, but accepted under {entry.rules_version} ({by})"
         yield from refused(
-            "I126",
+            ACCEPTANCE_CONTRADICTS_BUNDLE,
             "result.json",
             "/rules_version",
             found,
@@ -276,7 +285,12 @@ def missing(log: Log, below: str, present: Container[str]) -> Iterator[Problem]:
             )
             found = f"no bundle in {shortened(path)}"
             yield from refused(
-                "I118", ACCEPTANCE_FILE, f"line {entry.line}", found, expected, message
+                ACCEPTED_BUNDLE_MISSING,
+                ACCEPTANCE_FILE,
+                f"line {entry.line}",
+                found,
+                expected,
+                message,
             ).problems
 
 
@@ -285,4 +299,4 @@ def _broken(line: int, found: str, expected: str, why: str) -> Refused:
         f"{why} Restore the LOG from the repository's history. While it is broken it speaks "
         "for no bundle."
     ).strip()
-    return refused("I117", ACCEPTANCE_FILE, f"line {line}", found, expected, message)
+    return refused(LOG_BROKEN, ACCEPTANCE_FILE, f"line {line}", found, expected, message)

@@ -27,7 +27,17 @@ from rules.bundle_format.records import (
     SUBMISSION_NAMESPACE,
     Json,
 )
-from rules.rule import Problem
+from rules.finding import Problem
+from rules.rule_ids import (
+    FILE_ALTERED,
+    FILE_MISSING,
+    KEYRING_MISSING,
+    MANIFEST_INCOMPLETE,
+    MANIFEST_PATH_UNSAFE,
+    OUT_OF_PLACE,
+    SIGNATURE_MISSING,
+    SIGNER_NOT_OF_PATH,
+)
 
 _PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
 
@@ -81,7 +91,7 @@ def published_where_it_may_be(path: Path) -> None:
                 "Move the file, or remove it."
             )
             raise refused(
-                "I125", path.name, "", "published figures below a center", expected, message
+                OUT_OF_PLACE, path.name, "", "published figures below a center", expected, message
             )
 
 
@@ -104,7 +114,12 @@ def authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
             "name one with --keyring."
         )
         raise refused(
-            "I110", "", "", f"no keyring{f' in {named}' if named else ''}", expected, message
+            KEYRING_MISSING,
+            "",
+            "",
+            f"no keyring{f' in {named}' if named else ''}",
+            expected,
+            message,
         )
     return Authority(read_keyring(keyring), center, "/".join(below))
 
@@ -127,7 +142,9 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority, at: str
             "Sign it with bench-submit sign, where the key is. The bundle must lie in "
             "CENTER/SYSTEM/ beside the keyring."
         )
-        raise refused("I105", SIGNATURE_DIR, "", "no signature of the submitter", expected, message)
+        raise refused(
+            SIGNATURE_MISSING, SIGNATURE_DIR, "", "no signature of the submitter", expected, message
+        )
     for principal in claimed:
         name = f"{_PREFIX}{principal}{_SUFFIX}"
         if principal not in allowed.principals:
@@ -140,7 +157,7 @@ def signer(bundle: Path, contents: dict[str, bytes], allowed: Authority, at: str
                 "what stands before the @ of the principal, and a line for its key into "
                 "the keyring's allowed_signers."
             )
-            raise refused("I107", name, "", found, expected, message)
+            raise refused(SIGNER_NOT_OF_PATH, name, "", found, expected, message)
         verify(
             bundle / name,
             contents[name],
@@ -169,7 +186,12 @@ def _listing(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refuse
         )
         place = f"/files/{paths.index(path)}/path"
         yield refused(
-            "I103", MANIFEST_FILE, place, shortened(path), "a path inside the bundle", message
+            MANIFEST_PATH_UNSAFE,
+            MANIFEST_FILE,
+            place,
+            shortened(path),
+            "a path inside the bundle",
+            message,
         )
     message = "A signature covers what the manifest lists. Make it anew with bench-submit sign."
     listed = [p for p in paths if p not in unsafe]
@@ -182,7 +204,12 @@ def _listing(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refuse
         if names:
             found = f"{what} {shortened(names)}"
             yield refused(
-                "I104", MANIFEST_FILE, "/files", found, "every file of evidence, once", message
+                MANIFEST_INCOMPLETE,
+                MANIFEST_FILE,
+                "/files",
+                found,
+                "every file of evidence, once",
+                message,
             )
 
 
@@ -195,7 +222,7 @@ def _differences(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
         if name in OPTIONAL_FILES and name not in contents:
             advice = "Restore it from where the run was made."
             yield refused(
-                "S101", name, "", "no such file", "every file that the manifest lists", advice
+                FILE_MISSING, name, "", "no such file", "every file that the manifest lists", advice
             )
         if name not in EVIDENCE_FILES or name not in contents:
             continue
@@ -203,7 +230,7 @@ def _differences(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
         expected = (entry["size"], entry["sha256"])
         if found != expected:
             yield refused(
-                "I101",
+                FILE_ALTERED,
                 name,
                 "",
                 "{} bytes, sha256 {}".format(*found),

@@ -25,7 +25,10 @@ from rules.bundle_format.records import (
     SIGNERS_FILE,
     Json,
 )
-from rules.rule import Finding, Problem, Severity, rules_by_id
+from rules.finding import Finding, Problem, Severity
+from rules.registry import rules_by_id
+from rules.rule import FormRule
+from rules.rule_ids import ACCEPTED_BUNDLE_REPLACED, OUT_OF_PLACE, WITHDRAWAL_REMOVED
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Trust:
             return finding
         younger = (
             self.accepted
-            and not rule.on_form
+            and not isinstance(rule, FormRule)
             and version_of(rule.added) > version_of(self.accepted)
         )
         if younger and finding.severity != Severity.NOTE:
@@ -172,7 +175,7 @@ def keyrings_below_centers(
                 "the round adds keys to the one."
             )
             (problem,) = refused(
-                "I125", "", "", "a keyring below another", f"one, {outermost}", message
+                OUT_OF_PLACE, "", "", "a keyring below another", f"one, {outermost}", message
             ).problems
             yield met.get(keyring, keyring), KEYRING_DIR, problem
 
@@ -217,10 +220,14 @@ def _not_of(entry: acceptance.Entry, manifest: str, claimed: Json) -> Iterator[P
         "Another bundle was accepted in this place. Restore that one; a run that is made anew "
         "has a directory of its own."
     )
-    yield from refused("I119", MANIFEST_FILE, "", found, expected, message).problems
+    yield from refused(
+        ACCEPTED_BUNDLE_REPLACED, MANIFEST_FILE, "", found, expected, message
+    ).problems
 
 
 def _returned(entry: acceptance.Entry) -> tuple[Problem, ...]:
     expected = f"the withdrawal of {entry.at} (line {entry.line} of the {ACCEPTANCE_FILE})"
     message = "What was withdrawn stays so. Restore the two files of the withdrawal in signatures/."
-    return refused("I120", "signatures", "", "no good withdrawal", expected, message).problems
+    return refused(
+        WITHDRAWAL_REMOVED, "signatures", "", "no good withdrawal", expected, message
+    ).problems

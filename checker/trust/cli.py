@@ -21,7 +21,7 @@ from checker.trust.records import Review
 from checker.trust.signature import SigningError
 from checker.verdict import BESIDE, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
-from rules.rule import rules_by_id
+from rules.registry import rules_by_id
 
 _FAILED, _INTERNAL = 1, 3
 _GOOD, _BAD = click.style("good", fg="green", bold=True), click.style("bad", fg="red", bold=True)

@@ -17,7 +17,8 @@ from pathlib import Path
 from checker.trust.revoked import check_revoked
 from rules.bundle_format.files import Refused, read_plain, refused, shortened
 from rules.bundle_format.records import REVOKED_FILE, SIGNERS_FILE
-from rules.rule import Problem
+from rules.finding import Problem
+from rules.rule_ids import KEYRING_LINE_UNCLEAR, KEYRING_MISSING
 
 PRINCIPAL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
 _NAMESPACE = re.compile(r"[A-Za-z0-9._@+-]+")
@@ -150,7 +151,7 @@ def _read(directory: Path, state: tuple[tuple[int, int, int], ...]) -> Keyring:
         if line is not None:
             lines.append(line)
         problems += [
-            refused("I124", SIGNERS_FILE, f"line {number}", *said).problems[0]
+            refused(KEYRING_LINE_UNCLEAR, SIGNERS_FILE, f"line {number}", *said).problems[0]
             for said in _wrong(text, line)
         ]
     return Keyring(directory, tuple(lines), tuple(problems), state)
@@ -212,7 +213,7 @@ def _wrong(text: str, line: Line | None) -> Iterator[tuple[str, str, str]]:
 def _unreadable(name: str, error: OSError) -> Refused:
     message = "Give the checker the right to read the keyring."
     return refused(
-        "I110",
+        KEYRING_MISSING,
         f"keyring/{name}",
         "",
         f"cannot be read: {error.strerror}",

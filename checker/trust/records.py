@@ -19,7 +19,16 @@ from rules.bundle_format.records import (
     WITHDRAWAL_NAMESPACE,
     Json,
 )
-from rules.rule import Problem
+from rules.finding import Problem
+from rules.rule_ids import (
+    RECORD_INCOMPLETE,
+    RECORD_NAMES_ANOTHER,
+    RECORD_OF_ANOTHER_MANIFEST,
+    REVIEW_REJECTS,
+    REVIEWER_IS_SUBMITTER,
+    SIGNER_NOT_OF_PATH,
+    WITHDRAWN_BY_ANOTHER_CENTER,
+)
 
 REVIEW, WITHDRAWAL = "review", "withdrawal"
 _KINDS = {
@@ -111,13 +120,18 @@ def _record(
                 "with bench-check, or remove it."
             )
             raise refused(
-                "I114", there, "", f"there is no {shortened(missing)}", "both files", message
+                RECORD_INCOMPLETE,
+                there,
+                "",
+                f"there is no {shortened(missing)}",
+                "both files",
+                message,
             )
     record = read_document(document, contents[document], form)
     if record[signer] != who:
         message = "The file is named after who signs it."
         raise refused(
-            "I115",
+            RECORD_NAMES_ANOTHER,
             document,
             f"/{signer}",
             record[signer],
@@ -137,7 +151,7 @@ def _record(
     if not keyring.grants(who, namespace, fingerprint):
         message = f'The line of the key in the keyring must name it: namespaces="{namespace}".'
         raise refused(
-            "I107",
+            SIGNER_NOT_OF_PATH,
             signature,
             "",
             "a key that is for no role",
@@ -151,7 +165,12 @@ def _record(
             "it; make it anew for this one."
         )
         raise refused(
-            "I111", document, "/manifest_sha256", record["manifest_sha256"], manifest, message
+            RECORD_OF_ANOTHER_MANIFEST,
+            document,
+            "/manifest_sha256",
+            record["manifest_sha256"],
+            manifest,
+            message,
         )
     return {**record, "key": fingerprint}
 
@@ -164,7 +183,7 @@ def _independent(review: Json, name: str, keyring: Keyring, center: str) -> None
         message = (
             "A review is by another center, under a name and with a key of its own. Remove it."
         )
-        raise refused("I112", f"{name}.json", "/reviewer", tie, expected, message)
+        raise refused(REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message)
 
 
 def _may_withdraw(who: str, name: str, keyring: Keyring, center: str) -> None:
@@ -175,7 +194,7 @@ def _may_withdraw(who: str, name: str, keyring: Keyring, center: str) -> None:
             "not submit. Remove it."
         )
         raise refused(
-            "I116",
+            WITHDRAWN_BY_ANOTHER_CENTER,
             f"{name}.json",
             "/withdrawn_by",
             who,
@@ -194,7 +213,7 @@ def _reviewed(review: Review, name: str) -> tuple[Problem, ...]:
     )
     message = f"{said} Answer it, or withdraw the bundle."
     return refused(
-        "I113",
+        REVIEW_REJECTS,
         f"{name}.json",
         "/verdict",
         f"{review.reviewer} rejects it",

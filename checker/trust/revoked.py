@@ -12,6 +12,7 @@ from pathlib import Path
 from checker import CheckerError
 from rules.bundle_format.files import Refused, read_plain, refused, shortened
 from rules.bundle_format.records import REVOKED_FILE
+from rules.rule_ids import REVOKED_LIST_UNREADABLE
 
 MAX_REVOKED_BYTES = 4 * 2**20
 _KRL = b"SSHKRL\n\0"
@@ -81,4 +82,6 @@ def _unreadable(place: str, found: str, advice: str) -> Refused:
         "OpenSSH cannot read the list to its end, and until it is mended nobody is trusted. "
         f"{advice}"
     )
-    return refused("I128", f"keyring/{REVOKED_FILE}", place, found, expected, message)
+    return refused(
+        REVOKED_LIST_UNREADABLE, f"keyring/{REVOKED_FILE}", place, found, expected, message
+    )

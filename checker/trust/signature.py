@@ -18,6 +18,7 @@ from checker.trust import sshsig
 from checker.trust.keyring import Keyring, fingerprint
 from rules.bundle_format.files import Refused, refused
 from rules.bundle_format.records import SUBMISSION_NAMESPACE
+from rules.rule_ids import SIGNATURE_INVALID, SIGNER_EXPIRED, SIGNER_NOT_OF_PATH, SIGNER_REVOKED
 
 NO_SSH_KEYGEN = "ssh-keygen was not found; install OpenSSH's client (8.7 or later)"
 _KEY = re.compile(r"with \S+ key (SHA256:\S+)")
@@ -149,11 +150,18 @@ def _why(
             f"{what.capitalize()} was changed after signing, or this was signed as something "
             "else. Sign it again."
         )
-        return refused("I106", name, "", invalid, f"a {namespace} signature of {what}", message)
+        return refused(
+            SIGNATURE_INVALID, name, "", invalid, f"a {namespace} signature of {what}", message
+        )
     if revocable and _ssh_keygen("verify", namespace, *allowed, signature=path, content=content)[0]:
         message = "The key is no longer trusted. Ask its owner to sign again with the new key."
         return refused(
-            "I108", name, "", "the key is in revoked_signers", "a key that is not revoked", message
+            SIGNER_REVOKED,
+            name,
+            "",
+            "the key is in revoked_signers",
+            "a key that is not revoked",
+            message,
         )
     if _out_of_time(said):
         message = (
@@ -161,7 +169,7 @@ def _why(
             "says was accepted in time, stands."
         )
         return refused(
-            "I109", name, "", said, "a key within its valid-after and valid-before", message
+            SIGNER_EXPIRED, name, "", said, "a key within its valid-after and valid-before", message
         )
     message = (
         "Sign it with the owner's key, or ask the keeper of the keyring to add the key, for "
@@ -169,7 +177,7 @@ def _why(
     )
     expected = f"a key of {principal} for the namespace {namespace}"
     return refused(
-        "I107",
+        SIGNER_NOT_OF_PATH,
         name,
         "",
         "a good signature by a key that the keyring does not accept",

@@ -35,7 +35,8 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.bundle_format.seal import json_bytes, write_all_durable
-from rules.rule import Problem, Severity
+from rules.finding import Problem, Severity
+from rules.rule_ids import REVIEW_REJECTS
 
 THERE, LEFT, REFUSED = "there", "left out", "refused"
 """What becomes of a bundle of which nothing is written into the LOG: it is there already, nobody
@@ -331,7 +332,9 @@ def _put(
     (bundle / SIGNATURE_DIR).mkdir(exist_ok=True)
     write_all_durable({bundle / document: content, bundle / signature: made})
     found = read_records(bundle, read_files(bundle).contents, own.keyring, own.center).problems
-    wrong = [p for p in found if p.found.file in (document, signature) and p.rule != "I113"]
+    wrong = [
+        p for p in found if p.violation.file in (document, signature) and p.rule != REVIEW_REJECTS
+    ]
     if wrong:
         for name in (document, signature):
             (bundle / name).unlink()
@@ -347,8 +350,8 @@ def _record(kind: str, who: str, suffix: str) -> str:
 def _told(problems: Sequence[Problem]) -> str:
     return "\n".join(
         printable(
-            f"{' '.join(filter(None, (p.rule, p.found.file)))}: {p.found.found}; "
-            f"{p.found.expected}. {p.found.message}"
+            f"{' '.join(filter(None, (p.rule, p.violation.file)))}: {p.violation.found}; "
+            f"{p.violation.expected}. {p.violation.message}"
         )
         for p in problems
     )

@@ -11,7 +11,15 @@ from checker.trust.signature import verify
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import MAX_SIGNATURE_BYTES, Refused, read_plain, refused, shortened
 from rules.bundle_format.records import WAIVER_DIR, WAIVER_FORMAT, WAIVER_NAMESPACE
-from rules.rule import Problem, rules_by_id
+from rules.finding import Problem
+from rules.registry import rules_by_id
+from rules.rule_ids import (
+    SIGNER_EXPIRED,
+    SIGNER_NOT_OF_PATH,
+    WAIVER_BY_OWN_CENTER,
+    WAIVER_EXPIRED,
+    WAIVER_NOT_GOOD,
+)
 
 _MAX_WAIVER_BYTES = 2**20
 
@@ -76,7 +84,7 @@ def signed(waiver: Waiver, keyring: Keyring, at: str = "") -> Refused | str:
     late = (
         isinstance(outcome, Refused)
         and at
-        and any(problem.rule == "I109" for problem in outcome.problems)
+        and any(problem.rule == SIGNER_EXPIRED for problem in outcome.problems)
     )
     return _signed(waiver, keyring, at) if late else outcome
 
@@ -108,7 +116,9 @@ def in_force(
             expected = (
                 f"a principal of another center than {shortened(center)}, with a key of its own"
             )
-            problems += refused("I123", waiver.file, "/granted_by", tie, expected, message).problems
+            problems += refused(
+                WAIVER_BY_OWN_CENTER, waiver.file, "/granted_by", tie, expected, message
+            ).problems
         else:
             waived.setdefault(waiver.rule, waiver.file)
     return waived, problems
@@ -131,7 +141,7 @@ def judged(keyring: Keyring, now: str) -> tuple[list[Waiver], list[Wrong]]:
             wrong += [
                 (waiver.file, p)
                 for p in refused(
-                    "I122", "", "/expires_at", found, "a waiver in force", message
+                    WAIVER_EXPIRED, "", "/expires_at", found, "a waiver in force", message
                 ).problems
             ]
         else:
@@ -145,14 +155,14 @@ def _names(directory: Path) -> list[str]:
     try:
         if not stat.S_ISDIR(directory.lstat().st_mode):
             message = "Waivers are files in a directory of the repository itself."
-            raise refused("I121", "", "", "a link or a file", "a directory", message)
+            raise refused(WAIVER_NOT_GOOD, "", "", "a link or a file", "a directory", message)
         names = sorted(path.name for path in directory.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
         message = "Give the checker the right to read it."
         raise refused(
-            "I121", "", "", f"cannot be read: {error.strerror}", "a directory", message
+            WAIVER_NOT_GOOD, "", "", f"cannot be read: {error.strerror}", "a directory", message
         ) from None
     # A signature alone is a waiver that is missing: reading it says so.
     return sorted({name.removesuffix(".sig") for name in names})
@@ -180,7 +190,9 @@ def _parsed(directory: Path, name: str) -> Waiver:
             "In this directory lie waivers, NAME.json, each with its signature, NAME.json.sig. "
             "Remove it."
         )
-        raise refused("I121", "", "", "not a waiver", "NAME.json and NAME.json.sig", message)
+        raise refused(
+            WAIVER_NOT_GOOD, "", "", "not a waiver", "NAME.json and NAME.json.sig", message
+        )
     content = read_plain(directory / name, name, _MAX_WAIVER_BYTES)
     said = read_document(name, content, WAIVER_FORMAT)
     try:
@@ -188,11 +200,16 @@ def _parsed(directory: Path, name: str) -> Waiver:
     except Refused as refusal:
         message = "A waiver counts with a signature. Make it with bench-check waive."
         raise refused(
-            "I121", f"{name}.sig", "", refusal.problems[0].found.found, "a signature", message
+            WAIVER_NOT_GOOD,
+            f"{name}.sig",
+            "",
+            refusal.problems[0].violation.found,
+            "a signature",
+            message,
         ) from None
     if said["rule"] not in rules_by_id():
         raise refused(
-            "I121",
+            WAIVER_NOT_GOOD,
             name,
             "/rule",
             said["rule"],
@@ -201,7 +218,9 @@ def _parsed(directory: Path, name: str) -> Waiver:
         )
     if not rules_by_id()[said["rule"]].waivable:
         message = "A waiver is for circumstances, not for what is stated and not so. Remove it."
-        raise refused("I121", name, "/rule", said["rule"], "a rule that can be waived", message)
+        raise refused(
+            WAIVER_NOT_GOOD, name, "/rule", said["rule"], "a rule that can be waived", message
+        )
     named, below = frozenset(said.get("manifests", ())), said.get("below", "")
     expires_at = said.get("expires_at", "")
     return Waiver(
@@ -230,7 +249,7 @@ def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | str:
                 f'The line of the key in the keyring must name it: namespaces="{WAIVER_NAMESPACE}".'
             )
             raise refused(
-                "I107",
+                SIGNER_NOT_OF_PATH,
                 name,
                 "",
                 "a key that is for no role",

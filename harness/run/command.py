@@ -34,7 +34,7 @@ from harness.simulation import server as simulator
 from harness.sweep.plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
 from rules.bundle_format.records import MANIFEST_FILE
-from rules.rule import Severity
+from rules.finding import Severity
 from rules.workloads import workloads
 
 

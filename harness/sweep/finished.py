@@ -15,7 +15,7 @@ from harness.sweep.table import say
 from harness.system import read_description
 from rules.bundle_format.records import Json
 from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
-from rules.rule import Severity
+from rules.finding import Severity
 
 
 def finished(

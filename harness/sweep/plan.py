@@ -132,7 +132,7 @@ class Sweep:
                 f"{path}: the plan of a sweep cannot be read from it ({error.strerror})"
             ) from None
         except Refused as refused:
-            wrong = refused.problems[0].found
+            wrong = refused.problems[0].violation
             told = f"{wrong.pointer or 'the file'} is {wrong.found}, expected {wrong.expected}"
             raise PlanError(
                 f"{path}: the plan of a sweep cannot be read from it ({told}); start the sweep anew"

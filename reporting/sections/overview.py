@@ -9,7 +9,8 @@ from reporting.results_model import Row, Trail
 from reporting.sections.compare import label
 from reporting.sections.results import SCOPE, Cells, Link, counted, figure, plural
 from rules import VERSION
-from rules.rule import Finding, rules_by_id
+from rules.finding import Finding
+from rules.registry import rules_by_id
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:

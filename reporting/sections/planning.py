@@ -13,7 +13,7 @@ from reporting.results_model import Row
 from reporting.sections.compare import label, like
 from reporting.sections.results import MARKS, SCOPE, Cells, Link, marks
 from rules.metrics import comparison
-from rules.metrics.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
+from rules.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
 from rules.workloads import workloads
 
 

@@ -8,8 +8,8 @@ from reporting.pareto import mark_fronts
 from reporting.report_table import Column, Table, Value
 from reporting.results_model import Figure, Row, line_name
 from rules.bundle_format.records import Json
+from rules.finding import Finding, Severity
 from rules.metrics.power_profile import with_node_overhead
-from rules.rule import Finding, Severity
 from rules.workloads import Workload
 
 Link = Callable[[Path], str]

@@ -4,10 +4,10 @@ import numpy as np
 
 from reporting.report_table import Column, Row, Table
 from rules.boards import board
+from rules.bundle import Bundle
 from rules.metrics import energy
 from rules.metrics.energy import MetricsError
 from rules.metrics.power_profile import Bin, envelope, spread
-from rules.rule import Bundle
 
 MOST_BINS = 180
 """Two or three pixels of a chart each."""

@@ -22,7 +22,8 @@ from rules.bundle_format.records import (
     TEXT_COLUMNS,
 )
 from rules.bundle_format.table import Table, Text
-from rules.rule import Problem
+from rules.finding import Problem
+from rules.rule_ids import TABLE_MALFORMED
 
 COLUMNS = {
     "samples.csv.gz": SAMPLE_COLUMNS,
@@ -218,4 +219,4 @@ def _expected(column: str, cell: str) -> str | None:
 
 def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
     message = "The table was cut or edited. Restore it from where the run was made."
-    return refused("S109", name, place, found, expected, message)
+    return refused(TABLE_MALFORMED, name, place, found, expected, message)

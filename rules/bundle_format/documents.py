@@ -15,8 +15,9 @@ import jsonschema_rs
 from rules import RELEASED
 from rules.bundle_format.files import Refused, refused, shortened
 from rules.bundle_format.records import RESULT_FORMAT, Json
+from rules.finding import Problem, Violation
 from rules.protocol import PROTOCOLS
-from rules.rule import Found, Problem
+from rules.rule_ids import FORMAT_UNKNOWN, JSON_AMBIGUOUS, JSON_MALFORMED, SCHEMA_VIOLATED
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -36,7 +37,12 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
     value = read_json(name, raw)
     if not isinstance(value, dict):
         raise refused(
-            "S107", name, "", shortened(value), "an object", "The file is not what its name says."
+            SCHEMA_VIOLATED,
+            name,
+            "",
+            shortened(value),
+            "an object",
+            "The file is not what its name says.",
         )
     if value.get("format") != expected_format:
         raise _unknown(name, "/format", value.get("format"), expected_format)
@@ -52,7 +58,8 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
         return value
     # Several keys missing from one object are one finding.
     problems = [
-        Problem("S107", found) for found in dict.fromkeys(_violations(name, value, expected_format))
+        Problem(SCHEMA_VIOLATED, found)
+        for found in dict.fromkeys(_violations(name, value, expected_format))
     ]
     if problems:
         raise Refused(*problems)
@@ -81,7 +88,7 @@ def read_json(name: str, raw: bytes) -> Any:
             "Write it once, plainly."
         )
         raise refused(
-            "S105", name, "", str(error), "unique keys and numbers in range", message
+            JSON_AMBIGUOUS, name, "", str(error), "unique keys and numbers in range", message
         ) from None
     except UnicodeDecodeError as error:
         raise _malformed(name, f"bytes that are not UTF-8, first at offset {error.start}") from None
@@ -122,7 +129,7 @@ def _constant(text: str) -> NoReturn:
     raise _Ambiguous(f"{text}, which is not JSON")
 
 
-def _violations(name: str, value: Json, expected_format: str) -> Iterator[Found]:
+def _violations(name: str, value: Json, expected_format: str) -> Iterator[Violation]:
     message = (
         "The file does not have the shape of its format. Bundles are written by bench-submit; "
         "do not edit them."
@@ -134,7 +141,7 @@ def _violations(name: str, value: Json, expected_format: str) -> Iterator[Found]
         pointer = "".join(
             "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
         )
-        yield Found(name, pointer, shortened(error.instance), _expected(error), message)
+        yield Violation(name, pointer, shortened(error.instance), _expected(error), message)
 
 
 def _expected(error: "ValidationError") -> str:
@@ -238,9 +245,9 @@ def _unknown(name: str, pointer: str, found: object, expected: str) -> Refused:
         "This rule book does not know it. Use a newer bench-check, or the file is not what its "
         "name says."
     )
-    return refused("S106", name, pointer, shortened(found), expected, message)
+    return refused(FORMAT_UNKNOWN, name, pointer, shortened(found), expected, message)
 
 
 def _malformed(name: str, found: str) -> Refused:
     message = "The file was cut or edited. Restore it from where the run was made."
-    return refused("S104", name, "", found, "JSON in UTF-8", message)
+    return refused(JSON_MALFORMED, name, "", found, "JSON in UTF-8", message)

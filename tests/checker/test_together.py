@@ -17,9 +17,10 @@ from conftest import Submissions, fresh_evidence
 from checker import engine
 from checker.engine import judge, judge_together
 from checker.trust import waivers
+from rules.bundle import Bundle
 from rules.bundle_format import write as bundle
 from rules.bundle_format.records import Evidence
-from rules.rule import Bundle, rules_by_id
+from rules.registry import rules_by_id
 from rules.testing import tampering as forge
 
 forked = pytest.mark.skipif(

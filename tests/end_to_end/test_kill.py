@@ -46,7 +46,7 @@ from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import PLAN_FILE, RunRequest
 from harness.run.processes import descendants
-from rules.rule import Severity
+from rules.finding import Severity
 
 EPOCH_S = 0.3
 FOUND_MW, CAP_W, GPUS = 700_000, 400, 2

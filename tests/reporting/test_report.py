@@ -18,9 +18,9 @@ from reporting.cli import main
 from reporting.report_table import number
 from reporting.sections.results import counted
 from rules.bundle_format.records import Evidence
+from rules.finding import Finding, Severity
 from rules.metrics import run as metrics
 from rules.metrics.imbalance import imbalance
-from rules.rule import Finding, Severity
 
 PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 NUMBERS = itertools.count(1)

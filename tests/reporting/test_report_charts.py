@@ -25,9 +25,9 @@ from reporting.charts.style import looks
 from reporting.pareto import mark_fronts
 from reporting.report_table import Column, Table, record
 from reporting.sections.traces import power_spread, trace
+from rules.bundle import Bundle
 from rules.bundle_format.records import Read
 from rules.metrics.power_profile import envelope, spread, with_node_overhead
-from rules.rule import Bundle
 
 RATE, PER_JOULE, NODE = (
     "items_per_s_per_accelerator",

@@ -26,7 +26,7 @@ from reporting.sections.traces import MOST_BINS
 from rules.boards import board
 from rules.metrics import comparison, energy, sweeps
 from rules.metrics.power_profile import envelope
-from rules.metrics.run_profile import PUBLISHED_NODES, NodePower, node_power
+from rules.run_profile import PUBLISHED_NODES, NodePower, node_power
 
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 

@@ -16,11 +16,13 @@ from support.bundles import UUIDS, another_run, rederive
 
 from checker.engine import judge, judge_all
 from checker.verdict import INTERNAL
+from rules.bundle import Bundle
 from rules.bundle_format.records import Evidence, Read
+from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.power_series import IN_A_ROW, patterns, regular
-from rules.rule import Bundle, Finding, rules_by_id
-from rules.run_summary import DIFFERENT, KEPT, Digest, digest, few, fingerprints, kind
+from rules.registry import round_rules, rules_by_id
+from rules.run_summary import DIFFERENT, KEPT, RunSummary, few, fingerprints, kind, summarize
 from rules.testing.mutations import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
@@ -39,7 +41,7 @@ def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
     return evidence
 
 
-def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: float) -> Digest:
+def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: float) -> RunSummary:
     """The digest of a run at that cap; `figures` are multiples of its means."""
     found = of_evidence(evidence) if evidence else good()
     scaled = {
@@ -55,19 +57,19 @@ def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: fl
     )
 
 
-def of_evidence(evidence: Evidence) -> Digest:
-    found = digest(Bundle(Path("center/system/run"), (), Read.of(evidence)))
+def of_evidence(evidence: Evidence) -> RunSummary:
+    found = summarize(Bundle(Path("center/system/run"), (), Read.of(evidence)))
     assert found is not None
     return found
 
 
 @cache
-def good() -> Digest:
+def good() -> RunSummary:
     return of_evidence(fresh_evidence())
 
 
-def marked(*runs: Digest) -> list[str]:
-    return [path.name for path, _ in rules_by_id()["X101"].judge_across(runs)]
+def marked(*runs: RunSummary) -> list[str]:
+    return [path.name for path, _ in rules_by_id()["X101"].judge_round(runs)]
 
 
 def all_findings(root: Path) -> dict[str, list[Finding]]:
@@ -205,7 +207,7 @@ def test_runs_of_another_center_are_not_compared_and_those_of_another_directory_
         ("elsewhere/system/b", "", []),
         ("center/system/b", "elsewhere", []),
     ):
-        found = digest(Bundle(Path(path), (), Read.of(renamed)), center)
+        found = summarize(Bundle(Path(path), (), Read.of(renamed)), center)
         assert found is not None and marked(own, replace(found, cap_w=500.0)) == expected, path
     assert {kind(Bundle(Path(path), (), Read.of(renamed))) for path in ("c/s/a", "c/s/b")} == {
         kind(Bundle(Path("c/s/c"), (), Read.of(renamed)))
@@ -232,11 +234,11 @@ def test_share_of_capped_samples_is_by_the_bits_of_the_vendor() -> None:
 # X102 to X111: what is told of two runs, each on its own.
 
 
-def said(rule: str, *runs: Digest) -> list[str]:
-    return [path.name for path, _ in rules_by_id()[rule].judge_across(runs)]
+def said(rule: str, *runs: RunSummary) -> list[str]:
+    return [path.name for path, _ in rules_by_id()[rule].judge_round(runs)]
 
 
-def other(name: str, number: int = 1, **changes: Any) -> Digest:
+def other(name: str, number: int = 1, **changes: Any) -> RunSummary:
     """The digest of another run like the good one."""
     evidence = another_run(fresh_evidence(), number)
     rederive(evidence)
@@ -245,8 +247,8 @@ def other(name: str, number: int = 1, **changes: Any) -> Digest:
     )
 
 
-def all_said(*runs: Digest) -> set[str]:
-    return {rule.id for rule in rules_by_id().values() if list(rule.judge_across(runs))}
+def all_said(*runs: RunSummary) -> set[str]:
+    return {rule.id for rule in round_rules() if list(rule.judge_round(runs))}
 
 
 def test_runs_that_differ_in_nothing_but_what_must_differ_give_no_finding() -> None:
@@ -267,7 +269,7 @@ def test_part_of_a_series_shares_fingerprints_wherever_it_stands() -> None:
 def test_copy_of_another_center_is_told_of_both() -> None:
     own = run("a", 700)
     stolen = replace(own, path=Path("thief/system/b"), run_id="b")
-    found = list(rules_by_id()["X102"].judge_across([own, stolen]))
+    found = list(rules_by_id()["X102"].judge_round([own, stolen]))
     assert [path for path, _ in found] == 2 * [
         own.path,
         stolen.path,
@@ -298,7 +300,7 @@ def label(place: int, of: int, **changes: Any) -> dict[str, Any]:
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:
     runs = [other(f"run-{n}", n, sweep=label(n, 4, repeat=n), cap_w=700.0) for n in (2, 4)]
-    ((path, finding),) = rules_by_id()["X104"].judge_across(runs)
+    ((path, finding),) = rules_by_id()["X104"].judge_round(runs)
     assert path.name == "run-2"
     assert "2 of the 4" in finding.found and "not there: 1, 3" in finding.found
     whole = [other(f"run-{n}", n, sweep=label(n, 2, repeat=n)) for n in (1, 2)]
@@ -309,7 +311,7 @@ def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:
 
 
 def test_sweep_that_claims_a_million_runs_is_told_briefly() -> None:
-    ((_, finding),) = rules_by_id()["X104"].judge_across([other("a", sweep=label(1, 1_000_000))])
+    ((_, finding),) = rules_by_id()["X104"].judge_round([other("a", sweep=label(1, 1_000_000))])
     assert finding.found.endswith("2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 …")
 
 
@@ -338,7 +340,7 @@ def test_system_that_differs_from_most_is_named_with_its_field() -> None:
         (name, "535" if name == "driver" else value) for name, value in run("a", 700).system
     )
     runs = [replace(run("a", 700), system=system), run("b", 700), run("c", 700)]
-    ((path, finding),) = rules_by_id()["X107"].judge_across(runs)
+    ((path, finding),) = rules_by_id()["X107"].judge_round(runs)
     assert (path.name, finding.found, finding.expected[:10]) == ("a", "driver 535", "580.159.04")
     assert said("X107", replace(runs[0], standing="open"), *runs[1:]) == []
     elsewhere = replace(runs[0], path=Path("center/another/a"))
@@ -375,7 +377,7 @@ def test_dates_that_are_none_are_left_alone() -> None:
     assert said("X108", own, replace(own, path=Path("center/system/b"))) == []
 
 
-def with_epochs(name: str, rates: list[float], powers_w: list[float]) -> Digest:
+def with_epochs(name: str, rates: list[float], powers_w: list[float]) -> RunSummary:
     figures = {"items_per_s": metrics.summary(rates), "mean_power_w": metrics.summary(powers_w)}
     plain = run(name, 700)
     return replace(
@@ -415,7 +417,7 @@ def test_the_more_repeats_the_nearer_two_may_come() -> None:
         "a", [7000.0 + (-1) ** n for n in range(10)], [690.0 + (-1) ** n for n in range(10)]
     )
 
-    def moved(name: str, by: float) -> Digest:
+    def moved(name: str, by: float) -> RunSummary:
         def figure(mean: float) -> dict[str, Any]:
             return {**plain.figures["items_per_s"], "mean": mean + by}
 
@@ -497,7 +499,7 @@ def test_copy_is_told_with_the_run_that_has_most_of_it() -> None:
     )
     found = {
         path.name: finding.found
-        for path, finding in rules_by_id()["X112"].judge_across([little, much, copied])
+        for path, finding in rules_by_id()["X112"].judge_round([little, much, copied])
     }
     assert found["c"].startswith("16 of 16") and found["c"].endswith("most of center/system/b")
     assert found["a"].endswith("most of center/system/c")
@@ -516,7 +518,7 @@ def test_altered_code_is_told_where_most_centers_have_other() -> None:
         for n in (3, 4, 5)
     ]
     assert said("X113", *ran, *altered) == ["altered-3", "altered-4", "altered-5"]
-    ((_, finding),) = rules_by_id()["X113"].judge_across([*ran, altered[0]])
+    ((_, finding),) = rules_by_id()["X113"].judge_round([*ran, altered[0]])
     assert (
         finding.found == "bbbbbbbbbbbb…, at commit c0ffee without changes"
         and "center/system/run-1" in finding.expected
@@ -538,7 +540,7 @@ def test_code_of_no_clean_checkout_is_not_compared(git: object) -> None:
 # X114: other centers.
 
 
-def elsewhere(center: str, energy: float, **changes: Any) -> Digest:
+def elsewhere(center: str, energy: float, **changes: Any) -> RunSummary:
     return replace(
         run(center, 700, joules_per_item=energy),
         center=center,
@@ -551,7 +553,7 @@ def test_energy_far_from_that_of_other_centers_is_a_note_that_names_one() -> Non
     assert said("X114", elsewhere("a", 1.0), elsewhere("b", 0.87)) == ["b", "a"]
     assert said("X114", elsewhere("a", 1.0), elsewhere("b", 0.93)) == []
     three = elsewhere("a", 1.0), elsewhere("b", 1.0), elsewhere("thief", 0.85)
-    ((path, finding),) = rules_by_id()["X114"].judge_across(three)
+    ((path, finding),) = rules_by_id()["X114"].judge_round(three)
     assert path.name == "thief" and "in a/system/a" in finding.found
     assert said("X114", *three, elsewhere("c", 1.4)) == ["thief", "c"]
 
@@ -615,8 +617,8 @@ def test_round_of_many_is_judged_in_one_pass() -> None:
         for n in range(5000)
     ]
     begin_s = time.process_time()
-    for rule in rules_by_id().values():
-        list(rule.judge_across(runs))
+    for rule in round_rules():
+        list(rule.judge_round(runs))
     assert time.process_time() - begin_s < 20  # takes about half a second
 
 
@@ -644,7 +646,7 @@ def test_rule_across_that_raises_is_an_internal_error(
         raise ZeroDivisionError("by nothing")
         yield
 
-    monkeypatch.setattr(rules_by_id()["X101"], "run_across", broken)
+    monkeypatch.setattr(rules_by_id()["X101"], "run", broken)
     submissions.add()
     ((finding,),) = all_findings(submissions.root).values()
     assert finding.rule == INTERNAL

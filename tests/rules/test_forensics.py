@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.bundles import good_evidence, good_serving_evidence, rederive
 
+from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Read
@@ -22,9 +23,10 @@ from rules.checks.power import (
     steps_of_another_scale,
 )
 from rules.checks.throughput import power_apart_from_batches
-from rules.metrics.power_series import ENOUGH, Series, halves, lagged, of_measured, regular, spread
-from rules.rule import Bundle, Severity, rules_by_id
-from rules.run_summary import digest
+from rules.finding import Severity
+from rules.metrics.power_series import ENOUGH, Series, halves, lagged, regular, spread
+from rules.registry import rules_by_id
+from rules.run_summary import summarize
 
 MEASURED = sorted(
     result.parent
@@ -63,7 +65,7 @@ def test_statistics_are_never_errors_and_leave_demos_alone() -> None:
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name[17:])
 def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
     judged = bundle(measured(path))
-    for one in of_measured(judged):
+    for one in judged.measured_series:
         assert readings_without_grain.different(ordered_mw(one)) < 0.6
         assert 318 <= (steps_of_another_scale.step_mw(ordered_mw(one)) or 0) <= 326
         assert average_derived.nearest(one)[0] > 1.5 * average_derived.LEAST_SHARE
@@ -91,11 +93,11 @@ def test_no_two_measured_series_have_a_pattern_in_common() -> None:
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name[17:])
 def test_copy_of_a_measured_series_with_jitter_is_known_again(path: Path) -> None:
     forged = copy.deepcopy(measured(path))
-    before = digest(bundle(forged))
+    before = summarize(bundle(forged))
     forged.samples["power_mw"] += (
         np.random.default_rng(1).integers(-1, 2, len(forged.samples)) * 161
     )
-    after = digest(bundle(forged))
+    after = summarize(bundle(forged))
     assert before is not None and after is not None
     assert not before.readings & after.readings
     assert before.delays == after.delays

@@ -32,7 +32,7 @@ from checker.engine import judge
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence
-from rules.rule import Severity
+from rules.finding import Severity
 
 REFERENCE = Path(__file__).parents[2] / "submissions" / "reference"
 MEASURED = sorted(path.parent for path in REFERENCE.glob("*/*/result.json"))

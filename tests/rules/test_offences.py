@@ -10,21 +10,23 @@ from conftest import fresh_evidence
 from support.bundles import rederive
 
 from rules.boards import BOARDS
+from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Read
 from rules.checks.protocol import node_clocks_disagree
 from rules.checks.system import names_leaked
 from rules.checks.throughput import throughput_above_bandwidth
+from rules.finding import Violation
 from rules.metrics.run import FIGURES
-from rules.rule import Bundle, Found, rules_by_id
+from rules.registry import bundle_rules, rules_by_id
 from rules.testing.mutations import add_twin, of_first, scale_readings, under_load
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
 
 
-def found(rule: str, evidence: Evidence) -> list[Found]:
+def found(rule: str, evidence: Evidence) -> list[Violation]:
     return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
 
 
@@ -167,11 +169,7 @@ def test_a_twin_is_as_good_as_the_first() -> None:
         node_clocks_disagree.note_clocks(evidence)
         rederive(evidence)
         bundle = Bundle(Path("example"), (), Read.of(evidence))
-        spoke = {
-            r.id
-            for r in rules_by_id().values()
-            if not r.on_form and "closed" in r.standings and list(r.judge(bundle))
-        }
+        spoke = {r.id for r in bundle_rules() if "closed" in r.standings and list(r.judge(bundle))}
         assert spoke == set()
 
 

@@ -11,10 +11,12 @@ from conftest import fresh_evidence
 from support.bundles import rederive
 from support.mutation_cases import MEASURED, measured
 
+from rules.bundle import Bundle
 from rules.bundle_format.records import Evidence, Read
-from rules.checks.protocol.log_contradicts_result import tell
-from rules.checks.protocol.node_clocks_disagree import note_clocks
-from rules.rule import Bundle, Found, rules_by_id
+from rules.finding import Violation
+from rules.registry import rules_by_id
+from rules.testing.cases.protocol.log_contradicts_result import tell
+from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.mutations import (
     add_twin,
     declare_cap,
@@ -42,7 +44,7 @@ NEW = (
 )
 
 
-def found(rule: str, evidence: Evidence) -> list[Found]:
+def found(rule: str, evidence: Evidence) -> list[Violation]:
     return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
 
 

@@ -10,13 +10,18 @@ import pytest
 from conftest import fresh_evidence
 from support.bundles import UUIDS, rederive
 
+from rules.bundle import Bundle
 from rules.bundle_format.records import Evidence, Read
-from rules.rule import MOST_FINDINGS, Bundle, Found, Rule, Severity, rules_by_id
-from rules.run_summary import digest
+from rules.finding import Severity, Violation
+from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
+from rules.rule import MAX_FINDINGS, BundleRule, FormRule, Rule
+from rules.run_summary import summarize
+from rules.testing.case import Mutation, cases_of
 from rules.testing.mutations import declare_cap, drop_ticks
 
 ROOT = Path(__file__).parents[2]
 RULES = [pytest.param(rule, id=rule.id) for rule in rules_by_id().values()]
+SINGLE = tuple(rule.id for rule in (*form_rules(), *bundle_rules()))
 SECTIONS = ("## What it does", "## Why it is bad", "## What to do", "## Source")
 
 
@@ -36,11 +41,12 @@ def test_page_has_its_sections_in_order_and_none_is_empty(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
-    ways = (*rule.mutations, *rule.tamperings, *rule.pairings)
-    assert len(ways) >= (1 if rule.on_form else 2)
+    ways = cases_of(rule)
+    assert len(ways) >= (1 if isinstance(rule, FormRule) else 2)
     assert len({way.name for way in ways}) == len(ways)
     companions = set().union(
-        *(way.companions for way in ways), *(m.sometimes for m in rule.mutations)
+        *(way.also_reported for way in ways),
+        *(way.may_report for way in ways if isinstance(way, Mutation)),
     )
     assert companions <= rules_by_id().keys() - {rule.id}
 
@@ -57,12 +63,14 @@ def test_pages_in_docs_are_current() -> None:
 
 
 def test_many_findings_are_cut_and_counted() -> None:
-    rule = Rule("P199", Severity.ERROR)
+    rule = BundleRule("rules.checks.protocol.epoch_too_short", "P199", Severity.ERROR)
     rule.check(
-        lambda b: iter(Found("result.json", f"/{i}", "", "", "") for i in range(MOST_FINDINGS + 7))
+        lambda b: iter(
+            Violation("result.json", f"/{i}", "", "", "") for i in range(MAX_FINDINGS + 7)
+        )
     )
     found = list(rule.judge(bundle(fresh_evidence())))
-    assert len(found) == MOST_FINDINGS + 1
+    assert len(found) == MAX_FINDINGS + 1
     assert found[-1].found.startswith("7 more")
 
 
@@ -203,19 +211,18 @@ def test_no_rule_breaks_on_evidence_of_right_form(
     evidence.result["standing"] = standing
     judged = bundle(evidence)
     findings = [
-        f for r in rules_by_id().values() if standing in r.standings for f in r.judge(judged)
+        f
+        for r in (*form_rules(), *bundle_rules())
+        if standing in r.standings
+        for f in r.judge(judged)
     ]
     if standing == "closed" and spoil is not serving:
         assert findings, "nonsense passed for a good bundle"
-    for rule in rules_by_id():
-        assert sum(f.rule == rule for f in findings) <= MOST_FINDINGS + 1
-    if (own := digest(judged)) is not None:
-        assert hash(own.kind) and all(
-            list(rule.judge_across([own])) == [] for rule in rules_by_id().values()
-        )
-        found = {
-            f.rule for rule in rules_by_id().values() for _, f in rule.judge_across([own, own])
-        }
+    for rule in SINGLE:
+        assert sum(f.rule == rule for f in findings) <= MAX_FINDINGS + 1
+    if (own := summarize(judged)) is not None:
+        assert hash(own.kind) and all(list(rule.judge_round([own])) == [] for rule in round_rules())
+        found = {f.rule for rule in round_rules() for _, f in rule.judge_round([own, own])}
         assert found <= {"X102", "X103", "X108", "X109", "X112"}
 
 
@@ -229,7 +236,7 @@ def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
     result["ranks"] = [{"rank": 0, "node": "node0", "accelerators": list(UUIDS)}]
     evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
     rederive(evidence)
-    assert all(not found_by(rule, evidence) for rule in rules_by_id())
+    assert all(not found_by(rule, evidence) for rule in SINGLE)
     evidence.batches["items"] *= 2  # the work of two ranks on two boards, as good as before
     assert found_by("T104", evidence) == []
     share = bundle(evidence).computed["headline"]["mfu"]["mean"]
@@ -324,7 +331,7 @@ def test_limit_asked_for_that_is_unknown_or_rounded_is_no_other(asked_mw: int | 
 def test_cap_that_was_set_names_what_was_found() -> None:
     evidence = fresh_evidence()
     evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, 500_000))
-    assert all(not found_by(rule, evidence) for rule in rules_by_id())
+    assert all(not found_by(rule, evidence) for rule in SINGLE)
 
 
 @pytest.mark.parametrize(

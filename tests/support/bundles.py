@@ -29,9 +29,9 @@ from rules.bundle_format.records import (
     Evidence,
 )
 from rules.checks.protocol.log_contradicts_result import OWN
-from rules.checks.protocol.node_clocks_disagree import note_clocks
 from rules.metrics import run as metrics
 from rules.protocol import CURRENT
+from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.mutations import stir
 from rules.workloads import workloads
 

@@ -21,7 +21,9 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence
 from rules.metrics.run import MetricsError
-from rules.rule import Mutation, Pairing, Rule, Tampering, rules_by_id
+from rules.registry import rules_by_id
+from rules.rule import Rule
+from rules.testing.case import Mutation, Pairing, Tampering, cases_of
 
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINED, SERVED = (
@@ -53,7 +55,7 @@ class Case:
 
     @property
     def _expected(self) -> frozenset[str]:
-        return self.spoiling.companions | {self.rule.id}
+        return self.spoiling.also_reported | {self.rule.id}
 
     @property
     def _before(self) -> frozenset[str]:
@@ -73,7 +75,7 @@ class Case:
         # A spoilt bundle may lose what spoke before: a note on closed ones, where it is made a
         # demo.
         found = {f.rule for f in judge(submissions.add(evidence)).findings}
-        return _apart(found, self._expected, mutation.sometimes | self._before)
+        return _apart(found, self._expected, mutation.may_report | self._before)
 
     def _tampered(self, tampering: Tampering, submissions: Submissions) -> str:
         directory = submissions.add()
@@ -114,12 +116,13 @@ class Case:
 def cases() -> Iterator[Case]:
     """All of them, in the order of the rules."""
     for rule in rules_by_id().values():
-        for mutation in rule.mutations:
-            origins = dict.fromkeys((None, SERVED if mutation.serving else TRAINED))
-            yield from (Case(rule, mutation, origin) for origin in origins)
-        yield from (Case(rule, tampering) for tampering in rule.tamperings)
-        for pairing in rule.pairings:
-            yield from (Case(rule, pairing, origin) for origin in dict.fromkeys((None, TRAINED)))
+        for spoiling in cases_of(rule):
+            origins: tuple[Path | None, ...] = (None, TRAINED)
+            if isinstance(spoiling, Tampering):
+                origins = (None,)
+            elif isinstance(spoiling, Mutation) and spoiling.serving:
+                origins = (None, SERVED)
+            yield from (Case(rule, spoiling, origin) for origin in dict.fromkeys(origins))
 
 
 @cache

@@ -16,15 +16,15 @@ from checker.verdict import Verdict
 from reporting.report_table import Table
 from reporting.sections.planning import DEFAULTS
 from rules.boards import board
+from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_tables
 from rules.metrics import comparison, sweeps
 from rules.metrics import run as metrics
 from rules.metrics.imbalance import imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
-from rules.metrics.run_profile import clocks
 from rules.protocol import PROTOCOLS
-from rules.rule import Bundle
+from rules.run_profile import clocks
 from rules.run_summary import kind
 from rules.workloads import workloads
 

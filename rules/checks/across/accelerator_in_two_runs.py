@@ -21,28 +21,28 @@ Protocol, section "invalid": foreign processes on the accelerator.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary
 
-RULE = Rule("X108", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False)
-
+RULE = RoundRule(
+    __name__, "X108", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
+)
 TOLERANCE_S = 5.0
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    on: dict[str, list[Digest]] = {}
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    on: dict[str, list[RunSummary]] = {}
     for digest in digests:
         for board in (
             digest.boards if digest.standing != "demo" and digest.from_s <= digest.until_s else ()
         ):
             on.setdefault(board, []).append(digest)
-    met: dict[Path, tuple[str, Digest, Digest]] = {}
+    met: dict[Path, tuple[str, RunSummary, RunSummary]] = {}
     for board, runs in on.items():
         runs.sort(key=lambda run: (run.from_s, run.path))
         latest = runs[0]
@@ -55,7 +55,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
         together_s = min(run.until_s, other.until_s) - max(run.from_s, other.from_s)
         yield (
             path,
-            Found(
+            Violation(
                 RESULT,
                 "/started_at",
                 f"{board} is in {other.name} too, for {together_s:.0f} s at the same time",
@@ -63,20 +63,3 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 "One board cannot do both. Run again, with nothing else on the board.",
             ),
         )
-
-
-def _at(evidence: Evidence, other: Evidence, later: timedelta) -> None:
-    for name in ("started_at", "ended_at"):
-        evidence.result[name] = (datetime.fromisoformat(other.result[name]) + later).strftime(
-            "%Y-%m-%dT%H:%M:%SZ"
-        )
-
-
-@RULE.pairing(both=True)
-def two_runs_side_by_side(run: Evidence, other: Evidence) -> None:
-    _at(run, other, timedelta(0))
-
-
-@RULE.pairing(both=True)
-def second_run_begun_before_the_end_of_the_first(run: Evidence, other: Evidence) -> None:
-    _at(run, other, timedelta(minutes=2))

@@ -24,23 +24,20 @@ cap: the reference runs, at 700 W, are held by it in 97 to 100 % of their sample
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, alike
-from rules.testing.mutations import declare_cap, scale_readings
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, alike
 
-RULE = Rule("X111", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X111", Severity.WARNING, added="1.3.0")
 
 NEAR_SHARE = 0.9
 CAPPED_SHARE = 0.01
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
         most = runs[-1]
         for run in reversed(runs):
@@ -54,7 +51,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
             most = max(most, run, key=_power_w)
 
 
-def _free(run: Digest, cap_w: float) -> bool:
+def _free(run: RunSummary, cap_w: float) -> bool:
     return (
         _power_w(run) < NEAR_SHARE * cap_w
         and run.capped_share is not None
@@ -62,12 +59,12 @@ def _free(run: Digest, cap_w: float) -> bool:
     )
 
 
-def _power_w(run: Digest) -> float:
+def _power_w(run: RunSummary) -> float:
     return float(run.figures["mean_power_w"]["mean"])
 
 
-def _found(run: Digest, other: Digest) -> Found:
-    return Found(
+def _found(run: RunSummary, other: RunSummary) -> Violation:
+    return Violation(
         SAMPLES,
         "",
         f"{_power_w(run):.0f} W under a cap of {run.cap_w:g} W that did not hold it, "
@@ -76,21 +73,3 @@ def _found(run: Digest, other: Digest) -> Found:
         "Something else than the cap held the run back, or the readings are too low. Find "
         "out, and run again.",
     )
-
-
-def _unheld(evidence: Evidence, share: float) -> None:
-    scale_readings(evidence, share)
-    held = np.nan_to_num(evidence.samples["slowdown"].to_numpy(np.float64)).astype(np.int64) & ~0x4
-    evidence.samples["slowdown"] = held.astype(np.float64)
-
-
-@RULE.pairing("C112")
-def half_the_power_and_nothing_held_it(run: Evidence, other: Evidence) -> None:
-    declare_cap(run, other.result["power"]["cap_w"] * 0.8)
-    _unheld(run, 0.5)
-
-
-@RULE.pairing("C112")
-def somewhat_below_a_cap_that_did_not_hold(run: Evidence, other: Evidence) -> None:
-    declare_cap(run, other.result["power"]["cap_w"] * 0.9)
-    _unheld(run, 0.75)

@@ -36,21 +36,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, alike, half_width
-from rules.testing.mutations import declare_cap, scale_readings, under_load
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, alike, half_width
 
-RULE = Rule("X101", Severity.WARNING, added="1.2.0")
+RULE = RoundRule(__name__, "X101", Severity.WARNING, added="1.2.0")
 
 SAME_SHARE = 0.01
 CAPPED_SHARE = 0.01
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
         by_power = sorted(runs, key=_power_w)
         powers_w = [_power_w(run) for run in by_power]
@@ -76,20 +76,20 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 yield lower.path, _found(lower, other)
 
 
-def _power_w(run: Digest) -> float:
+def _power_w(run: RunSummary) -> float:
     return float(run.figures["mean_power_w"]["mean"])
 
 
-def _contradict(lower: Digest, higher: Digest) -> bool:
+def _contradict(lower: RunSummary, higher: RunSummary) -> bool:
     return any(_said_to_limit(run) for run in (lower, higher)) and _same(lower, higher)
 
 
-def _said_to_limit(run: Digest) -> bool:
+def _said_to_limit(run: RunSummary) -> bool:
     near = _power_w(run) * CURRENT.cap_tolerance >= (run.cap_w or 0)
     return near or (run.capped_share or 0) > CAPPED_SHARE
 
 
-def _same(one: Digest, other: Digest) -> bool:
+def _same(one: RunSummary, other: RunSummary) -> bool:
     return all(
         _close(one.figures[name], other.figures[name])
         for name in one.figures.keys() & other.figures.keys()
@@ -101,8 +101,8 @@ def _close(one: Json, other: Json) -> bool:
     return high - low < SAME_SHARE * high or high - low <= half_width(one) + half_width(other)
 
 
-def _found(lower: Digest, higher: Digest) -> Found:
-    return Found(
+def _found(lower: RunSummary, higher: RunSummary) -> Violation:
+    return Violation(
         SAMPLES,
         "",
         f"{_shown(lower)} at {lower.cap_w:g} W, and {_shown(higher)} at {higher.cap_w:g} W "
@@ -113,30 +113,10 @@ def _found(lower: Digest, higher: Digest) -> Found:
     )
 
 
-def _shown(run: Digest) -> str:
+def _shown(run: RunSummary) -> str:
     units = {"mean_power_w": "W", "mean_sm_mhz": "MHz", "items_per_s": "items/s"}
     return ", ".join(
         f"{run.figures[name]['mean']:.5g} {unit}"
         for name, unit in units.items()
         if name in run.figures
     )
-
-
-@RULE.pairing("C102")
-def far_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
-    declare_cap(lower, higher.result["power"]["cap_w"] / 2)
-
-
-@RULE.pairing()
-def slightly_lower_cap_ignored(lower: Evidence, higher: Evidence) -> None:
-    mean_w = lower.samples.loc[under_load(lower), "power_mw"].mean() / 1e3
-    declare_cap(lower, round(mean_w) - 5)
-
-
-@RULE.pairing()
-def cap_said_to_limit_far_above_the_power(lower: Evidence, higher: Evidence) -> None:
-    """Both draw less than they did, and the slowdown reason still says that the cap is what holds
-    them."""
-    for evidence in (lower, higher):
-        scale_readings(evidence, 0.86)
-    declare_cap(lower, higher.result["power"]["cap_w"] * 0.9)

@@ -23,20 +23,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest
-from rules.testing.mutations import scale_readings, slow_down
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary
 
-RULE = Rule("X114", Severity.NOTE, added="1.3.0")
+RULE = RoundRule(__name__, "X114", Severity.NOTE, added="1.3.0")
 
 APART = 0.1
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    settings: dict[tuple[object, ...], dict[str, list[Digest]]] = {}
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    settings: dict[tuple[object, ...], dict[str, list[RunSummary]]] = {}
     for run in digests:
         if (
             run.standing == "closed"
@@ -50,7 +49,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
             yield from _apart(by_center)
 
 
-def _apart(by_center: dict[str, list[Digest]]) -> Iterator[tuple[Path, Found]]:
+def _apart(by_center: dict[str, list[RunSummary]]) -> Iterator[tuple[Path, Violation]]:
     means = sorted((fmean(map(_energy_j, runs)), center) for center, runs in by_center.items())
     for place, (_, center) in enumerate(means):
         middle_j, nearest = _median_without(means, place)
@@ -65,10 +64,13 @@ def _apart(by_center: dict[str, list[Digest]]) -> Iterator[tuple[Path, Found]]:
                     "Nothing need be wrong. Compare batch, driver, packages and clocks of the "
                     "two runs."
                 )
-                yield run.path, Found(RESULT, "/headline/joules_per_item", found, expected, message)
+                yield (
+                    run.path,
+                    Violation(RESULT, "/headline/joules_per_item", found, expected, message),
+                )
 
 
-def _energy_j(run: Digest) -> float:
+def _energy_j(run: RunSummary) -> float:
     return float(run.figures["joules_per_item"]["mean"])
 
 
@@ -77,13 +79,3 @@ def _median_without(means: Sequence[tuple[float, str]], place: int) -> tuple[flo
     low, high = ((len(means) - 2) // 2, (len(means) - 1) // 2)
     (low_j, center), (high_j, _) = (means[at + (at >= place)] for at in (low, high))
     return (low_j + high_j) / 2, center
-
-
-@RULE.pairing(both=True, elsewhere=True)
-def energy_an_eighth_lower_than_elsewhere(run: Evidence, other: Evidence) -> None:
-    scale_readings(run, 0.875)
-
-
-@RULE.pairing(both=True, elsewhere=True)
-def slower_than_elsewhere_at_the_same_power(run: Evidence, other: Evidence) -> None:
-    slow_down(run, 0.85)

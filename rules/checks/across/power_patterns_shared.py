@@ -29,21 +29,18 @@ As of X102; the measured bundles of this project (docs/forensics.md).
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, sharing
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, sharing
 
-RULE = Rule("X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True)
+RULE = RoundRule(__name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True)
 
 SHARED = 4
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for run, other, count in sharing(
         [d for d in digests if d.standing != "demo"], lambda d: d.patterns
     ):
@@ -56,25 +53,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 "Noise does not repeat: one of the two series was copied and altered. Withdraw "
                 "the copy."
             )
-            yield run.path, Found(SAMPLES, "", found, "readings that were each taken once", message)
-
-
-def _take(run: Evidence, other: Evidence, share: float, jitter_mw: float) -> None:
-    """Give the readings of the other run's first accelerator under load to this run, scaled and
-    jittered."""
-    given, taken = (np.flatnonzero(under_load(evidence)) for evidence in (other, run))
-    count = min(len(given), len(taken))
-    values = other.samples.loc[given[:count], "power_mw"].to_numpy() * share
-    run.samples.loc[taken[:count], "power_mw"] = (
-        values + np.random.default_rng(1).normal(0, jitter_mw, count)
-    ).round()
-
-
-@RULE.pairing(both=True)
-def readings_copied_and_a_little_lower(run: Evidence, other: Evidence) -> None:
-    _take(run, other, 0.999, 0)
-
-
-@RULE.pairing(both=True)
-def readings_copied_with_jitter(run: Evidence, other: Evidence) -> None:
-    _take(run, other, 1, 400)
+            yield (
+                run.path,
+                Violation(SAMPLES, "", found, "readings that were each taken once", message),
+            )

@@ -25,27 +25,25 @@ Keeping the smallest of the fingerprints follows Broder, On the Resemblance and 
 Documents, 1997.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, sharing
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, sharing
 
-RULE = Rule("X102", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False)
+RULE = RoundRule(
+    __name__, "X102", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
+)
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for run, other, count in sharing(digests, lambda d: d.readings):
         yield (
             run.path,
-            Found(
+            Violation(
                 SAMPLES,
                 "",
                 f"{count} of {len(run.readings)} fingerprints of the power readings are "
@@ -64,47 +62,4 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
             "No two samplers are late alike to the nanosecond: one of the two series was "
             "copied. Withdraw the copy."
         )
-        yield run.path, Found(SAMPLES, "", found, "readings that were each taken once", message)
-
-
-def _copy(target: Evidence, source: Evidence, share: float = 1.0, later: int = 0) -> None:
-    """Give the first `share` of the readings under load to the other run, `later` so many
-    samples."""
-    given, taken = (np.flatnonzero(under_load(evidence)) for evidence in (source, target))
-    count = int(share * min(len(given), len(taken))) - later
-    for column in ("power_mw", "power_avg_mw"):
-        values = source.samples.loc[given[:count], column].to_numpy()
-        target.samples.loc[taken[later : later + count], column] = values
-
-
-@RULE.pairing(both=True)
-def times_of_the_readings_kept_where_power_was_altered(run: Evidence, other: Evidence) -> None:
-    """Both begin at other times, as their batches do; how late each reading was is that of the
-    other run."""
-    count = min(len(run.samples), len(other.samples))
-    late_ns = (other.samples["read_ns"] - other.samples["scheduled_ns"]).to_numpy()[:count]
-    run.samples.loc[: count - 1, "read_ns"] = (
-        run.samples["scheduled_ns"].to_numpy()[:count] + late_ns
-    )
-
-
-@RULE.pairing("X112", both=True)
-def readings_copied_from_another_run(run: Evidence, other: Evidence) -> None:
-    _copy(run, other)
-
-
-@RULE.pairing("X112", both=True)
-def half_of_the_readings_copied_and_shifted_in_time(run: Evidence, other: Evidence) -> None:
-    _copy(run, other, share=0.5, later=7)
-
-
-@RULE.pairing("X112", both=True)
-def readings_copied_under_another_uuid(run: Evidence, other: Evidence) -> None:
-    _copy(run, other)
-    own = run.result["ranks"][0]["accelerators"][0]
-    renamed = own[:-1] + ("0" if own[-1] != "0" else "1")
-    run.samples["accelerator"] = run.samples["accelerator"].replace(own, renamed)
-    run.result, run.system = (
-        json.loads(json.dumps(document).replace(own, renamed))
-        for document in (run.result, run.system)
-    )
+        yield run.path, Violation(SAMPLES, "", found, "readings that were each taken once", message)

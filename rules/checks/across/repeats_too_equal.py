@@ -39,15 +39,12 @@ from math import comb, fsum, sqrt
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, alike
-from rules.testing.mutations import stir
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, alike
 
-RULE = Rule("X109", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X109", Severity.WARNING, added="1.3.0")
 
 MEANS = 0.01
 EPOCHS = 0.05
@@ -55,8 +52,8 @@ ENOUGH_EPOCHS = 8
 FIGURES = ("items_per_s", "mean_power_w")
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
         runs.sort(key=lambda run: (run.cap_w, run.figures["items_per_s"]["mean"], run.path))
         together = Counter(run.cap_w for run in runs)
@@ -67,7 +64,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 yield other.path, _found(equal, one)
 
 
-def _equal(one: Digest, other: Digest, within: float) -> str:
+def _equal(one: RunSummary, other: RunSummary, within: float) -> str:
     """What of the two is too equal, empty where nothing is."""
     if all(_means_equal(one, other, name, within) for name in FIGURES):
         return f"means that differ by less than {within:.2g} of their standard error from those"
@@ -76,7 +73,7 @@ def _equal(one: Digest, other: Digest, within: float) -> str:
     return ""
 
 
-def _means_equal(one: Digest, other: Digest, name: str, within: float) -> bool:
+def _means_equal(one: RunSummary, other: RunSummary, name: str, within: float) -> bool:
     first, second = one.figures[name], other.figures[name]
     if not (first["sd"] and second["sd"]):
         return False
@@ -84,7 +81,7 @@ def _means_equal(one: Digest, other: Digest, name: str, within: float) -> bool:
     return bool(abs(first["mean"] - second["mean"]) < within * error)
 
 
-def _epochs_equal(one: Digest, other: Digest, column: int) -> bool:
+def _epochs_equal(one: RunSummary, other: RunSummary, column: int) -> bool:
     first, second = ([epoch[column] for epoch in run.epochs] for run in (one, other))
     if (
         len(first) != len(second)
@@ -98,37 +95,12 @@ def _epochs_equal(one: Digest, other: Digest, column: int) -> bool:
     return scatter > 0 and apart < EPOCHS**2 * scatter
 
 
-def _found(equal: str, other: Digest) -> Found:
+def _found(equal: str, other: RunSummary) -> Violation:
     message = "Runs scatter more than that. Make the repeats again, each as a run of its own."
-    return Found(
+    return Violation(
         RESULT,
         "/headline",
         f"{equal} of {other.name}, in throughput and power",
         "repeats that scatter",
         message,
     )
-
-
-def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
-    """Let the batches take as long as those of the other run, but for a jitter; no row of readings
-    is there twice."""
-    random = np.random.default_rng(5)
-    run.samples = other.samples.copy()
-    stir(run.samples, 3)
-    run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
-    start_ns = other.batches["start_ns"].to_numpy()
-    length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (
-        1 - jitter * random.random(len(start_ns))
-    )
-    run.batches = other.batches.copy()
-    run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
-
-
-@RULE.pairing(both=True)
-def epochs_copied_with_jitter(run: Evidence, other: Evidence) -> None:
-    _follow(run, other, 1e-4)
-
-
-@RULE.pairing(both=True)
-def epochs_copied_almost(run: Evidence, other: Evidence) -> None:
-    _follow(run, other, 1e-6)

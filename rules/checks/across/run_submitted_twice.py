@@ -23,41 +23,30 @@ one.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import BATCHES, RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, sharing
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, sharing
 
-RULE = Rule("X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False)
-
+RULE = RoundRule(
+    __name__, "X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
+)
 ADVICE = "A run counts once. Withdraw or remove all but one of them."
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    named: dict[tuple[str, str], list[Digest]] = {}
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    named: dict[tuple[str, str], list[RunSummary]] = {}
     for digest in digests:
         named.setdefault((digest.center, digest.run_id), []).append(digest)
     for (_, run_id), runs in named.items():
         for run in runs if len(runs) > 1 else ():
             other = next((one for one in runs if one is not run), run)
             found = f"{run_id}, which is that of {other.name} too"
-            yield run.path, Found(RESULT, "/run_id", found, "an id of its own", ADVICE)
+            yield run.path, Violation(RESULT, "/run_id", found, "an id of its own", ADVICE)
     for run, other, count in sharing(digests, lambda d: d.windows):
         found = (
             f"{count} of {len(run.windows)} fingerprints of the batches' lengths are those of "
             f"{other.name}"
         )
-        yield run.path, Found(BATCHES, "", found, "batches that were each timed once", ADVICE)
-
-
-@RULE.pairing("X109", both=True)
-def batches_copied_under_another_run_id(run: Evidence, other: Evidence) -> None:
-    run.batches = other.batches.copy()
-
-
-@RULE.pairing("X109", both=True)
-def batches_copied_and_shifted_in_time(run: Evidence, other: Evidence) -> None:
-    run.batches = other.batches.copy()
-    for column in ("start_ns", "end_ns"):
-        run.batches[column] += 500_000
+        yield run.path, Violation(BATCHES, "", found, "batches that were each timed once", ADVICE)

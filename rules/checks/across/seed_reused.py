@@ -19,18 +19,18 @@ Protocol, section "input": generated from a recorded seed. It does not say that 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, alike
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, alike
 
-RULE = Rule("X110", Severity.NOTE, added="1.3.0")
+RULE = RoundRule(__name__, "X110", Severity.NOTE, added="1.3.0")
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
-        last: dict[tuple[object, ...], Digest] = {}
+        last: dict[tuple[object, ...], RunSummary] = {}
         for run in sorted(runs, key=lambda r: r.path, reverse=True):
             other = last.setdefault((run.cap_w, run.seed, run.system), run)
             if other is not run:
@@ -38,16 +38,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 message = "What depends on the seed does not show. Give each repeat one of its own."
                 yield (
                     run.path,
-                    Found(RESULT, "/settings/seed", found, "another seed in every repeat", message),
+                    Violation(
+                        RESULT, "/settings/seed", found, "another seed in every repeat", message
+                    ),
                 )
-
-
-@RULE.pairing()
-def repeat_with_the_same_seed(run: Evidence, other: Evidence) -> None:
-    run.result["settings"]["seed"] = other.result["settings"]["seed"]
-
-
-@RULE.pairing()
-def two_repeats_with_seed_zero(run: Evidence, other: Evidence) -> None:
-    for evidence in (run, other):
-        evidence.result["settings"]["seed"] = 0

@@ -21,18 +21,18 @@ rules, reference and harness.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary
 
-RULE = Rule("X113", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X113", Severity.WARNING, added="1.3.0")
 
 SHOWN = 12
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    commits: dict[str, dict[str, list[Digest]]] = {}
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    commits: dict[str, dict[str, list[RunSummary]]] = {}
     for digest in digests:
         if digest.source is not None:
             commit, code = digest.source
@@ -42,7 +42,9 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
             yield from _differing(commit, by_code)
 
 
-def _differing(commit: str, by_code: dict[str, list[Digest]]) -> Iterator[tuple[Path, Found]]:
+def _differing(
+    commit: str, by_code: dict[str, list[RunSummary]]
+) -> Iterator[tuple[Path, Violation]]:
     centers = {code: len({run.center for run in runs}) for code, runs in by_code.items()}
     most = [code for code, count in centers.items() if count == max(centers.values())]
     for code, runs in by_code.items():
@@ -53,22 +55,7 @@ def _differing(commit: str, by_code: dict[str, list[Digest]]) -> Iterator[tuple[
             found = f"{code[:SHOWN]}…, at commit {commit[:SHOWN]} without changes"
             expected = f"{other[:SHOWN]}…, as {by_code[other][0].name} has it at that commit"
             message = "A clean checkout of a commit has one hash. Check it out anew and run again."
-            yield run.path, Found("environment.json", "/source_sha256", found, expected, message)
-
-
-def _hash(evidence: Evidence, digit: str) -> None:
-    evidence.environment["source_sha256"] = digit * 64
-    evidence.environment["git"] = {"commit": "c" * 40, "dirty": False}
-
-
-@RULE.pairing(both=True)
-def code_altered_and_said_to_be_clean(run: Evidence, other: Evidence) -> None:
-    _hash(run, "a")
-    _hash(other, "b")
-
-
-@RULE.pairing(both=True)
-def commit_claimed_that_did_not_run(run: Evidence, other: Evidence) -> None:
-    for evidence in (run, other):
-        _hash(evidence, "a")
-    run.environment["source_sha256"] = f"{other.environment['source_sha256'][:-1]}0"
+            yield (
+                run.path,
+                Violation("environment.json", "/source_sha256", found, expected, message),
+            )

@@ -24,20 +24,23 @@ docs/sweeps.md.
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, by_sweep
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, by_sweep
 
-RULE = Rule("X105", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
-Claim = Callable[[Digest, Json], tuple[object, ...]]
+
+Claim = Callable[[RunSummary, Json], tuple[object, ...]]
+
 
 ADVICE = "Each run of a sweep counts once. Remove what the sweep does not need."
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in by_sweep(digests).values():
         yield from _claims(runs, "/sweep/place", "place {}", lambda run, label: (label["place"],))
         yield from _claims(
@@ -53,40 +56,20 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                     f"{label['of']} runs, {label['order']}, seed {label['seed']}; another "
                     "bundle of the sweep says otherwise"
                 )
-                yield run.path, Found(RESULT, "/sweep", found, "one plan of a sweep", ADVICE)
+                yield run.path, Violation(RESULT, "/sweep", found, "one plan of a sweep", ADVICE)
 
 
 def _claims(
-    runs: Sequence[tuple[Digest, Json]], pointer: str, what: str, claim: Claim
-) -> Iterator[tuple[Path, Found]]:
-    claimed: dict[tuple[object, ...], list[Digest]] = {}
+    runs: Sequence[tuple[RunSummary, Json]], pointer: str, what: str, claim: Claim
+) -> Iterator[tuple[Path, Violation]]:
+    claimed: dict[tuple[object, ...], list[RunSummary]] = {}
     for run, label in runs:
         claimed.setdefault(claim(run, label), []).append(run)
     for key, own in claimed.items():
         for run in own if len(own) > 1 else ():
             other = next((one for one in own if one is not run), run)
             found = f"{what.format(*key)}, which {other.name} claims too"
-            yield run.path, Found(RESULT, pointer, found, "a place of its own in the sweep", ADVICE)
-
-
-def _label(evidence: Evidence, place: int, **other: object) -> None:
-    label = {"id": "sweep", "place": place, "of": 2, "repeat": 1, "order": "random", "seed": 1}
-    evidence.result["sweep"] = {**label, **other}
-
-
-@RULE.pairing(both=True)
-def two_runs_at_one_place(run: Evidence, other: Evidence) -> None:
-    _label(run, 1, of=1)
-    _label(other, 1, of=1, repeat=2)
-
-
-@RULE.pairing(both=True)
-def one_cap_at_two_places(run: Evidence, other: Evidence) -> None:
-    _label(run, 1)
-    _label(other, 2)
-
-
-@RULE.pairing(both=True)
-def two_plans_of_one_sweep(run: Evidence, other: Evidence) -> None:
-    _label(run, 1)
-    _label(other, 2, repeat=2, seed=2)
+            yield (
+                run.path,
+                Violation(RESULT, pointer, found, "a place of its own in the sweep", ADVICE),
+            )

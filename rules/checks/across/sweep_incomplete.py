@@ -22,18 +22,18 @@ docs/sweeps.md: a sweep is planned and written down before its first run.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, by_sweep
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, by_sweep
 
-RULE = Rule("X104", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X104", Severity.WARNING, added="1.3.0")
 
 LISTED = 12
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for sweep, runs in by_sweep(digests).items():
         of = max(label["of"] for _, label in runs)
         there = {label["place"] for _, label in runs}
@@ -44,7 +44,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
             ][:LISTED]
             yield (
                 runs[0][0].path,
-                Found(
+                Violation(
                     RESULT,
                     "/sweep/of",
                     f"{len(there)} of the {of} runs of sweep {sweep[1]}; not there: "
@@ -54,26 +54,3 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                     "or finish the sweep.",
                 ),
             )
-
-
-def _label(evidence: Evidence, place: int, of: int, repeat: int = 1) -> None:
-    evidence.result["sweep"] = {
-        "id": "sweep",
-        "place": place,
-        "of": of,
-        "repeat": repeat,
-        "order": "random",
-        "seed": 1,
-    }
-
-
-@RULE.pairing()
-def one_of_three_runs_left_out(run: Evidence, other: Evidence) -> None:
-    _label(run, 1, 3)
-    _label(other, 3, 3)
-    other.result["sweep"]["repeat"] = 2
-
-
-@RULE.pairing()
-def best_run_of_a_sweep_handed_in_alone(run: Evidence, other: Evidence) -> None:
-    _label(run, 4, 6)

@@ -25,17 +25,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary
 
-RULE = Rule("X107", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X107", Severity.WARNING, added="1.3.0")
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
-    systems: dict[tuple[object, ...], list[Digest]] = {}
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    systems: dict[tuple[object, ...], list[RunSummary]] = {}
     for digest in sorted(digests, key=lambda d: d.path, reverse=True):
         for system in (digest.path.parent, (digest.center, dict(digest.system)["name"])):
             systems.setdefault((system, digest.standing), []).append(digest)
@@ -43,7 +43,7 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
     yield from found
 
 
-def _differing(runs: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+def _differing(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     if len(runs) > 1:
         usual = {
             field: Counter(
@@ -57,12 +57,12 @@ def _differing(runs: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                     yield run.path, _found(field, value, usual[field])
 
 
-def _found(field: str, value: object, usual: object) -> Found:
+def _found(field: str, value: object, usual: object) -> Violation:
     message = (
         "The runs of a submission are of one system. Run it again there, or hand it in as "
         "another system."
     )
-    return Found(
+    return Violation(
         SYSTEM,
         "",
         f"{field} {_shown(value)}",
@@ -73,22 +73,3 @@ def _found(field: str, value: object, usual: object) -> Found:
 
 def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-@RULE.pairing()
-def another_driver(run: Evidence, other: Evidence) -> None:
-    run.environment["driver"] = "535.104.05"
-
-
-@RULE.pairing()
-def another_firmware(run: Evidence, other: Evidence) -> None:
-    for node in run.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            accelerator["vbios"] = "96.00.30.00.01"
-
-
-@RULE.pairing()
-def another_memory_size(run: Evidence, other: Evidence) -> None:
-    for node in run.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            accelerator["memory_bytes"] -= 2**30

@@ -27,20 +27,19 @@ room for repeats, which differ more.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import RESULT
+from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
-from rules.rule import Found, Rule, Severity
-from rules.run_summary import Digest, alike, half_width
-from rules.testing.mutations import declare_cap, scale_readings, slow_down
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, alike, half_width
 
-RULE = Rule("X106", Severity.WARNING, added="1.3.0")
+RULE = RoundRule(__name__, "X106", Severity.WARNING, added="1.3.0")
 
 NOISE = 0.02
 
 
-@RULE.across
-def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
+@RULE.check
+def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
         fastest, waiting = None, 0
         for run in runs:
@@ -51,19 +50,19 @@ def across(digests: Sequence[Digest]) -> Iterator[tuple[Path, Found]]:
                 yield run.path, _found(fastest, run)
 
 
-def _rate(run: Digest) -> float:
+def _rate(run: RunSummary) -> float:
     return float(run.figures["items_per_s"]["mean"])
 
 
-def _falls(lower: Digest, higher: Digest) -> bool:
+def _falls(lower: RunSummary, higher: RunSummary) -> bool:
     less = _rate(lower) - _rate(higher)
     return less > NOISE * _rate(lower) and less > sum(
         half_width(run.figures["items_per_s"]) for run in (lower, higher)
     )
 
 
-def _found(lower: Digest, higher: Digest) -> Found:
-    return Found(
+def _found(lower: RunSummary, higher: RunSummary) -> Violation:
+    return Violation(
         RESULT,
         "/headline/items_per_s",
         f"{_rate(higher):.5g} items/s at {higher.cap_w:g} W, and {_rate(lower):.5g} at "
@@ -71,19 +70,3 @@ def _found(lower: Digest, higher: Digest) -> Found:
         "at a higher cap no lower throughput, but for noise",
         "One of the two runs was disturbed, or their caps are exchanged. Make both again.",
     )
-
-
-@RULE.pairing()
-def caps_exchanged(higher: Evidence, lower: Evidence) -> None:
-    """Of a run at 700 W and one at 630 W, each says the cap of the other; the power readings are
-    set right."""
-    declare_cap(lower, lower.result["power"]["cap_w"] * 0.9)
-    scale_readings(lower, 0.9)
-    slow_down(higher, 0.9)
-
-
-@RULE.pairing()
-def run_at_a_higher_cap_on_a_disturbed_node(higher: Evidence, lower: Evidence) -> None:
-    declare_cap(lower, lower.result["power"]["cap_w"] * 0.95)
-    scale_readings(lower, 0.94)
-    slow_down(higher, 0.96)

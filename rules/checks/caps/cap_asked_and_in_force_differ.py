@@ -20,18 +20,18 @@ hardware set.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C109", Severity.NOTE, added="1.2.0")
+RULE = BundleRule(__name__, "C109", Severity.NOTE, added="1.2.0")
 
 ROUNDING_MW = 1
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     seen = set()
     for place, readback in enumerate(bundle.result["readbacks"]):
         asked_mw, enforced_mw, accelerator = (
@@ -46,7 +46,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         ):
             continue
         seen.add(accelerator)
-        yield Found(
+        yield Violation(
             RESULT,
             f"/readbacks/{place}/requested_mw",
             f"{asked_mw / 1e3:g} W asked of {accelerator} and {enforced_mw / 1e3:g} W in "
@@ -55,20 +55,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Something beside this limit holds the board. Find out what, since the next "
             "run may not have it.",
         )
-
-
-@RULE.mutation()
-def limited_out_of_band(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["requested_mw"] = readback["enforced_mw"] + 50_000
-
-
-@RULE.mutation()
-def one_board_asked_for_more_after_an_epoch(evidence: Evidence) -> None:
-    first = first_accelerator(evidence)
-    readback = next(
-        r
-        for r in evidence.result["readbacks"]
-        if (r["when"], r["accelerator"]) == ("epoch-6", first)
-    )
-    readback["requested_mw"] += 100_000

@@ -20,18 +20,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, offenders
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C101", Severity.ERROR)
+RULE = BundleRule(__name__, "C101", Severity.ERROR)
 
 ROUNDING_MW = 1.0
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     cap_w = bundle.result["power"]["cap_w"]
     if cap_w is None:
         return
@@ -44,7 +44,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         enforced_mw = readback["enforced_mw"]
         if enforced_mw is not None and abs(enforced_mw - 1e3 * cap_w) > ROUNDING_MW:
             found = f"{readback['when']}, {readback['accelerator']}: {enforced_mw / 1e3:g} W"
-            yield Found(RESULT, f"/readbacks/{place}/enforced_mw", found, expected, message)
+            yield Violation(RESULT, f"/readbacks/{place}/enforced_mw", found, expected, message)
     samples = bundle.scored_samples
     cap_mw = samples.floats("cap_mw")
     moved = np.abs(cap_mw - 1e3 * cap_w) > ROUNDING_MW
@@ -52,15 +52,4 @@ def check(bundle: Bundle) -> Iterator[Found]:
         found = (
             f"{accelerator}: {count} samples with another cap, such as {cap_mw[moved][0] / 1e3:g} W"
         )
-        yield Found(SAMPLES, where, found, expected, message)
-
-
-@RULE.mutation()
-def cap_raised_during_the_run(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence, 4, 5, 6), "cap_mw"] += 50_000
-
-
-@RULE.mutation()
-def another_cap_read_back_after_an_epoch(evidence: Evidence) -> None:
-    readback = next(r for r in evidence.result["readbacks"] if r["when"] == "epoch-5")
-    readback["requested_mw"] = readback["enforced_mw"] = readback["enforced_mw"] - 100_000
+        yield Violation(SAMPLES, where, found, expected, message)

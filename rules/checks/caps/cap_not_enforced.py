@@ -18,36 +18,25 @@ Protocol, section "cap enforced".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import declare_cap, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C102", Severity.WARNING)
+RULE = BundleRule(__name__, "C102", Severity.WARNING)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if isinstance(bundle.computed, str):
         return
     cap_w = bundle.result["power"]["cap_w"]
     for observed in bundle.computed["observed"]:
         if observed["cap_enforced"] is False:
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 "",
                 f"{observed['accelerator']}: {observed['mean_power_w']:.1f} W on average",
                 f"at most {cap_w * bundle.protocol.cap_tolerance:.1f} W under a cap of {cap_w:g} W",
                 "The board did not keep the cap. The run stands, but is shown as not enforced.",
             )
-
-
-@RULE.mutation()
-def far_lower_cap_accepted_and_ignored(evidence: Evidence) -> None:
-    declare_cap(evidence, evidence.result["readbacks"][0]["min_mw"] / 1e3)
-
-
-@RULE.mutation()
-def slightly_lower_cap_ignored(evidence: Evidence) -> None:
-    mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
-    declare_cap(evidence, round(mean_mw / 1e3 / 1.05))

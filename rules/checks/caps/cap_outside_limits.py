@@ -18,16 +18,16 @@ Protocol, section "caps".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import declare_cap
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C103", Severity.ERROR)
+RULE = BundleRule(__name__, "C103", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     cap_w = bundle.result["power"]["cap_w"]
     if cap_w is None:
         return
@@ -38,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         above = most_mw is not None and cap_w * 1e3 > most_mw
         if (below or above) and readback["accelerator"] not in seen:
             seen.add(readback["accelerator"])
-            yield Found(
+            yield Violation(
                 RESULT,
                 "/power/cap_w",
                 f"{cap_w:g} W",
@@ -51,22 +51,3 @@ def _limits(least_mw: int, most_mw: int | None) -> str:
     least = f"at least {least_mw / 1e3:g} W" if least_mw else ""
     most = "" if most_mw is None else f"at most {most_mw / 1e3:g} W"
     return " and ".join(filter(None, (least, most)))
-
-
-@RULE.mutation()
-def cap_above_the_board(evidence: Evidence) -> None:
-    cap_mw = evidence.result["readbacks"][0]["max_mw"] + 100_000
-    declare_cap(evidence, cap_mw / 1e3)
-
-
-@RULE.mutation()
-def cap_above_a_board_whose_least_limit_reads_zero(evidence: Evidence) -> None:
-    cap_above_the_board(evidence)
-    for readback in evidence.result["readbacks"]:
-        readback["min_mw"] = 0
-
-
-@RULE.mutation()
-def cap_below_the_least_limit(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["min_mw"] = round(1e3 * evidence.result["power"]["cap_w"]) + 1

@@ -26,12 +26,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import real_board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C112", Severity.NOTE, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "C112", Severity.NOTE, standings=("closed", "open"), added="1.3.0")
 
 BELOW_BOOST = 0.98
 UNEXPLAINED_SHARE = 0.05
@@ -39,7 +39,7 @@ NO_REASON = (0.0, 1.0)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for uuid, own in bundle.scored_samples_of.items():
         known = real_board(bundle.accelerators.get(uuid, {"name": ""})["name"])
         if known is None or not known.vendor == bundle.accelerators[uuid]["vendor"] == "NVIDIA":
@@ -54,20 +54,6 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "Something holds the clock down and is not named. Hand in the reasons as they "
                 "were read."
             )
-            yield Found(
+            yield Violation(
                 SAMPLES, rows(own, low), found, f"a reason, or about {known.boost_mhz} MHz", message
             )
-
-
-@RULE.mutation()
-def reasons_wiped(evidence: Evidence) -> None:
-    load = under_load(evidence)
-    evidence.samples.loc[load, "sm_mhz"] -= 100.0
-    evidence.samples.loc[load, "slowdown"] = 0.0
-
-
-@RULE.mutation()
-def idle_given_as_the_reason(evidence: Evidence) -> None:
-    load = under_load(evidence)
-    evidence.samples.loc[load, "sm_mhz"] -= 100.0
-    evidence.samples.loc[load, "slowdown"] = 1.0

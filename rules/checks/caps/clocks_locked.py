@@ -26,22 +26,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.slowdown import POWER_CAP, any_of, invalid
-from rules.testing.mutations import of_first, scale_readings, under_load
 
-RULE = Rule("C111", Severity.WARNING, added="1.3.0")
+RULE = BundleRule(__name__, "C111", Severity.WARNING, added="1.3.0")
 
 ENOUGH_SAMPLES = 100
 SAME_SHARE, HELD_SHARE = 0.99, 0.01
+
+
 BELOW_BOOST = 0.98
 AT_CAP = 0.95
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     cap_w = bundle.result["power"]["cap_w"]
     observed = () if isinstance(bundle.computed, str) else bundle.computed["observed"]
     at_cap = {
@@ -66,7 +68,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             and 0 < usual < BELOW_BOOST * known.boost_mhz
             and held.mean() <= HELD_SHARE
         ):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 "",
                 f"{uuid}: {usual:.0f} MHz in {100 * same:.1f} % of the scored samples, "
@@ -74,20 +76,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"a clock that cap and load move, up to {known.boost_mhz} MHz",
                 "The clock looks locked, so that the cap did not decide. Unlock it and run again.",
             )
-
-
-def _lock(evidence: Evidence, mhz: float, slowdown: float) -> None:
-    load = under_load(evidence)
-    evidence.samples.loc[load, "sm_mhz"] = mhz
-    evidence.samples.loc[load, "slowdown"] = slowdown
-    scale_readings(evidence, 0.7, of_first(evidence))
-
-
-@RULE.mutation("C112")
-def locked_below_the_boost_clock(evidence: Evidence) -> None:
-    _lock(evidence, 1200.0, 0.0)
-
-
-@RULE.mutation("C108")
-def locked_and_said_by_the_driver(evidence: Evidence) -> None:
-    _lock(evidence, 1305.0, float(0x2))

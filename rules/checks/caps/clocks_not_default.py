@@ -25,13 +25,14 @@ NVML API reference, `nvmlDeviceGetApplicationsClock`, `nvmlDeviceGetDefaultAppli
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT, SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, any_of
-from rules.testing.mutations import every, first_accelerator, under_load
 
-RULE = Rule("C108", Severity.WARNING, added="1.2.0")
+RULE = BundleRule(__name__, "C108", Severity.WARNING, added="1.2.0")
 
 CLOCKS = (("sm_set_mhz", "sm_default_mhz"), ("mem_set_mhz", "mem_default_mhz"))
 ADVICE = (
@@ -40,7 +41,7 @@ ADVICE = (
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _read_back(bundle.result["readbacks"])
     default = {r["accelerator"] for r in bundle.result["readbacks"] if _is_default(r)}
     for accelerator, own in bundle.scored_samples_of.items():
@@ -54,7 +55,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"{accelerator}: {int(held.sum())} samples whose clock was held by the reasons "
                 f"{mask:#x}"
             )
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(own, held),
                 found,
@@ -63,7 +64,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-def _read_back(readbacks: list[Json]) -> Iterator[Found]:
+def _read_back(readbacks: list[Json]) -> Iterator[Violation]:
     seen = set()
     for place, readback in enumerate(readbacks):
         for name, default in CLOCKS:
@@ -75,7 +76,7 @@ def _read_back(readbacks: list[Json]) -> Iterator[Found]:
             ):
                 seen.add((readback["accelerator"], name))
                 found = f"{asked_mhz} MHz on {readback['accelerator']} ({readback['when']})"
-                yield Found(
+                yield Violation(
                     RESULT,
                     f"/readbacks/{place}/{name}",
                     found,
@@ -89,34 +90,3 @@ def _is_default(readback: Json) -> bool:
     return readback.get("sm_set_mhz") is not None and readback["sm_set_mhz"] == readback.get(
         "sm_default_mhz"
     )
-
-
-def _set_clocks(evidence: Evidence, sm_mhz: int) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback.update(
-            sm_set_mhz=sm_mhz, sm_default_mhz=1980, mem_set_mhz=3201, mem_default_mhz=3201
-        )
-
-
-@RULE.mutation()
-def application_clocks_lowered(evidence: Evidence) -> None:
-    _set_clocks(evidence, 1200)
-
-
-@RULE.mutation()
-def memory_clock_lowered_on_one_board(evidence: Evidence) -> None:
-    _set_clocks(evidence, 1980)
-    for readback in evidence.result["readbacks"]:
-        if readback["accelerator"] == first_accelerator(evidence):
-            readback["mem_set_mhz"] = 2619
-
-
-@RULE.mutation()
-def clock_held_and_not_read_back(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
-
-
-@RULE.mutation()
-def sync_boost_at_default_clocks(evidence: Evidence) -> None:
-    _set_clocks(evidence, 1980)
-    evidence.samples.loc[every(100, under_load(evidence)), "slowdown"] = float(0x4 | 0x10)

@@ -18,21 +18,21 @@ Protocol, section "caps".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C110", Severity.ERROR, added="1.2.0")
+RULE = BundleRule(__name__, "C110", Severity.ERROR, added="1.2.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     power = bundle.result["power"]
     found_of = set(power.get("found_mw") or ())
     wanted = set(bundle.accelerator_ranks) if power["mode"] == "set" else set()
     if found_of != wanted:
-        yield Found(
+        yield Violation(
             RESULT,
             "/power/found_mw",
             f"limits of {', '.join(sorted(found_of)) or 'no accelerator'}, mode {power['mode']}",
@@ -42,33 +42,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "What the run found and what it set do not fit together. Hand in what "
             "bench-submit wrote.",
         )
-
-
-def _set(evidence: Evidence) -> None:
-    accelerators = [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]]
-    evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(accelerators, 650_000))
-
-
-@RULE.mutation()
-def set_without_what_was_found(evidence: Evidence) -> None:
-    evidence.result["power"]["mode"] = "set"
-
-
-@RULE.mutation()
-def found_limits_of_a_cap_that_was_not_set(evidence: Evidence) -> None:
-    _set(evidence)
-    evidence.result["power"]["mode"] = "as-found"
-
-
-@RULE.mutation()
-def found_limit_of_another_board(evidence: Evidence) -> None:
-    _set(evidence)
-    evidence.result["power"]["found_mw"]["GPU-00000000-0000-0000-0000-000000000000"] = 700_000
-
-
-@RULE.mutation()
-def one_board_missing(evidence: Evidence) -> None:
-    _set(evidence)
-    found = evidence.result["power"]["found_mw"]
-    del found[first_accelerator(evidence)]
-    found.setdefault("GPU-00000000-0000-0000-0000-000000000000", 700_000)

@@ -18,36 +18,21 @@ Protocol, sections "caps" and "power state".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C105", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "C105", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     power = bundle.result["power"]
     if power["cap_w"] is None:
         meaning = "Declare the cap in force, also where it was only found and not set."
-        yield Found(RESULT, "/power/cap_w", "null", "a cap in W", meaning)
+        yield Violation(RESULT, "/power/cap_w", "null", "a cap in W", meaning)
     if power["state"] not in bundle.protocol.states:
         allowed = " or ".join(bundle.protocol.states)
         meaning = "Runs are compared in one power state. Measure in that one."
-        yield Found(RESULT, "/power/state", power["state"] or "null", allowed, meaning)
-
-
-@RULE.mutation()
-def no_cap(evidence: Evidence) -> None:
-    evidence.result["power"]["cap_w"] = None
-
-
-@RULE.mutation()
-def no_state(evidence: Evidence) -> None:
-    evidence.result["power"]["state"] = None
-
-
-@RULE.mutation()
-def another_state_declared_and_kept(evidence: Evidence) -> None:
-    evidence.result["power"]["state"] = "P2"
-    evidence.samples["power_state"] = "P2"
+        yield Violation(RESULT, "/power/state", power["state"] or "null", allowed, meaning)

@@ -16,16 +16,16 @@ Protocol, section "power state".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C104", Severity.ERROR)
+RULE = BundleRule(__name__, "C104", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     declared = bundle.result["power"]["state"]
     if declared is None:
         return
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         share = 1 - differs[own].mean()
         if share < bundle.protocol.state_share:
             others = sorted(states.at(differs & own).distinct())
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, differs & own),
                 f"{accelerator}: {100 * share:.1f} % of its scored samples in {declared}, "
@@ -51,15 +51,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "The board was not kept in the declared state. Find out what changed it, "
                 "and run again.",
             )
-
-
-@RULE.mutation()
-def now_and_then_in_another_state(evidence: Evidence) -> None:
-    evidence.samples.loc[every(40, under_load(evidence)), "power_state"] = "P2"
-
-
-@RULE.mutation()
-def another_state_declared(evidence: Evidence) -> None:
-    evidence.result["power"]["state"] = (
-        "auto" if evidence.result["power"]["state"] == "P0" else "P0"
-    )

@@ -16,16 +16,16 @@ Protocol, section "caps".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("C107", Severity.ERROR)
+RULE = BundleRule(__name__, "C107", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     wanted = ["before", *(f"epoch-{e}" for e in range(bundle.protocol.epochs)), "after"]
     capped = bundle.result["power"]["cap_w"] is not None
     taken = {
@@ -36,34 +36,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for accelerator in bundle.accelerator_ranks:
         missing = [when for when in wanted if (accelerator, when) not in taken]
         if missing:
-            yield Found(
+            yield Violation(
                 RESULT,
                 "/readbacks",
                 f"{accelerator}: none for {', '.join(missing)}",
                 "one before, one after each epoch, one after the run",
                 "Whether the cap was kept cannot be told. Hand in all readbacks.",
             )
-
-
-def _remove(evidence: Evidence, when: str) -> None:
-    first = first_accelerator(evidence)
-    kept = [
-        r for r in evidence.result["readbacks"] if (r["accelerator"], r["when"]) != (first, when)
-    ]
-    evidence.result["readbacks"] = kept
-
-
-@RULE.mutation()
-def none_at_the_end(evidence: Evidence) -> None:
-    _remove(evidence, "after")
-
-
-@RULE.mutation()
-def cap_not_read(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["enforced_mw"] = None
-
-
-@RULE.mutation()
-def none_after_one_epoch(evidence: Evidence) -> None:
-    _remove(evidence, "epoch-4")

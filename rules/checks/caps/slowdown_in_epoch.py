@@ -27,23 +27,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.slowdown import any_of, bits, invalid
-from rules.testing.mutations import every, first_accelerator, under_load
 
-RULE = Rule("C106", Severity.ERROR)
+RULE = BundleRule(__name__, "C106", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, own in bundle.scored_samples_of.items():
         mask = invalid(bundle.protocol, str(bundle.accelerators.get(accelerator, {}).get("vendor")))
         wrong = any_of(own, mask)
         if wrong.any():
             reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(own, wrong),
                 f"{accelerator}: {int(wrong.sum())} samples with slowdown reasons {reasons:#x}",
@@ -51,36 +51,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "The board slowed down for its temperature or its supply. Remove the cause "
                 "and run again.",
             )
-
-
-def _of_amd(evidence: Evidence) -> None:
-    """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what
-    holds it down."""
-    first = first_accelerator(evidence)
-    for node in evidence.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            if accelerator["uuid"] == first:
-                accelerator["vendor"] = "AMD"
-    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
-
-
-@RULE.mutation()
-def thermal_slowdown_now_and_then(evidence: Evidence) -> None:
-    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x4 | 0x20)
-
-
-@RULE.mutation()
-def power_brake_in_one_epoch(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
-
-
-@RULE.mutation("M115")
-def hot_memory_of_an_amd_board(evidence: Evidence) -> None:
-    _of_amd(evidence)
-    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
-
-
-@RULE.mutation("M115")
-def hot_processor_of_an_amd_board(evidence: Evidence) -> None:
-    _of_amd(evidence)
-    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)

@@ -27,20 +27,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.metrics.power_series import Series, of_measured, spread
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import Series, spread
+from rules.rule import BundleRule
 
-RULE = Rule("E120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "E120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 LEAST_SHARE = 0.1
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         share = from_power(one)
         if share < LEAST_SHARE:
             found = (
@@ -51,7 +52,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "A counter integrates what is between two readings too. Hand in what the board "
                 "counted, or leave it empty."
             )
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 one.place,
                 found,
@@ -74,25 +75,3 @@ def from_power(one: Series) -> float:
     return (
         min(spread(counted_w - given) for given in ((earlier + later) / 2, earlier, later)) / varies
     )
-
-
-def _sum_up(evidence: Evidence, accelerator: str, trapezoid: bool) -> None:
-    own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
-    power = evidence.samples.loc[own, "power_mw"].ffill().bfill().to_numpy(np.float64)
-    seconds = evidence.samples.loc[own, "read_ns"].to_numpy(np.int64) / 1e9
-    given = (power[1:] + power[:-1]) / 2 if trapezoid else power[1:]
-    energy = evidence.samples.loc[own, "energy_mj"].iloc[0] + np.concatenate(
-        ([0.0], np.cumsum(given * np.diff(seconds)))
-    )
-    evidence.samples.loc[own, "energy_mj"] = energy.round()
-
-
-@RULE.mutation()
-def counter_from_the_trapezoid(evidence: Evidence) -> None:
-    for accelerator in evidence.samples["accelerator"].unique():
-        _sum_up(evidence, accelerator, trapezoid=True)
-
-
-@RULE.mutation()
-def counter_of_one_board_from_the_later_reading(evidence: Evidence) -> None:
-    _sum_up(evidence, first_accelerator(evidence), trapezoid=False)

@@ -24,19 +24,19 @@ Protocol, section "energy of record"; docs/measurement.md, "the refresh of the c
 import math
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.run import agreement, difference
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.rule import BundleRule
 
-RULE = Rule("E107", Severity.WARNING, standings=("demo",), added="1.2.0")
+RULE = BundleRule(__name__, "E107", Severity.WARNING, standings=("demo",), added="1.2.0")
 
 AVERAGING_S = 1.0
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
         own = [p for p in bundle.scored_parts if p.accelerator == accelerator]
         counters = [p.counter_j for p in own if p.counter_j is not None]
@@ -50,7 +50,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             p.active_s for p in own
         )
         if abs(apart) > most:
-            yield Found(
+            yield Violation(
                 SAMPLES, "", f"{accelerator}: {_told(apart)}", f"within {100 * most:.1f} %", MESSAGE
             )
 
@@ -73,27 +73,3 @@ def _told(apart: float) -> str:
         f"the power samples give {100 * apart:+.2f} % of the counter's energy over the scored "
         "epochs"
     )
-
-
-def _scale_counter(evidence: Evidence, factor: float) -> None:
-    evidence.result["standing"] = "demo"
-    own = of_first(evidence)
-    energy_mj = evidence.samples.loc[own, "energy_mj"]
-    evidence.samples.loc[own, "energy_mj"] = (
-        energy_mj.min() + (energy_mj - energy_mj.min()) * factor
-    ).round()
-
-
-@RULE.mutation()
-def counter_runs_slow_in_demo(evidence: Evidence) -> None:
-    _scale_counter(evidence, 0.96)
-
-
-@RULE.mutation()
-def counter_runs_fast_in_demo(evidence: Evidence) -> None:
-    _scale_counter(evidence, 1.04)
-
-
-@RULE.mutation()
-def counter_stands_still_in_demo(evidence: Evidence) -> None:
-    _scale_counter(evidence, 0.0)

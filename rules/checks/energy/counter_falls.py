@@ -19,16 +19,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("E101", Severity.ERROR)
+RULE = BundleRule(__name__, "E101", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         energy_mj = samples.floats("energy_mj")
         read = np.isfinite(energy_mj)
@@ -36,7 +36,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         falls = np.flatnonzero(np.diff(energy_mj) < 0)
         if len(falls):
             at = falls[0]
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 f"rows {index[at] + 1}-{index[falls[-1] + 1] + 1}",
                 f"{accelerator}: falls {len(falls)} times, first from {energy_mj[at]:.0f} "
@@ -45,15 +45,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "The counter was reset, or two runs were joined. Run again without "
                 "touching the driver.",
             )
-
-
-@RULE.mutation()
-def counter_reset_before_the_first_epoch(evidence: Evidence) -> None:
-    first = np.flatnonzero(of_first(evidence))[0]
-    evidence.samples.loc[first, "energy_mj"] += 5_000_000
-
-
-@RULE.mutation()
-def counter_reset_early(evidence: Evidence) -> None:
-    early = np.flatnonzero(of_first(evidence))[:3]
-    evidence.samples.loc[early, "energy_mj"] += 2.0**32

@@ -16,42 +16,25 @@ Protocol, section "energy of record": the counter's self-test.
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import last_epoch, of_first, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("E102", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E102", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     frozen: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         if part.counter_j == 0:
             frozen.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in frozen.items():
-        yield Found(
+        yield Violation(
             SAMPLES,
             "",
             f"{accelerator}: energy_mj does not advance in epochs {', '.join(map(str, epochs))}",
             "a counter that advances while the board works",
             "The counter is stuck. Reload the driver and run again, or leave energy_mj empty.",
         )
-
-
-@RULE.mutation()
-def counter_stands_still(evidence: Evidence) -> None:
-    evidence.samples.loc[of_first(evidence), "energy_mj"] = evidence.samples.loc[
-        of_first(evidence), "energy_mj"
-    ].min()
-
-
-@RULE.mutation()
-def counter_gets_stuck(evidence: Evidence) -> None:
-    own = np.flatnonzero(of_first(evidence))
-    begin = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[0]
-    after = own[np.searchsorted(own, begin) - 1 :]  # from the last sample before the epoch on
-    evidence.samples.loc[after, "energy_mj"] = evidence.samples.loc[after[0], "energy_mj"]

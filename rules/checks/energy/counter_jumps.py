@@ -25,18 +25,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import highest_power_w
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("E108", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "E108", Severity.ERROR, added="1.3.0")
 
 REFRESH_S = 1.5
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     tolerance = bundle.protocol.transient_tolerance
     for accelerator, samples in bundle.samples_of.items():
         highest_w = (
@@ -54,7 +54,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if len(jumps):
             worst = jumps[np.argmax(steps_j[jumps] - most_j[jumps])]
             index = samples.places[read]
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 f"rows {index[jumps[0]] + 1}-{index[jumps[-1] + 1] + 1}",
                 f"{accelerator}: jumps {len(jumps)} times, at row {index[worst + 1] + 1} "
@@ -63,16 +63,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "No board uses that much in that time: the counter was altered, or is "
                 "another's. Run again, or leave it empty.",
             )
-
-
-@RULE.mutation()
-def jump_before_the_first_epoch(evidence: Evidence) -> None:
-    own = np.flatnonzero(of_first(evidence))
-    evidence.samples.loc[own[3:], "energy_mj"] += 5_000_000
-
-
-@RULE.mutation("E104", sometimes=("E103",))
-def jump_within_an_epoch(evidence: Evidence) -> None:
-    own, within = np.flatnonzero(of_first(evidence)), np.flatnonzero(under_load(evidence, 3))
-    after = own[own >= within[len(within) // 2]]
-    evidence.samples.loc[after, "energy_mj"] += 3_000_000

@@ -19,16 +19,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, of_first, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("E106", Severity.WARNING, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E106", Severity.WARNING, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     missing = np.isnan(samples.floats("energy_mj")) & samples.text("status").equals("ok")
     if not missing.any():
@@ -38,20 +38,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
         name = bundle.accelerators.get(accelerator, {"name": ""})["name"]
         share = missing[of.equals(accelerator)].mean()
         if board(name) is not None and share > bundle.protocol.max_failed_share:
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, missing & of.equals(accelerator)),
                 f"{accelerator}: no energy_mj in {100 * share:.1f} % of its scored samples",
                 f"the counter that {name} has, in every sample",
                 "Without the counter the power samples stand unchecked. Read it with every sample.",
             )
-
-
-@RULE.mutation()
-def counter_left_out(evidence: Evidence) -> None:
-    evidence.samples.loc[of_first(evidence), "energy_mj"] = np.nan
-
-
-@RULE.mutation()
-def every_fifth_counter_reading_left_out(evidence: Evidence) -> None:
-    evidence.samples.loc[every(5, under_load(evidence)), "energy_mj"] = np.nan

@@ -19,24 +19,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, rows
+from rules.bundle import Bundle
+from rules.bundle_format.table import SAMPLES, rows
+from rules.finding import Severity, Violation
 from rules.metrics.run import agreement, difference
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import protocol, under_load
+from rules.rule import BundleRule
 
-RULE = Rule("E104", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for part in bundle.scored_parts:
         if part.counter_j is None or part.counter_j <= 0:
             continue
         apart = difference(part.counter_j, part.trapezoid_j)
         most = agreement(bundle.protocol, part.averaged).epoch
         if abs(apart) > most:
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(part.samples, np.ones(len(part.samples), dtype=bool))
                 if len(part.samples)
@@ -46,23 +46,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"within {100 * most:g} %",
                 "Readings of this epoch were lost or altered. Look at its samples, and run again.",
             )
-
-
-def _scale_power(evidence: Evidence, epoch: int) -> None:
-    load = under_load(evidence, epoch)
-    averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
-    factor = 1 - 1.5 * agreement(protocol(evidence), averaged).epoch
-    evidence.samples.loc[load, list(POWER_COLUMNS)] = (
-        evidence.samples.loc[load, list(POWER_COLUMNS)] * factor
-    ).round()
-
-
-@RULE.mutation()
-def power_of_one_epoch_lowered(evidence: Evidence) -> None:
-    _scale_power(evidence, 3)
-
-
-@RULE.mutation()
-def power_of_two_epochs_lowered(evidence: Evidence) -> None:
-    _scale_power(evidence, 2)
-    _scale_power(evidence, 9)

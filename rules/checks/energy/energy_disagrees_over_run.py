@@ -18,17 +18,17 @@ Protocol, section "energy of record".
 import math
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.run import agreement, difference
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first, protocol
+from rules.rule import BundleRule
 
-RULE = Rule("E103", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E103", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
         own = [p for p in bundle.scored_parts if p.accelerator == accelerator and p.counter_j]
         if not own:
@@ -38,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         )
         most = agreement(bundle.protocol, own[0].averaged).run
         if abs(apart) > most:
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 "",
                 f"{accelerator}: the power samples give {100 * apart:+.2f} % of the "
@@ -47,24 +47,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "One of the two is wrong. Find out which, and run again; do not adjust one "
                 "to the other.",
             )
-
-
-def _scale_counter(evidence: Evidence, sign: int) -> None:
-    own = of_first(evidence)
-    averaged = bool(evidence.samples.loc[own, "power_mw"].isna().all())
-    limits = agreement(protocol(evidence), averaged)
-    energy_mj = evidence.samples.loc[own, "energy_mj"]
-    factor = 1 + sign * (limits.run + limits.epoch) / 2
-    evidence.samples.loc[own, "energy_mj"] = (
-        energy_mj.min() + (energy_mj - energy_mj.min()) * factor
-    ).round()
-
-
-@RULE.mutation()
-def counter_runs_slow(evidence: Evidence) -> None:
-    _scale_counter(evidence, -1)
-
-
-@RULE.mutation()
-def counter_runs_fast(evidence: Evidence) -> None:
-    _scale_counter(evidence, 1)

@@ -16,21 +16,21 @@ Protocol, section "energy of record".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("E105", Severity.ERROR, waivable=False)
+RULE = BundleRule(__name__, "E105", Severity.ERROR, waivable=False)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if isinstance(bundle.computed, str):
         return
     stated, right = bundle.result["energy_of_record"], bundle.computed["energy_of_record"]
     if stated != right:
-        yield Found(
+        yield Violation(
             RESULT,
             "/energy_of_record",
             stated,
@@ -38,15 +38,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "its self-test",
             "Which energy counts is decided by the self-test, not chosen.",
         )
-
-
-@RULE.mutation(rederive=False)
-def the_other_one_stated(evidence: Evidence) -> None:
-    other = {"counter": "trapezoid", "trapezoid": "counter"}
-    evidence.result["energy_of_record"] = other[evidence.result["energy_of_record"]]
-
-
-@RULE.mutation("E103", "E104", "T102", "T103", rederive=False)
-def counter_kept_although_it_fails(evidence: Evidence) -> None:
-    load = under_load(evidence)
-    evidence.samples.loc[load, "power_mw"] = (evidence.samples.loc[load, "power_mw"] * 0.95).round()

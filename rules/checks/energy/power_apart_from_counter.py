@@ -25,23 +25,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
-from rules.metrics.power_series import Series, lagged, of_measured
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import shuffle_readings, under_load
+from rules.metrics.power_series import Series, lagged
+from rules.rule import BundleRule
 
-RULE = Rule("E121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "E121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 LEAST = 0.08
 NORMAL = (0.5, 1.5)
 """Of the median: what the counter adds where it advanced once."""
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         found = with_counter(one)
         if found is not None and abs(found) < LEAST:
             told = (
@@ -52,7 +53,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "Readings and counter are not of the same run. Hand in what the meter read, "
                 "all columns together."
             )
-            yield Found(SAMPLES, one.place, told, f"at least {LEAST}", message)
+            yield Violation(SAMPLES, one.place, told, f"at least {LEAST}", message)
 
 
 def with_counter(one: Series) -> float | None:
@@ -67,16 +68,3 @@ def with_counter(one: Series) -> float | None:
         (added_w > NORMAL[0] * middle) & (added_w < NORMAL[1] * middle), added_w, np.nan
     )
     return lagged(one.under_load_w, added_w, 1)
-
-
-@RULE.mutation(sometimes=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
-    shuffle_readings(evidence, 2)
-
-
-@RULE.mutation(sometimes=("E104",))
-def readings_drawn_at_random(evidence: Evidence) -> None:
-    load = np.flatnonzero(under_load(evidence))
-    power = evidence.samples.loc[load, "power_mw"]
-    drawn = np.random.default_rng(3).normal(0, power.std(), len(load))
-    evidence.samples.loc[load, "power_mw"] = (power.mean() + drawn - drawn.mean()).round()

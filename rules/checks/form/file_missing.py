@@ -17,19 +17,8 @@ not at all, so a file was lost on the way.
 Bundle format, `docs/design.md` section 6.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FILE_MISSING
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S101", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def delete_system(directory: Path) -> None:
-    (directory / "system.json").unlink()
-
-
-@RULE.tampering()
-def delete_manifest(directory: Path) -> None:
-    (directory / "MANIFEST.json").unlink()
+RULE = FormRule(__name__, FILE_MISSING, Severity.ERROR)

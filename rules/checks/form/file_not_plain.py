@@ -16,33 +16,8 @@ Replace the link by a copy of the file it points at.
 CWE-59, Improper Link Resolution Before File Access.
 """
 
-import os
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FILE_NOT_PLAIN
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S102", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def link_a_table(directory: Path) -> None:
-    (directory / "samples.csv.gz").rename(directory.parent / "elsewhere.csv.gz")
-    (directory / "samples.csv.gz").symlink_to("../elsewhere.csv.gz")
-
-
-@RULE.tampering("I105")
-def link_the_signatures(directory: Path) -> None:
-    (directory / "signatures").rename(directory.parent / ".signatures")
-    (directory / "signatures").symlink_to("../.signatures")
-
-
-@RULE.tampering()
-def put_a_fifo(directory: Path) -> None:
-    (directory / "log.txt.gz").unlink()
-    os.mkfifo(directory / "log.txt.gz")
-
-
-@RULE.tampering()
-def add_a_link(directory: Path) -> None:
-    (directory / "notes.txt").symlink_to("/etc/hostname")
+RULE = FormRule(__name__, FILE_NOT_PLAIN, Severity.ERROR)

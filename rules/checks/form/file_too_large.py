@@ -17,23 +17,8 @@ to change.
 CWE-409, Improper Handling of Highly Compressed Data.
 """
 
-import gzip
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FILE_TOO_LARGE
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S103", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering(reseal=True)
-def unpack_to_a_lot(directory: Path) -> None:
-    with gzip.open(directory / "log.txt.gz", "wb", compresslevel=1) as log:
-        for _ in range(65):
-            log.write(bytes(2**20))
-
-
-@RULE.tampering(reseal=True)
-def pad_the_result(directory: Path) -> None:
-    with (directory / "result.json").open("a") as result:
-        result.write(" " * 2**24)
+RULE = FormRule(__name__, FILE_TOO_LARGE, Severity.ERROR)

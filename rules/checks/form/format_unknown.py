@@ -17,30 +17,8 @@ Update bench-check if the bundle is newer. Otherwise the file is not what its na
 Bundle format, `docs/design.md` section 6.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FORMAT_UNKNOWN
 
-from rules import VERSION
-from rules.rule import Rule, Severity
-
-RULE = Rule("S106", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering(reseal=True)
-def name_a_later_format(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace("wattmark-result/1", "wattmark-result/99"))
-
-
-@RULE.tampering(reseal=True)
-def name_a_later_rule_book(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(
-        result.read_text().replace(f'"rules_version": "{VERSION}"', '"rules_version": "99.0.0"')
-    )
-
-
-@RULE.tampering(reseal=True)
-def name_a_later_protocol(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"protocol": "1.0"', '"protocol": "99.0"'))
+RULE = FormRule(__name__, FORMAT_UNKNOWN, Severity.ERROR)

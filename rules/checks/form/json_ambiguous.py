@@ -16,33 +16,8 @@ was edited.
 RFC 8259 (JSON), sections 4 and 6; RFC 7493 (I-JSON), sections 2.2 and 2.3.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import JSON_AMBIGUOUS
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S105", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering(reseal=True)
-def state_a_key_twice(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"attempt": 1,', '"attempt": 2, "attempt": 1,'))
-
-
-@RULE.tampering(reseal=True)
-def write_nan(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"seed": 1,', '"seed": NaN,'))
-
-
-@RULE.tampering(reseal=True)
-def exceed_a_double(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"seed": 1,', '"seed": 1e999,'))
-
-
-@RULE.tampering(reseal=True)
-def exceed_64_bits(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"seed": 1,', f'"seed": {"9" * 5000},'))
+RULE = FormRule(__name__, JSON_AMBIGUOUS, Severity.ERROR)

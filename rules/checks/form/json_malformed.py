@@ -16,34 +16,8 @@ manifest no longer holds.
 RFC 8259 (JSON), sections 2 and 8.1.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import JSON_MALFORMED
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S104", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering(reseal=True)
-def cut_in_half(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_bytes(result.read_bytes()[:1000])
-
-
-@RULE.tampering(reseal=True)
-def begin_with_a_byte_order_mark(directory: Path) -> None:
-    system = directory / "system.json"
-    system.write_bytes(b"\xef\xbb\xbf" + system.read_bytes())
-
-
-@RULE.tampering(reseal=True)
-def write_latin_1(directory: Path) -> None:
-    system = directory / "system.json"
-    system.write_bytes(
-        system.read_text().replace("Example Center", "Zentrum f\u00fcr Beispiele").encode("latin-1")
-    )
-
-
-@RULE.tampering(reseal=True)
-def nest_deeply(directory: Path) -> None:
-    (directory / "environment.json").write_text("[" * 100_000 + "]" * 100_000)
+RULE = FormRule(__name__, JSON_MALFORMED, Severity.ERROR)

@@ -18,37 +18,8 @@ Let the harness write the file. For what has no place in the format, use a key t
 JSON Schema, draft 2020-12.
 """
 
-import json
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import SCHEMA_VIOLATED
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("S107", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering(reseal=True)
-def leave_a_key_out(directory: Path) -> None:
-    system = directory / "system.json"
-    document = json.loads(system.read_text())
-    del document["cooling"]
-    system.write_text(json.dumps(document))
-
-
-@RULE.tampering(reseal=True)
-def add_an_unknown_key(directory: Path) -> None:
-    system = directory / "system.json"
-    document = json.loads(system.read_text())
-    system.write_text(json.dumps({**document, "coolness": "high"}))
-
-
-@RULE.tampering(reseal=True)
-def write_text_for_a_number(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"attempt": 1,', '"attempt": "1",'))
-
-
-@RULE.tampering(reseal=True)
-def write_a_fraction_for_an_integer(directory: Path) -> None:
-    result = directory / "result.json"
-    result.write_text(result.read_text().replace('"attempt": 1,', '"attempt": 1.0,'))
+RULE = FormRule(__name__, SCHEMA_VIOLATED, Severity.ERROR)

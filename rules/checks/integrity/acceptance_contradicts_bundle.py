@@ -17,20 +17,8 @@ bundle and make the run anew.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import ACCEPTANCE_CONTRADICTS_BUNDLE
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I126", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def accept_before_the_run(directory: Path) -> None:
-    forge.log(directory, {"at": "2025-12-01T00:00:00Z"})
-
-
-@RULE.tampering()
-def accept_by_an_older_rule_book(directory: Path) -> None:
-    forge.log(directory, {"rules_version": "1.2.0"})
+RULE = FormRule(__name__, ACCEPTANCE_CONTRADICTS_BUNDLE, Severity.ERROR, added="1.3.0")

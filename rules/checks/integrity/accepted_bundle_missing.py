@@ -16,18 +16,8 @@ wrong.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import ACCEPTED_BUNDLE_MISSING
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I118", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def log_a_bundle_that_is_not_there(directory: Path) -> None:
-    # The LOG knows a bundle in the directory that is checked, and another one in its stead is
-    # there.
-    path = directory.relative_to(forge.submissions(directory)).as_posix()
-    forge.log(directory, {}, {"path": f"{path}/another"})
+RULE = FormRule(__name__, ACCEPTED_BUNDLE_MISSING, Severity.ERROR, added="1.3.0")

@@ -15,15 +15,8 @@ directory of its own.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import ACCEPTED_BUNDLE_REPLACED
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I119", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def replace_what_was_accepted(directory: Path) -> None:
-    forge.log(directory, {"manifest_sha256": "0" * 64})
+RULE = FormRule(__name__, ACCEPTED_BUNDLE_REPLACED, Severity.ERROR, added="1.3.0")

@@ -15,23 +15,8 @@ evidence is never edited.
 FIPS 180-4 (SHA-256); bundle format, `docs/design.md` section 6.
 """
 
-import gzip
-import json
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FILE_ALTERED
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I101", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def edit_the_log(directory: Path) -> None:
-    (directory / "log.txt.gz").write_bytes(gzip.compress(b"12 epochs done\n", mtime=0))
-
-
-@RULE.tampering()
-def edit_the_system(directory: Path) -> None:
-    system = directory / "system.json"
-    document = json.loads(system.read_text())
-    system.write_text(json.dumps({**document, "cooling": "a cold wind"}))
+RULE = FormRule(__name__, FILE_ALTERED, Severity.ERROR)

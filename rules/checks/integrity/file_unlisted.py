@@ -16,24 +16,8 @@ with `x-`, before signing.
 Bundle format, `docs/design.md` section 6.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import FILE_UNLISTED
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I102", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def add_a_file(directory: Path) -> None:
-    (directory / "samples-corrected.csv").write_text("scheduled_ns\n")
-
-
-@RULE.tampering()
-def add_a_directory(directory: Path) -> None:
-    (directory / "old").mkdir()
-
-
-@RULE.tampering()
-def add_to_the_signatures(directory: Path) -> None:
-    (directory / "signatures" / "README").write_text("all good\n")
+RULE = FormRule(__name__, FILE_UNLISTED, Severity.ERROR)

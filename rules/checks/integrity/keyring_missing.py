@@ -14,15 +14,8 @@ Check bundles where they lie in `submissions/`, or name a keyring with `--keyrin
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import KEYRING_MISSING
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I110", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def remove_the_keyring(directory: Path) -> None:
-    keyring = directory.parents[2] / "keyring"
-    (keyring / "allowed_signers").unlink()
+RULE = FormRule(__name__, KEYRING_MISSING, Severity.ERROR)

@@ -13,26 +13,8 @@ Make manifest and signature anew with the harness, before any other change.
 Bundle format, `docs/design.md` section 6.
 """
 
-import json
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import MANIFEST_INCOMPLETE
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I104", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering("I106")
-def leave_a_file_out(directory: Path) -> None:
-    manifest = directory / "MANIFEST.json"
-    document = json.loads(manifest.read_text())
-    document["files"] = [entry for entry in document["files"] if entry["path"] != "samples.csv.gz"]
-    manifest.write_text(json.dumps(document))
-
-
-@RULE.tampering("I106")
-def list_a_file_twice(directory: Path) -> None:
-    manifest = directory / "MANIFEST.json"
-    document = json.loads(manifest.read_text())
-    document["files"].append(document["files"][0])
-    manifest.write_text(json.dumps(document))
+RULE = FormRule(__name__, MANIFEST_INCOMPLETE, Severity.ERROR)

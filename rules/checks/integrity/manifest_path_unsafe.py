@@ -15,27 +15,8 @@ Make the manifest anew with the harness.
 CWE-22, Improper Limitation of a Pathname to a Restricted Directory.
 """
 
-import json
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import MANIFEST_PATH_UNSAFE
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I103", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-def _list(directory: Path, path: str) -> None:
-    manifest = directory / "MANIFEST.json"
-    document = json.loads(manifest.read_text())
-    document["files"].append({"path": path, "size": 0, "sha256": "0" * 64})
-    manifest.write_text(json.dumps(document))
-
-
-@RULE.tampering("I106")
-def climb_out(directory: Path) -> None:
-    _list(directory, "../../../../etc/passwd")
-
-
-@RULE.tampering("I106")
-def begin_at_the_root(directory: Path) -> None:
-    _list(directory, "/etc/passwd")
+RULE = FormRule(__name__, MANIFEST_PATH_UNSAFE, Severity.ERROR)

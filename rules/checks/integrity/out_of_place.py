@@ -18,26 +18,8 @@ the directory beside it.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import OUT_OF_PLACE
 
-from rules.bundle_format.records import KEYRING_DIR, SIGNERS_FILE
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I125", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-def _bring_a_keyring(beside: Path) -> None:
-    (beside / KEYRING_DIR).mkdir()
-    (beside / KEYRING_DIR / SIGNERS_FILE).write_text("")
-
-
-@RULE.tampering()
-def bring_a_keyring_for_the_center(directory: Path) -> None:
-    _bring_a_keyring(forge.submissions(directory) / forge.center(directory))
-
-
-@RULE.tampering()
-def bring_a_keyring_for_the_system(directory: Path) -> None:
-    _bring_a_keyring(directory.parent)
+RULE = FormRule(__name__, OUT_OF_PLACE, Severity.ERROR, added="1.3.0")

@@ -15,20 +15,8 @@ this.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import RECORD_INCOMPLETE
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I114", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def remove_the_signature_of_a_review(directory: Path) -> None:
-    forge.review(directory).with_suffix(".sig").unlink()
-
-
-@RULE.tampering()
-def remove_what_was_signed(directory: Path) -> None:
-    forge.withdrawal(directory).unlink()
+RULE = FormRule(__name__, RECORD_INCOMPLETE, Severity.ERROR, added="1.3.0")

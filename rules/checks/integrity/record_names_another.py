@@ -14,20 +14,8 @@ Remove it, and have it made anew with `bench-check review` or `bench-check withd
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import RECORD_NAMES_ANOTHER
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I115", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def review_in_the_name_of_another(directory: Path) -> None:
-    forge.review(directory, reviewer="elsewhere@wattmark")
-
-
-@RULE.tampering()
-def withdraw_in_the_name_of_another(directory: Path) -> None:
-    forge.withdrawal(directory, withdrawn_by="elsewhere@wattmark")
+RULE = FormRule(__name__, RECORD_NAMES_ANOTHER, Severity.ERROR, added="1.3.0")

@@ -16,20 +16,8 @@ Remove the two files. Have the bundle reviewed again with `bench-check review`, 
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import RECORD_OF_ANOTHER_MANIFEST
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I111", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def review_another_bundle(directory: Path) -> None:
-    forge.review(directory, manifest_sha256="0" * 64)
-
-
-@RULE.tampering()
-def withdraw_another_bundle(directory: Path) -> None:
-    forge.withdrawal(directory, manifest_sha256="0" * 64)
+RULE = FormRule(__name__, RECORD_OF_ANOTHER_MANIFEST, Severity.ERROR, added="1.3.0")

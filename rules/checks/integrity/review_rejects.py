@@ -15,15 +15,8 @@ bundle.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import REVIEW_REJECTS
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I113", Severity.WARNING, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def reject(directory: Path) -> None:
-    forge.review(directory, verdict="reject", comment="Half of the watts are missing.")
+RULE = FormRule(__name__, REVIEW_REJECTS, Severity.WARNING, added="1.3.0")

@@ -20,30 +20,8 @@ The issue's requirement that reviewer and submitter differ; the reviewers of MLP
 organisations too.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import REVIEWER_IS_SUBMITTER
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I112", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def review_by_the_center(directory: Path) -> None:
-    forge.review(directory, f"{forge.center(directory)}@reviews.example.org")
-
-
-@RULE.tampering()
-def review_by_the_center_in_capitals(directory: Path) -> None:
-    forge.review(directory, f"{forge.center(directory).upper()}@reviews.example.org")
-
-
-@RULE.tampering()
-def review_from_a_domain_of_the_center(directory: Path) -> None:
-    forge.review(directory, f"zoe@{forge.center(directory)}.example.org")
-
-
-@RULE.tampering()
-def review_with_a_key_of_the_center(directory: Path) -> None:
-    forge.review(directory, also=f"{forge.center(directory)}@wattmark")
+RULE = FormRule(__name__, REVIEWER_IS_SUBMITTER, Severity.ERROR, added="1.3.0")

@@ -17,30 +17,8 @@ belong here.
 ssh-keygen(1), option `-Y verify` and section KEY REVOCATION LISTS.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import REVOKED_LIST_UNREADABLE
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I128", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-def _revoke(directory: Path, content: bytes) -> None:
-    (forge.submissions(directory) / "keyring" / "revoked_signers").write_bytes(content)
-
-
-@RULE.tampering()
-def revoke_a_line_of_allowed_signers(directory: Path) -> None:
-    keyring = forge.submissions(directory) / "keyring"
-    _revoke(directory, (keyring / "allowed_signers").read_bytes())
-
-
-@RULE.tampering()
-def revoke_half_a_key(directory: Path) -> None:
-    _revoke(directory, b"# lost in May\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA\n")
-
-
-@RULE.tampering()
-def cut_a_krl(directory: Path) -> None:
-    _revoke(directory, b"SSHKRL\n\0\0\0\0\1")
+RULE = FormRule(__name__, REVOKED_LIST_UNREADABLE, Severity.ERROR, added="1.3.0")

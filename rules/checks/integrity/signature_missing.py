@@ -14,21 +14,8 @@ Sign it with `bench-submit sign`, on the machine where the key is.
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import SIGNATURE_MISSING
 
-from rules.rule import Rule, Severity
-
-RULE = Rule("I105", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def remove_the_signature(directory: Path) -> None:
-    for signature in (directory / "signatures").iterdir():
-        signature.unlink()
-
-
-@RULE.tampering("I114")
-def sign_as_reviewer_only(directory: Path) -> None:
-    (signature,) = (directory / "signatures").iterdir()
-    signature.rename(signature.with_name(signature.name.replace("submission.", "review.", 1)))
+RULE = FormRule(__name__, SIGNATURE_MISSING, Severity.ERROR)

@@ -20,64 +20,8 @@ ask the keeper of the keyring to add the key.
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import SIGNER_NOT_OF_PATH
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I107", Severity.ERROR)
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def rename_to_another_principal(directory: Path) -> None:
-    (signature,) = (directory / "signatures").iterdir()
-    signature.rename(signature.with_name("submission.other@wattmark.sig"))
-
-
-@RULE.tampering()
-def take_the_key_from_the_keyring(directory: Path) -> None:
-    signers = directory.parents[2] / "keyring" / "allowed_signers"
-    signers.write_text(signers.read_text().replace("example@", "elsewhere@"))
-
-
-@RULE.tampering()
-def allow_the_key_for_reviews_only(directory: Path) -> None:
-    signers = directory.parents[2] / "keyring" / "allowed_signers"
-    signers.write_text(signers.read_text().replace("submission@wattmark", "review@wattmark"))
-
-
-def _forget(directory: Path, principal: str) -> None:
-    signers = directory.parents[2] / "keyring" / "allowed_signers"
-    lines = signers.read_text().splitlines(keepends=True)
-    signers.write_text("".join(line for line in lines if not line.startswith(principal)))
-
-
-@RULE.tampering()
-def review_with_an_unknown_key(directory: Path) -> None:
-    forge.review(directory)
-    _forget(directory, forge.REVIEWER)
-
-
-@RULE.tampering()
-def review_with_a_key_for_submissions(directory: Path) -> None:
-    forge.review(directory, namespaces="submission@wattmark")
-
-
-@RULE.tampering()
-def withdraw_with_an_unknown_key(directory: Path) -> None:
-    forge.withdrawal(directory)
-    _forget(directory, forge.CHAIR)
-
-
-@RULE.tampering("I124")
-def review_with_a_key_that_is_for_nothing_by_name(directory: Path) -> None:
-    forge.review(directory)
-    signers = directory.parents[2] / "keyring" / "allowed_signers"
-    signers.write_text(signers.read_text().replace(' namespaces="review@wattmark"', ""))
-
-
-@RULE.tampering()
-def waive_with_an_unknown_key(directory: Path) -> None:
-    forge.waiver(directory)
-    _forget(directory, forge.CHAIR)
+RULE = FormRule(__name__, SIGNER_NOT_OF_PATH, Severity.ERROR)

@@ -15,30 +15,8 @@ bundle.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import WAIVER_BY_OWN_CENTER
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I123", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def waive_for_oneself(directory: Path) -> None:
-    forge.waiver(directory, f"{forge.center(directory)}@wattmark")
-
-
-@RULE.tampering()
-def waive_from_a_domain_of_the_center(directory: Path) -> None:
-    forge.waiver(directory, f"zoe@{forge.center(directory)}.example.org")
-
-
-@RULE.tampering()
-def waive_for_oneself_in_capitals(directory: Path) -> None:
-    forge.waiver(directory, f"{forge.center(directory).upper()}@wattmark")
-
-
-@RULE.tampering()
-def waive_with_a_key_of_the_center_under_another_name(directory: Path) -> None:
-    forge.waiver(directory, also=f"{forge.center(directory)}@wattmark")
+RULE = FormRule(__name__, WAIVER_BY_OWN_CENTER, Severity.ERROR, added="1.3.0")

@@ -16,39 +16,8 @@ Make the waiver anew with `bench-check waive`, or remove it.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import WAIVER_NOT_GOOD
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I121", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def remove_the_signature(directory: Path) -> None:
-    waiver = forge.waiver(directory)
-    waiver.with_name(f"{waiver.name}.sig").unlink()
-
-
-@RULE.tampering()
-def link_to_a_signature(directory: Path) -> None:
-    waiver = forge.waiver(directory)
-    signature = waiver.with_name(f"{waiver.name}.sig")
-    signature.rename(directory.parent / "elsewhere.sig")
-    signature.symlink_to(directory.parent / "elsewhere.sig")
-
-
-@RULE.tampering()
-def waive_a_rule_that_there_is_not(directory: Path) -> None:
-    forge.waiver(directory, rule="W999")
-
-
-@RULE.tampering()
-def waive_a_false_statement(directory: Path) -> None:
-    forge.waiver(directory, rule="T102")
-
-
-@RULE.tampering()
-def put_something_else_there(directory: Path) -> None:
-    forge.waiver(directory).with_name("notes.txt").write_text("to do")
+RULE = FormRule(__name__, WAIVER_NOT_GOOD, Severity.ERROR, added="1.3.0")

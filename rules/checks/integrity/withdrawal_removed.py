@@ -15,15 +15,8 @@ make the run anew.
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import WITHDRAWAL_REMOVED
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I120", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def remove_the_withdrawal(directory: Path) -> None:
-    forge.log(directory, {}, {"event": "withdrawn"})
+RULE = FormRule(__name__, WITHDRAWAL_REMOVED, Severity.ERROR, added="1.3.0")

@@ -15,15 +15,8 @@ Remove the withdrawal. Ask the center or the chair to withdraw the bundle, if it
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
 """
 
-from pathlib import Path
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import WITHDRAWN_BY_ANOTHER_CENTER
 
-from rules.rule import Rule, Severity
-from rules.testing import tampering as forge
-
-RULE = Rule("I116", Severity.ERROR, added="1.3.0")
-RULE.check(RULE.problems)
-
-
-@RULE.tampering()
-def withdraw_as_another_center(directory: Path) -> None:
-    forge.withdrawal(directory, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
+RULE = FormRule(__name__, WITHDRAWN_BY_ANOTHER_CENTER, Severity.ERROR, added="1.3.0")

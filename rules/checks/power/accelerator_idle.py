@@ -19,16 +19,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W112", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "W112", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     idle: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         use = part.column("util_pct")
@@ -38,20 +38,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if len(use) and not use.any():
             idle.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in idle.items():
-        yield Found(
+        yield Violation(
             SAMPLES,
             "",
             f"{accelerator}: util_pct is 0 throughout epochs {', '.join(map(str, epochs))}",
             "a board that is in use while its batches are active",
             "Another board was read than the one that worked. Match ranks and meters by UUID.",
         )
-
-
-@RULE.mutation()
-def idle_in_all_epochs(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence), "util_pct"] = 0.0
-
-
-@RULE.mutation()
-def idle_in_one_epoch(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence, 6), "util_pct"] = 0.0

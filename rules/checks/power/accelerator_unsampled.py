@@ -16,22 +16,20 @@ Protocol, sections "sampling" and "scope".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W102", Severity.ERROR)
-
-SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
+RULE = BundleRule(__name__, "W102", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for place, rank in enumerate(bundle.result["ranks"]):
         for n, accelerator in enumerate(rank["accelerators"]):
             if accelerator not in bundle.samples_of:
-                yield Found(
+                yield Violation(
                     RESULT,
                     f"/ranks/{place}/accelerators/{n}",
                     f"{accelerator} has no samples",
@@ -39,27 +37,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "The power of this accelerator was not measured. Sample every "
                     "accelerator of the run.",
                 )
-
-
-def _add_spare(evidence: Evidence) -> None:
-    accelerators = evidence.system["nodes"][0]["accelerators"]
-    accelerators.append({**accelerators[0], "uuid": SPARE})
-
-
-@RULE.mutation("T101", "M102")
-def another_board_sampled(evidence: Evidence) -> None:
-    _add_spare(evidence)
-    samples = evidence.samples
-    samples["accelerator"] = samples["accelerator"].where(
-        samples["accelerator"] != first_accelerator(evidence), SPARE
-    )
-
-
-@RULE.mutation("T101", "M102")
-def work_attributed_to_an_unsampled_board(evidence: Evidence) -> None:
-    _add_spare(evidence)
-    first = first_accelerator(evidence)
-    evidence.result["ranks"][0]["accelerators"][0] = SPARE
-    for readback in evidence.result["readbacks"]:
-        if readback["accelerator"] == first:
-            readback["accelerator"] = SPARE

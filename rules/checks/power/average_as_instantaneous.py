@@ -20,23 +20,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W109", Severity.ERROR)
+RULE = BundleRule(__name__, "W109", Severity.ERROR)
 
 ENOUGH_SAMPLES = 10  # fewer may agree by chance
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         now, average = samples.floats("power_mw"), samples.floats("power_avg_mw")
         both = np.isfinite(now) & np.isfinite(average)
         if both.sum() >= ENOUGH_SAMPLES and np.array_equal(now[both], average[both]):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, both),
                 f"{accelerator}: power_mw equals power_avg_mw in all {both.sum()} samples",
@@ -44,14 +44,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "An average was recorded as instantaneous power, or the other way about. "
                 "Leave the missing one empty.",
             )
-
-
-@RULE.mutation(sometimes=("W106",))
-def one_column_for_both(evidence: Evidence) -> None:
-    evidence.samples["power_avg_mw"] = evidence.samples["power_mw"]
-
-
-@RULE.mutation(sometimes=("W106",))
-def one_column_for_both_on_one_board(evidence: Evidence) -> None:
-    own = of_first(evidence)
-    evidence.samples.loc[own, "power_avg_mw"] = evidence.samples.loc[own, "power_mw"]

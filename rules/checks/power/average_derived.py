@@ -26,21 +26,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.metrics.power_series import Series, of_measured, spread
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import Series, spread
+from rules.rule import BundleRule
 
-RULE = Rule("W122", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "W122", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 LEAST_SHARE = 0.03
 LENGTHS = (5, 9, 10, 11, 20)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         share, length = nearest(one)
         if share < LEAST_SHARE:
             found = (
@@ -51,7 +52,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "A board averages over more than is sampled. Hand in what it said, or leave "
                 "the column empty."
             )
-            yield Found(SAMPLES, one.place, found, "an average of the board's own", message)
+            yield Violation(SAMPLES, one.place, found, "an average of the board's own", message)
 
 
 def nearest(one: Series) -> tuple[float, int]:
@@ -71,20 +72,3 @@ def nearest(one: Series) -> tuple[float, int]:
         apart = one.average_w[length - 1 :] - (sums[length:] - sums[:-length]) / length
         found.append((spread(apart[inner]) / varies, length))
     return min(found)
-
-
-def _derive(evidence: Evidence, length: int, *boards: str) -> None:
-    for accelerator in boards:
-        own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
-        mean = evidence.samples.loc[own, "power_mw"].rolling(length, min_periods=1).mean()
-        evidence.samples.loc[own, "power_avg_mw"] = mean.round()
-
-
-@RULE.mutation(sometimes=("W106",))
-def average_over_ten_readings(evidence: Evidence) -> None:
-    _derive(evidence, 10, *evidence.samples["accelerator"].unique())
-
-
-@RULE.mutation(sometimes=("W106",))
-def average_over_five_readings_on_one_board(evidence: Evidence) -> None:
-    _derive(evidence, 5, str(evidence.samples.loc[of_first(evidence), "accelerator"].iloc[0]))

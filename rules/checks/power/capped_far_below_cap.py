@@ -29,13 +29,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import p95
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first, scale_readings
+from rules.rule import BundleRule
 
-RULE = Rule("W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
 
 CAPPED_SHARE = 0.9
 NEAR_SHARE = 0.8
@@ -43,7 +43,7 @@ REACHED_SHARE = 0.95
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if isinstance(bundle.computed, str):
         return
     mean_w = {one["accelerator"]: one["mean_power_w"] for one in bundle.computed["observed"]}
@@ -72,19 +72,4 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "Either the readings are too low, or something else than this cap holds the "
                 "board. Find out which."
             )
-            yield Found(SAMPLES, one.place, found, expected, message)
-
-
-@RULE.mutation()
-def power_and_energy_halved(evidence: Evidence) -> None:
-    scale_readings(evidence, 0.5)
-
-
-@RULE.mutation()
-def power_and_energy_of_one_board_halved(evidence: Evidence) -> None:
-    scale_readings(evidence, 0.5, of_first(evidence))
-
-
-@RULE.mutation()
-def power_and_energy_cut_by_a_quarter(evidence: Evidence) -> None:
-    scale_readings(evidence, 0.75)
+            yield Violation(SAMPLES, one.place, found, expected, message)

@@ -19,18 +19,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, implausible, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W103", Severity.ERROR)
+RULE = BundleRule(__name__, "W103", Severity.ERROR)
 
 ENOUGH_SAMPLES = 10  # fewer may agree by chance, in the short epochs of a demo
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     stuck: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         power = part.column("power_avg_mw" if part.averaged else "power_mw")
@@ -43,7 +43,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             stuck.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in stuck.items():
         own = bundle.scored_samples_of[accelerator]
-        yield Found(
+        yield Violation(
             SAMPLES,
             rows(own, np.ones(len(own), dtype=bool)),
             f"{accelerator}: one and the same power throughout epochs "
@@ -51,21 +51,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "readings that vary under load",
             "The sensor is stuck, or the readings were filled in. Reload the driver and run again.",
         )
-
-
-def _fill_in(evidence: Evidence, *epochs: int) -> None:
-    for epoch in epochs:
-        load = under_load(evidence, epoch)
-        evidence.samples.loc[load, "power_mw"] = np.round(
-            evidence.samples.loc[load, "power_mw"].mean()
-        )
-
-
-@RULE.mutation()
-def one_epoch_filled_in_with_its_mean(evidence: Evidence) -> None:
-    _fill_in(evidence, 3)
-
-
-@RULE.mutation()
-def all_epochs_filled_in_with_their_means(evidence: Evidence) -> None:
-    _fill_in(evidence, *range(int(evidence.batches["epoch"].max()) + 1))

@@ -25,16 +25,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.boards import highest_power_w
-from rules.bundle_format.records import Evidence
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, first_accelerator, of_first, protocol, under_load
+from rules.bundle import Bundle
+from rules.bundle_format.table import SAMPLES, implausible, of_each, offenders, rows
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W106", Severity.ERROR)
+RULE = BundleRule(__name__, "W106", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     samples, protocol = bundle.scored_samples, bundle.protocol
     highest_w = {
         uuid: highest_power_w(accelerator) for uuid, accelerator in bundle.accelerators.items()
@@ -65,40 +65,12 @@ def check(bundle: Bundle) -> Iterator[Found]:
             yield _found(where, found, limit_w)
 
 
-def _found(where: str, found: str, limit_w: float) -> Found:
+def _found(where: str, found: str, limit_w: float) -> Violation:
     expected = f"at most {limit_w:g} W, the board's maximum and the tolerance"
-    return Found(
+    return Violation(
         SAMPLES,
         where,
         found,
         expected,
         "This board cannot draw that much. Check which board was read, and the unit.",
     )
-
-
-def _highest_of_first(evidence: Evidence) -> float:
-    """In mW, as the samples are."""
-    accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
-    return 1e3 * highest_power_w(accelerators[first_accelerator(evidence)])
-
-
-@RULE.mutation()
-def spikes(evidence: Evidence) -> None:
-    too_much = 1.1 * protocol(evidence).transient_tolerance * _highest_of_first(evidence)
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = round(too_much)
-
-
-@RULE.mutation()
-def averaged_readings_above_the_board(evidence: Evidence) -> None:
-    too_much = 1.1 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence)
-    evidence.samples.loc[every(50, under_load(evidence)), "power_avg_mw"] = round(too_much)
-
-
-@RULE.mutation("C102")
-def twice_the_board(evidence: Evidence) -> None:
-    mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
-    factor = 1.2 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence) / mean_mw
-    columns = [*POWER_COLUMNS, "energy_mj"]
-    evidence.samples.loc[of_first(evidence), columns] = (
-        evidence.samples.loc[of_first(evidence), columns] * factor
-    ).round()

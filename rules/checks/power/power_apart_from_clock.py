@@ -27,14 +27,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.metrics.power_series import Series, halves, lagged, of_measured
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import shuffle_readings, under_load
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import Series, halves, lagged
+from rules.rule import BundleRule
 
-RULE = Rule("W123", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "W123", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 LEAST = 0.08
 LAGS = 5
 CAPPED_SHARE = 0.5
@@ -44,8 +45,8 @@ OFF_SHARE = 0.05
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         found = with_clock(one)
         if found is not None and abs(found) < LEAST:
             message = (
@@ -56,7 +57,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"{one.accelerator}: a correlation of power and SM clock of {abs(found):.2f} "
                 "at most"
             )
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 one.place,
                 told,
@@ -79,15 +80,3 @@ def with_clock(one: Series) -> float | None:
         return None
     found = [lagged(one.under_load_w[half], clock[half], LAGS) for half in halves(len(clock))]
     return min((value for value in found if value is not None), key=abs, default=None)
-
-
-@RULE.mutation(sometimes=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
-    shuffle_readings(evidence, 1)
-
-
-@RULE.mutation(sometimes=("E104",))
-def readings_drawn_from_their_own_distribution(evidence: Evidence) -> None:
-    load = np.flatnonzero(under_load(evidence))
-    values = np.sort(evidence.samples.loc[load, "power_mw"].to_numpy())
-    evidence.samples.loc[load, "power_mw"] = np.random.default_rng(2).choice(values, len(values))

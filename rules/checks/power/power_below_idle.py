@@ -18,16 +18,16 @@ Protocol, section "bounds"; idle powers in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, of_first, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W107", Severity.ERROR)
+RULE = BundleRule(__name__, "W107", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     boards = {uuid: board(accelerator["name"]) for uuid, accelerator in bundle.accelerators.items()}
     idle_w = {uuid: known.idle_power_w for uuid, known in boards.items() if known is not None}
@@ -36,7 +36,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         power = samples.floats(column)
         wrong = (power < least_mw) & (power > 0) & ~implausible(power)
         for uuid, where, count in offenders(samples, wrong):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 where,
                 f"{uuid}: {count} readings below idle in {column}, such as "
@@ -45,16 +45,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "These are not the powers of this board in milliwatts. Check the unit and "
                 "the board that was read.",
             )
-
-
-@RULE.mutation("W113", sometimes=("W119",))
-def watts_for_milliwatts(evidence: Evidence) -> None:
-    columns = [*POWER_COLUMNS, "energy_mj"]
-    evidence.samples.loc[of_first(evidence), columns] = (
-        evidence.samples.loc[of_first(evidence), columns] / 1e3
-    ).round()
-
-
-@RULE.mutation()
-def dips(evidence: Evidence) -> None:
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 12_345.0

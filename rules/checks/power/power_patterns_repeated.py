@@ -25,23 +25,23 @@ The measured bundles of this project (docs/forensics.md).
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.metrics.power_series import of_measured, regular
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin, last_epoch, of_first, under_load
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import regular
+from rules.rule import BundleRule
 
-RULE = Rule("W124", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "W124", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 ENOUGH = 16
 APART = 200
 """In samples: nearer to each other, the pattern is one of the work."""
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     repeated, accelerators = repeats(bundle)
     if repeated >= ENOUGH:
         found = (
@@ -52,12 +52,12 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Noise does not repeat: readings were copied within the run. Hand in what the "
             "meter read."
         )
-        yield Found(SAMPLES, "", found, "ups and downs that are there once", message)
+        yield Violation(SAMPLES, "", found, "ups and downs that are there once", message)
 
 
 def repeats(bundle: Bundle) -> tuple[int, set[str]]:
     """How many patterns are there twice, and on which accelerators."""
-    measured = list(of_measured(bundle))
+    measured = list(bundle.measured_series)
     if not measured:
         return 0, set()
     every = [one.patterns for one in measured]
@@ -79,28 +79,3 @@ def repeats(bundle: Bundle) -> tuple[int, set[str]]:
     )
     of = {*owners[:-1][again].tolist(), *owners[1:][again].tolist()}
     return int(again.sum()), {measured[owner].accelerator for owner in of}
-
-
-def _jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
-    return np.round(values + np.random.default_rng(2).normal(0, by_mw, len(values)))
-
-
-@RULE.mutation(sometimes=("E104", "W110", "W111"))
-def every_epoch_like_the_first(evidence: Evidence) -> None:
-    source = np.flatnonzero(under_load(evidence, 1))
-    for epoch in range(2, last_epoch(evidence) + 1):
-        target = np.flatnonzero(under_load(evidence, epoch))
-        count = min(len(source), len(target))
-        values = evidence.samples.loc[source[:count], "power_mw"].to_numpy(np.float64)
-        evidence.samples.loc[target[:count], "power_mw"] = _jitter(values, 322)
-
-
-@RULE.mutation()
-def readings_of_one_board_given_to_another(evidence: Evidence) -> None:
-    own = of_first(evidence)
-    add_twin(evidence)
-    twin = (
-        evidence.samples["accelerator"] == evidence.result["ranks"][-1]["accelerators"][0]
-    ).to_numpy(bool)
-    values = evidence.samples["power_mw"].to_numpy(np.float64)[: len(own)][own]
-    evidence.samples.loc[twin, "power_mw"] = _jitter(values, 322)

@@ -20,19 +20,19 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.power_series import IN_A_ROW, rolling
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import under_load
+from rules.rule import BundleRule
 
-RULE = Rule("W111", Severity.ERROR)
+RULE = BundleRule(__name__, "W111", Severity.ERROR)
 
 DIFFERENT = 8
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     columns = [
         part.column("power_avg_mw" if part.averaged else "power_mw") for part in bundle.scored_parts
     ]
@@ -59,7 +59,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         found = np.concatenate([part.places for part in bundle.scored_parts])[
             begins[np.sort(copied)]
         ]
-        yield Found(
+        yield Violation(
             SAMPLES,
             f"rows {found[0] + 1}-{found[-1] + 1}",
             f"{len(found)} sequences of {IN_A_ROW} power readings that occur elsewhere too",
@@ -67,20 +67,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Noise does not repeat to the milliwatt: readings were copied. Hand in what "
             "was sampled.",
         )
-
-
-@RULE.mutation()
-def epoch_copied(evidence: Evidence) -> None:
-    source, target = (np.flatnonzero(under_load(evidence, e)) for e in (2, 5))
-    length = min(len(source), len(target))
-    evidence.samples.loc[target[:length], "power_mw"] = evidence.samples.loc[
-        source[:length], "power_mw"
-    ].to_numpy()
-
-
-@RULE.mutation()
-def four_seconds_copied(evidence: Evidence) -> None:
-    own = np.flatnonzero(under_load(evidence, 4))
-    evidence.samples.loc[own[100:140], "power_mw"] = evidence.samples.loc[
-        own[20:60], "power_mw"
-    ].to_numpy()

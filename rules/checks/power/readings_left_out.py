@@ -24,18 +24,19 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rules.boards import Board, real_board
-from rules.bundle_format.records import TEXT_COLUMNS, Evidence
+from rules.bundle import Bundle
+from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, of_first, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W114", Severity.ERROR, standings=("closed",), added="1.3.0")
+RULE = BundleRule(__name__, "W114", Severity.ERROR, standings=("closed",), added="1.3.0")
 
 ALWAYS = ("sm_mhz", "slowdown", "cap_mw", "power_state")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     def wanted(known: Board) -> tuple[str, ...]:
         return ALWAYS + ("power_mw",) * known.instant if known.vendor == "NVIDIA" else ()
 
@@ -44,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "The driver gives it, and what the power is checked against rests on it. Hand in "
             "the samples as they were read."
         )
-        yield Found(SAMPLES, *found, message)
+        yield Violation(SAMPLES, *found, message)
 
 
 def left_out(
@@ -72,38 +73,3 @@ def left_out(
                     found,
                     f"what the driver of {known.id} gives, in every sample",
                 )
-
-
-def leave_out(evidence: Evidence, column: str) -> None:
-    evidence.samples.loc[of_first(evidence), column] = "" if column in TEXT_COLUMNS else np.nan
-
-
-@RULE.mutation()
-def reasons_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "slowdown")
-
-
-@RULE.mutation()
-def clock_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "sm_mhz")
-
-
-@RULE.mutation()
-def cap_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "cap_mw")
-
-
-@RULE.mutation("C105")
-def power_state_left_out_and_not_declared(evidence: Evidence) -> None:
-    evidence.samples["power_state"] = ""
-    evidence.result["power"]["state"] = None
-
-
-@RULE.mutation()
-def instants_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "power_mw")
-
-
-@RULE.mutation()
-def reasons_left_out_where_they_would_tell(evidence: Evidence) -> None:
-    evidence.samples.loc[every(20, under_load(evidence)), "slowdown"] = np.nan

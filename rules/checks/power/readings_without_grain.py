@@ -29,22 +29,23 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
-from rules.metrics.power_series import distinct, of_measured
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import distinct
+from rules.rule import BundleRule
 
-RULE = Rule("W120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "W120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 MOST_SHARE = 0.85
 WITHIN_MW = 2000
 ROUND_MW = 10
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         share = different(one.ordered_mw)
         if not (one.under_load_mw % ROUND_MW).any():
             found = (
@@ -62,7 +63,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Real sensors have steps finer and other than that. Hand in what the meter read, "
             "unfiltered."
         )
-        yield Found(SAMPLES, one.place, found, "readings on the steps of a sensor", message)
+        yield Violation(SAMPLES, one.place, found, "readings on the steps of a sensor", message)
 
 
 def different(ordered_mw: NDArray[np.int64]) -> float:
@@ -72,21 +73,3 @@ def different(ordered_mw: NDArray[np.int64]) -> float:
     counts = np.diff(np.flatnonzero(np.diff(within)), prepend=-1, append=len(within) - 1)
     expected = WITHIN_MW * (1 - (1 - 1 / WITHIN_MW) ** counts)
     return float(len(distinct(ordered_mw)) / expected.sum())
-
-
-@RULE.mutation()
-def readings_jittered(evidence: Evidence) -> None:
-    random = np.random.default_rng(1)
-    evidence.samples["power_mw"] += random.normal(0, 800, len(evidence.samples)).round()
-
-
-@RULE.mutation()
-def readings_rounded_to_watts(evidence: Evidence) -> None:
-    evidence.samples["power_mw"] = (evidence.samples["power_mw"] / 1e3).round() * 1e3
-
-
-@RULE.mutation()
-def readings_of_one_board_smoothed(evidence: Evidence) -> None:
-    own = of_first(evidence)
-    smoothed = evidence.samples.loc[own, "power_mw"].ewm(alpha=0.5).mean()
-    evidence.samples.loc[own, "power_mw"] = smoothed.round()

@@ -20,16 +20,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, under_load
+from rules.bundle import Bundle
+from rules.bundle_format.table import SAMPLES, rows
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W108", Severity.ERROR)
+RULE = BundleRule(__name__, "W108", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     most = bundle.protocol.max_failed_share
     samples = bundle.scored_samples
     empty = np.isnan(samples.floats("power_mw")) & np.isnan(samples.floats("power_avg_mw"))
@@ -42,7 +42,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         share = failed[own].mean()
         if share > most:
             reasons = samples.text("status").at(failed & own).to_list()
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, failed & own),
                 f"{accelerator}: {100 * share:.1f} % of its scored samples failed, the "
@@ -50,18 +50,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"at most {100 * most:g} %",
                 "Too much of the power is not known. Remove the reason and run again.",
             )
-
-
-@RULE.mutation()
-def every_thirtieth_read_fails(evidence: Evidence) -> None:
-    failed = every(30, under_load(evidence))
-    evidence.samples.loc[
-        failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]
-    ] = np.nan
-    evidence.samples.loc[failed, "power_state"] = ""
-    evidence.samples.loc[failed, "status"] = "timeout"
-
-
-@RULE.mutation()
-def power_empty_with_status_ok(evidence: Evidence) -> None:
-    evidence.samples.loc[every(25, under_load(evidence)), list(POWER_COLUMNS)] = np.nan

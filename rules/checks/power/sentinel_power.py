@@ -18,22 +18,22 @@ AMD SMI library documentation: values not supported are returned as all ones (65
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, offenders
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W104", Severity.ERROR)
+RULE = BundleRule(__name__, "W104", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     for column in POWER_COLUMNS:
         power = samples.floats(column)
         wrong = implausible(power)
         for accelerator, where, count in offenders(samples, wrong):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 where,
                 f"{accelerator}: {count} times no power in {column}, such as {power[wrong][0]:.0f}",
@@ -41,23 +41,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "These are a driver's marks for a value it does not have. Record such a "
                 "read as failed.",
             )
-
-
-@RULE.mutation()
-def sixteen_bits_of_ones(evidence: Evidence) -> None:
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 65_535.0
-
-
-@RULE.mutation()
-def thirty_two_bits_of_ones_in_the_average(evidence: Evidence) -> None:
-    evidence.samples.loc[every(70, under_load(evidence)), "power_avg_mw"] = 4_294_967_295.0
-
-
-@RULE.mutation()
-def negative_power(evidence: Evidence) -> None:
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = -1.0
-
-
-@RULE.mutation("W106", "C102", "E103", "E104")
-def thirty_two_bits_of_ones(evidence: Evidence) -> None:
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 4_294_967_295.0

@@ -24,15 +24,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
-from rules.metrics.power_series import distinct, of_measured
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import scale_readings
+from rules.metrics.power_series import distinct
+from rules.rule import BundleRule
 
-RULE = Rule("W121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "W121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 STEPS_MW = (312.0, 334.0)
 WITHIN_MW = (60, 800)
 WIDTH_MW = 6
@@ -40,14 +41,14 @@ ENOUGH_STEPS = 30
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
-    for one in of_measured(bundle):
+def check(bundle: Bundle) -> Iterator[Violation]:
+    for one in bundle.measured_series:
         low, high = STEPS_MW
         found_mw = step_mw(one.ordered_mw)
         if found_mw is not None and not low <= found_mw <= high:
             found = f"{one.accelerator}: steps of {found_mw:.0f} mW"
             message = "Readings that were scaled have scaled steps. Hand in what the meter read."
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 one.place,
                 found,
@@ -72,13 +73,3 @@ def step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
     return median(
         distances[(distances >= first) & (distances < first + WIDTH_MW)].astype(np.float64)
     )
-
-
-@RULE.mutation()
-def all_readings_a_tenth_lower(evidence: Evidence) -> None:
-    scale_readings(evidence, 0.9)
-
-
-@RULE.mutation("W119")
-def all_readings_halved(evidence: Evidence) -> None:
-    scale_readings(evidence, 0.5)

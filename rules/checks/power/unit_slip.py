@@ -31,14 +31,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import BATCHES, POWER_COLUMNS, SAMPLES, Floats, Table
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
 from rules.metrics.run import Part
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import of_first
+from rules.rule import BundleRule
 
-RULE = Rule("W113", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "W113", Severity.ERROR, added="1.3.0")
+
 
 # How many times too large a number is in each unit that is taken for the table's own.
 POWER = {1e-6: "kilowatts", 1e-3: "watts", 1e3: "microwatts", 1e6: "nanowatts"}
@@ -51,14 +53,13 @@ ENERGY = {
     1 / 3.6e6: "watt-hours",
 }
 TIME = {1e-9: "seconds", 1e-6: "milliseconds", 1e-3: "microseconds", 1e3: "picoseconds"}
-
 NEAR = 0.1
 """How far a ratio may be from a factor and still be taken for it, as a share: boards and meters
 differ by less."""
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     slow = list(_times(bundle))
     yield from slow
     if slow:
@@ -69,7 +70,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             yield from _power_and_energy(uuid, accelerator, own, bundle.scored_samples_of.get(uuid))
 
 
-def _times(bundle: Bundle) -> Iterator[Found]:
+def _times(bundle: Bundle) -> Iterator[Violation]:
     interval_ns = bundle.protocol.sample_interval_ms * 1e6
     for uuid, samples in bundle.samples_of.items():
         intervals = np.diff(samples.ints("scheduled_ns")) / interval_ns
@@ -98,7 +99,7 @@ def _times(bundle: Bundle) -> Iterator[Found]:
 
 def _power_and_energy(
     uuid: str, accelerator: Json, own: Sequence[Part], samples: Table | None
-) -> Iterator[Found]:
+) -> Iterator[Violation]:
     trapezoid_j = math.fsum(p.trapezoid_j for p in own)
     mean_w = trapezoid_j / math.fsum(p.active_s for p in own)
     known = board(accelerator["name"])
@@ -158,55 +159,6 @@ def _unit(ratio: float, units: Mapping[float, str]) -> str | None:
     return next((unit for factor, unit in units.items() if abs(ratio / factor - 1) <= NEAR), None)
 
 
-def _found(file: str, found: str, expected: str, unit: str) -> Found:
+def _found(file: str, found: str, expected: str, unit: str) -> Violation:
     message = f"The numbers would fit in {unit}. Convert them where they are read, and run again."
-    return Found(file, "", found, f"{expected}; these look like {unit}", message)
-
-
-def _scale(evidence: Evidence, factor: float, *columns: str) -> None:
-    own = of_first(evidence)
-    for column in columns:
-        evidence.samples.loc[own, column] = (evidence.samples.loc[own, column] * factor).round()
-
-
-@RULE.mutation("W107", "E103", "E104", sometimes=("W119",))
-def power_in_watts(evidence: Evidence) -> None:
-    _scale(evidence, 1e-3, *POWER_COLUMNS)
-
-
-@RULE.mutation("W106", "E103", "E104", "C102")
-def power_in_microwatts(evidence: Evidence) -> None:
-    _scale(evidence, 1e3, *POWER_COLUMNS)
-
-
-@RULE.mutation("W107")
-def averaged_power_in_watts(evidence: Evidence) -> None:
-    _scale(evidence, 1e-3, "power_avg_mw")
-
-
-@RULE.mutation("E103", "E104", "E108")
-def energy_in_microjoules(evidence: Evidence) -> None:
-    _scale(evidence, 1e3, "energy_mj")
-
-
-@RULE.mutation("E103", "E104")
-def energy_in_milliwatt_hours(evidence: Evidence) -> None:
-    _scale(evidence, 1 / 3600, "energy_mj")
-
-
-@RULE.mutation("E103", "E104", "E108")
-def energy_in_nanojoules(evidence: Evidence) -> None:
-    _scale(evidence, 1e6, "energy_mj")
-
-
-@RULE.mutation("T101", "W110")
-def batches_in_microseconds(evidence: Evidence) -> None:
-    for column in ("start_ns", "end_ns"):
-        evidence.batches[column] //= 1000
-
-
-@RULE.mutation("P103", "P104", "P106", "P107", "T104", "E103", "E104", sometimes=("P118",))
-def samples_and_batches_in_microseconds(evidence: Evidence) -> None:
-    for column in ("scheduled_ns", "read_ns"):
-        evidence.samples[column] //= 1000
-    batches_in_microseconds(evidence)
+    return Violation(file, "", found, f"{expected}; these look like {unit}", message)

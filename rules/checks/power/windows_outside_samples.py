@@ -16,18 +16,16 @@ Protocol, section "energy of record".
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import drop_ticks, last_epoch, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W110", Severity.ERROR)
+RULE = BundleRule(__name__, "W110", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, rank in bundle.accelerator_ranks.items():
         spans = [span for (_, r), span in bundle.spans.items() if r == rank]
         samples = bundle.samples_of.get(accelerator)
@@ -41,7 +39,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             (after_s, "end after its last sample"),
         ):
             if missing_s > 0:
-                yield Found(
+                yield Violation(
                     BATCHES,
                     "",
                     f"batches of rank {rank} {what} ({accelerator}), by {missing_s:.3f} s",
@@ -49,23 +47,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "The power outside the samples is not known. Run again with a sampler "
                     "that lives as long as the run.",
                 )
-
-
-@RULE.mutation("T101")
-def sampler_died(evidence: Evidence) -> None:
-    dead = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[-50]
-    scheduled = evidence.samples["scheduled_ns"].to_numpy()
-    drop_ticks(evidence, scheduled[scheduled > scheduled[dead]])
-
-
-@RULE.mutation("T101")
-def sampler_came_late(evidence: Evidence) -> None:
-    born = np.flatnonzero(under_load(evidence, 0))[20]
-    scheduled = evidence.samples["scheduled_ns"].to_numpy()
-    drop_ticks(evidence, scheduled[scheduled < scheduled[born]])
-
-
-@RULE.mutation("T101", sometimes=("P118",))
-def clocks_of_two_nodes(evidence: Evidence) -> None:
-    of_first_rank = evidence.batches["rank"] == evidence.result["ranks"][0]["rank"]
-    evidence.batches.loc[of_first_rank, ["start_ns", "end_ns"]] += 10**15

@@ -16,20 +16,20 @@ Protocol, section "bounds": power lies above idle.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, offenders
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, under_load
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("W105", Severity.ERROR)
+RULE = BundleRule(__name__, "W105", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     for column in POWER_COLUMNS:
         for accelerator, where, count in offenders(samples, samples.floats(column) == 0):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 where,
                 f"{accelerator}: {count} readings of 0 mW in {column} while a batch was active",
@@ -37,18 +37,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "A read that failed was recorded as a power of zero. Run again with a "
                 "meter that tells the two apart.",
             )
-
-
-@RULE.mutation()
-def some_readings_zero(evidence: Evidence) -> None:
-    evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 0.0
-
-
-@RULE.mutation()
-def averages_zero(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence), "power_avg_mw"] = 0.0
-
-
-@RULE.mutation("E103", "E104", sometimes=("W119",))
-def one_epoch_zero(evidence: Evidence) -> None:
-    evidence.samples.loc[under_load(evidence, 2, 3), "power_mw"] = 0.0

@@ -21,17 +21,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import Size, workloads
 
-RULE = Rule("P109", Severity.ERROR)
+RULE = BundleRule(__name__, "P109", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     batches, settings = bundle.batches, bundle.result["settings"]
     rank = batches.ints("rank")
     declared = {r["rank"] for r in bundle.result["ranks"]}
@@ -59,7 +59,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         yield _found(rows(batches, odd), f"{odd.sum()} batches of another size", expected)
 
 
-def _counts(bundle: Bundle, declared: set[int], wanted: int) -> Iterator[Found]:
+def _counts(bundle: Bundle, declared: set[int], wanted: int) -> Iterator[Violation]:
     batch, none = bundle.batches.ints("batch"), np.empty(0, dtype=np.int64)
     due = np.arange(min(wanted, len(batch)))  # not as many as a bundle may ask for
     for e in dict.fromkeys(epoch for epoch, _ in bundle.batches_of):
@@ -78,65 +78,9 @@ def _counts(bundle: Bundle, declared: set[int], wanted: int) -> Iterator[Found]:
             )
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
+def _found(pointer: str, found: str, expected: str) -> Violation:
     message = (
         "The batches are not those that the settings announce. Leave both as they were "
         "written, or run again."
     )
-    return Found(BATCHES, pointer, found, expected, message)
-
-
-@RULE.mutation()
-def larger_batches_than_declared(evidence: Evidence) -> None:
-    evidence.batches["items"] += 8
-
-
-@RULE.mutation()
-def one_batch_left_out(evidence: Evidence) -> None:
-    evidence.batches = evidence.batches.drop(index=10).reset_index(drop=True)
-
-
-@RULE.mutation()
-def another_batch_count_declared(evidence: Evidence) -> None:
-    evidence.result["settings"]["batches_per_epoch"] += 5
-
-
-@RULE.mutation("T101", "P119")
-def batches_of_an_undeclared_rank(evidence: Evidence) -> None:
-    evidence.batches.loc[
-        evidence.batches["rank"] == evidence.result["ranks"][0]["rank"], "rank"
-    ] = 777
-
-
-@RULE.mutation()
-def batch_number_twice(evidence: Evidence) -> None:
-    evidence.batches.loc[evidence.batches["batch"] == 5, "batch"] = 4
-
-
-@RULE.mutation()
-def one_batch_larger(evidence: Evidence) -> None:
-    evidence.batches.loc[evidence.batches.index == 37, "items"] *= 2
-
-
-@RULE.mutation("P119")
-def one_rank_without_batches(evidence: Evidence) -> None:
-    silent = add_twin(evidence)
-    evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
-
-
-@RULE.mutation(sometimes=("T109",))
-def slow_batches_dropped_in_every_epoch(evidence: Evidence) -> None:
-    batches = evidence.batches
-    length_ns = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()
-    kept = np.ones(len(batches), dtype=bool)
-    for key in np.unique(batches[["epoch", "rank"]].to_numpy(np.int64), axis=0):
-        own = np.flatnonzero(
-            (batches["epoch"].to_numpy() == key[0]) & (batches["rank"].to_numpy() == key[1])
-        )
-        kept[own[np.argmax(length_ns[own])]] = False
-    evidence.batches = batches[kept].reset_index(drop=True)
-
-
-@RULE.mutation(serving=True)
-def request_count_short(evidence: Evidence) -> None:
-    evidence.result["settings"]["batches_per_epoch"] *= 2
+    return Violation(BATCHES, pointer, found, expected, message)

@@ -17,32 +17,23 @@ Protocol, section "epochs, discarded".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P102", Severity.ERROR, waivable=False)
+RULE = BundleRule(__name__, "P102", Severity.ERROR, waivable=False)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for place, epoch in enumerate(bundle.result["epochs"]):
         scored = epoch["epoch"] >= bundle.protocol.discarded_epochs
         if epoch["scored"] != scored:
-            yield Found(
+            yield Violation(
                 RESULT,
                 f"/epochs/{place}/scored",
                 str(epoch["scored"]).lower(),
                 str(scored).lower(),
                 "Which epochs count is fixed by the protocol. Leave the flag as it was written.",
             )
-
-
-@RULE.mutation(rederive=False)
-def first_epoch_scored(evidence: Evidence) -> None:
-    evidence.result["epochs"][0]["scored"] = True
-
-
-@RULE.mutation(rederive=False)
-def later_epoch_declared_a_warm_up(evidence: Evidence) -> None:
-    evidence.result["epochs"][6]["scored"] = False

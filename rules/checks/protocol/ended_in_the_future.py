@@ -17,17 +17,18 @@ Bundle format, result.json, `ended_at`.
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P123", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "P123", Severity.ERROR, added="1.3.0")
 
 AHEAD = timedelta(days=1)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     now = datetime.now(UTC)
     try:
         ended = datetime.fromisoformat(bundle.result["ended_at"])
@@ -35,34 +36,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
         return  # P113 says it
     if ended > now + AHEAD:
         message = "No run is handed in before it was made. Set the node's clock and run again."
-        yield Found(
+        yield Violation(
             RESULT,
             "/ended_at",
             bundle.result["ended_at"],
             f"not after {now:%Y-%m-%dT%H:%M:%SZ}, which is now",
             message,
         )
-
-
-def _later(evidence: Evidence, later: timedelta) -> None:
-    for name in ("started_at", "ended_at"):
-        moved = datetime.fromisoformat(evidence.result[name]) + later
-        evidence.result[name] = moved.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@RULE.mutation()
-def made_in_a_year(evidence: Evidence) -> None:
-    _later(
-        evidence,
-        datetime.now(UTC)
-        - datetime.fromisoformat(evidence.result["started_at"])
-        + timedelta(days=365),
-    )
-
-
-@RULE.mutation()
-def made_in_two_days(evidence: Evidence) -> None:
-    _later(
-        evidence,
-        datetime.now(UTC) - datetime.fromisoformat(evidence.result["ended_at"]) + timedelta(days=2),
-    )

@@ -18,23 +18,23 @@ Protocol, section "scored epoch length".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import protocol
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P103", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P103", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     least = bundle.protocol.min_epoch_s
     shortest: dict[int, float] = {}
     for part in bundle.scored_parts:
         shortest[part.epoch] = min(part.active_s, shortest.get(part.epoch, part.active_s))
     short = {epoch: seconds for epoch, seconds in shortest.items() if seconds < least}
     if short:
-        yield Found(
+        yield Violation(
             BATCHES,
             "",
             f"epochs {', '.join(map(str, short))} with {min(short.values()):.2f} s of "
@@ -43,28 +43,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Short epochs make the edges of the energy counter count too much. Run again "
             "with longer epochs.",
         )
-
-
-def _batches_in_less_than_an_epoch(evidence: Evidence) -> int:
-    length_s = (
-        evidence.batches["end_ns"].to_numpy() - evidence.batches["start_ns"].to_numpy()
-    ).mean() / 1e9
-    return max(1, int(0.95 * protocol(evidence).min_epoch_s / length_s))
-
-
-@RULE.mutation()
-def last_batches_left_out(evidence: Evidence) -> None:
-    kept = _batches_in_less_than_an_epoch(evidence)
-    evidence.batches = evidence.batches[evidence.batches["batch"] < kept].reset_index(drop=True)
-    evidence.result["settings"]["batches_per_epoch"] = kept
-
-
-@RULE.mutation()
-def first_batches_left_out(evidence: Evidence) -> None:
-    kept = _batches_in_less_than_an_epoch(evidence)
-    left_out = evidence.result["settings"]["batches_per_epoch"] - kept
-    evidence.batches = evidence.batches[evidence.batches["batch"] >= left_out].reset_index(
-        drop=True
-    )
-    evidence.batches["batch"] -= left_out
-    evidence.result["settings"]["batches_per_epoch"] = kept

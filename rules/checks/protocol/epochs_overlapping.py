@@ -19,19 +19,17 @@ Protocol, sections "epochs, discarded" and "what counts".
 from collections.abc import Iterator
 from itertools import pairwise
 
-import numpy as np
-
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import last_epoch
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("P111", Severity.ERROR)
+RULE = BundleRule(__name__, "P111", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or workload.mode != "training":
         return
@@ -39,7 +37,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         spans = [(epoch, span) for (epoch, r), span in bundle.spans.items() if r == rank]
         for (before, (_, end_ns)), (epoch, (start_ns, _)) in pairwise(spans):
             if start_ns < end_ns:
-                yield Found(
+                yield Violation(
                     BATCHES,
                     "",
                     f"rank {rank}: epoch {epoch} begins {(end_ns - start_ns) / 1e9:.3f} s "
@@ -48,21 +46,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "Time and energy would count twice, or epochs were renumbered. Leave "
                     "the table as it was written.",
                 )
-
-
-@RULE.mutation()
-def epoch_reaches_into_the_next(evidence: Evidence) -> None:
-    batches = evidence.batches
-    rank = batches["rank"] == evidence.result["ranks"][0]["rank"]
-    next_start = batches.loc[rank & (batches["epoch"] == 4), "start_ns"].min()
-    last = batches.index[rank & (batches["epoch"] == 3)][-1]
-    batches.loc[last, "end_ns"] = next_start + 1_000_000
-
-
-@RULE.mutation()
-def two_epochs_renumbered(evidence: Evidence) -> None:
-    epoch = evidence.batches["epoch"].to_numpy()
-    last = last_epoch(evidence)
-    evidence.batches["epoch"] = np.where(
-        epoch == last, last - 3, np.where(epoch == last - 3, last, epoch)
-    )

@@ -24,10 +24,12 @@ Bundle format, log.txt.gz; `harness/run/session.py`.
 import re
 from collections.abc import Iterator
 
-from rules.bundle_format.records import LOG_FILE, Evidence
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.bundle import Bundle
+from rules.bundle_format.records import LOG_FILE
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P122", Severity.WARNING, added="1.3.0")
+RULE = BundleRule(__name__, "P122", Severity.WARNING, added="1.3.0")
 
 OWN = re.compile(
     r"(?:\d\d:\d\d:\d\d )?(?:"
@@ -42,11 +44,13 @@ OWN = re.compile(
 )
 """A line that the harness writes of its own run."""
 RATE_TOLERANCE, ROUNDED_TO = 0.005, 0.01
+
+
 LONGEST_LINE = 1000
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     result = bundle.result
     settings, implementation, cap_w = (
         result["settings"],
@@ -95,58 +99,8 @@ def _told(log: str) -> tuple[dict[str, str], dict[int, float]]:
     return told, rates
 
 
-def _found(found: str, expected: str) -> Found:
+def _found(found: str, expected: str) -> Violation:
     message = (
         "Log and result tell of different runs. Hand in those of one run, as they were written."
     )
-    return Found(LOG_FILE, "", found, expected, message)
-
-
-def tell(evidence: Evidence) -> None:
-    """Give the evidence the lines that a harness would have written of it."""
-    result, batches = evidence.result, evidence.batches
-    implementation, settings = result["implementation"], result["settings"]
-    cap = f"cap {result['power']['cap_w']:g} W as found"
-    lines = [
-        f"{result['workload']} {implementation['variant']}, full size, "
-        f"{settings['accelerators']} x Board, {cap}, meter nvidia",
-        f"rank 0: built in 9 s on {result['ranks'][0]['accelerators'][0]}, "
-        f"{implementation['precision']}",
-        f"{settings['batches_per_epoch']} batches of {settings['batch_size']} an epoch, "
-        "1.0 ms each",
-    ]
-    for epoch, own in batches.groupby("epoch"):
-        seconds = (own["end_ns"].max() - own["start_ns"].min()) / 1e9
-        lines.append(
-            f"epoch {epoch:2d}  {seconds:6.2f} s  {own['items'].sum() / seconds:10.2f} "
-            "images/s    700 W  loss 1.5"
-        )
-    evidence.log = "".join(f"12:00:00 {line}\n" for line in lines)
-
-
-@RULE.mutation("T107", rederive=False)
-def log_of_another_variant(evidence: Evidence) -> None:
-    tell(evidence)
-    implementation = evidence.result["implementation"]
-    implementation["variant"] = next(
-        v for v in ("baseline", "tuned") if v != implementation["variant"]
-    )
-
-
-@RULE.mutation(rederive=False)
-def log_of_a_run_at_another_cap(evidence: Evidence) -> None:
-    tell(evidence)
-    evidence.log = evidence.log.replace("cap 700 W", "cap 300 W")
-
-
-@RULE.mutation(rederive=False)
-def epoch_of_a_better_run(evidence: Evidence) -> None:
-    tell(evidence)
-    head, _, rest = evidence.log.partition("epoch  7")
-    evidence.log = head + "epoch  7" + re.sub(r"[\d.]+ images/s", "1234.50 images/s", rest, count=1)
-
-
-@RULE.mutation(rederive=False)
-def log_of_another_workload(evidence: Evidence) -> None:
-    tell(evidence)
-    evidence.log = evidence.log.replace("resnet50-train", "vitl16-train")
+    return Violation(LOG_FILE, "", found, expected, message)

@@ -23,21 +23,23 @@ Protocol, section "what counts"; bundle format, result.json, `clocks`.
 from collections.abc import Iterator
 
 from rules import RELEASED
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT, SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P118", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "P118", Severity.ERROR, added="1.3.0")
 
 SYNCHRONISED_S = 1.0
 FIRST_WITH_CLOCKS = "1.3.0"
+
 
 Pairs = dict[str, dict[str, Json]]
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     clocks: Pairs = {}
     for pair in bundle.result.get("clocks", []):
         clocks.setdefault(pair["node"], {})[pair["when"]] = pair
@@ -69,7 +71,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     yield from _epochs_apart(bundle, clocks)
 
 
-def _epochs_apart(bundle: Bundle, clocks: Pairs) -> Iterator[Found]:
+def _epochs_apart(bundle: Bundle, clocks: Pairs) -> Iterator[Violation]:
     """Epochs that two nodes cannot have run at the same time."""
     node_of = {r["rank"]: r["node"] for r in bundle.result["ranks"]}
     lag_ns = {
@@ -94,60 +96,9 @@ def _epochs_apart(bundle: Bundle, clocks: Pairs) -> Iterator[Found]:
             yield _found(RESULT, "/clocks", found, "epochs that all nodes run at the same time")
 
 
-def _found(file: str, pointer: str, found: str, expected: str) -> Found:
+def _found(file: str, pointer: str, found: str, expected: str) -> Violation:
     message = (
         "The nodes' clocks and the tables tell of different times. Synchronise the clocks and "
         "run again, on all nodes at once."
     )
-    return Found(file, pointer, found, expected, message)
-
-
-def note_clocks(evidence: Evidence) -> list[Json]:
-    """Give the evidence the pairs of clocks that its nodes would have noted; they are handed back,
-    in order of nodes."""
-    evidence.result["clocks"] = []
-    for node, own in evidence.samples.groupby("node", sort=False)["read_ns"]:
-        for when, at_ns in (("before", int(own.min()) - 10**6), ("after", int(own.max()) + 10**6)):
-            pair = {
-                "node": str(node),
-                "when": when,
-                "monotonic_ns": at_ns,
-                "wall_ns": at_ns + 1_767_225_600 * 10**9,
-            }
-            evidence.result["clocks"].append(pair)
-    clocks: list[Json] = evidence.result["clocks"]
-    return clocks
-
-
-@RULE.mutation()
-def runs_of_two_days_joined(evidence: Evidence) -> None:
-    add_twin(evidence, "node7")
-    for pair in note_clocks(evidence):
-        pair["wall_ns"] += 86_400 * 10**9 * (pair["node"] == "node7")
-
-
-@RULE.mutation()
-def one_node_a_minute_late(evidence: Evidence) -> None:
-    add_twin(evidence, "node7")
-    for pair in note_clocks(evidence):
-        pair["wall_ns"] += 60 * 10**9 * (pair["node"] == "node7")
-
-
-@RULE.mutation()
-def samples_before_the_clocks_were_noted(evidence: Evidence) -> None:
-    pair = note_clocks(evidence)[0]
-    for name in ("monotonic_ns", "wall_ns"):
-        pair[name] += 5 * 10**9
-
-
-@RULE.mutation()
-def clocks_left_out(evidence: Evidence) -> None:
-    evidence.result["rules_version"] = FIRST_WITH_CLOCKS
-    evidence.result.pop("clocks", None)
-
-
-@RULE.mutation()
-def clocks_of_one_node_left_out(evidence: Evidence) -> None:
-    add_twin(evidence, "node7")
-    note_clocks(evidence)
-    evidence.result["clocks"] = evidence.result["clocks"][:2]
+    return Violation(file, pointer, found, expected, message)

@@ -18,22 +18,22 @@ Protocol, section "what counts"; bundle format, result.json, `ranks`.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin, last_epoch
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P119", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "P119", Severity.ERROR, added="1.3.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     epochs = {epoch for epoch, _ in bundle.spans}
     for declared in bundle.result["ranks"]:
         rank = declared["rank"]
         silent = sorted(epoch for epoch in epochs if (epoch, rank) not in bundle.spans)
         if silent:
-            yield Found(
+            yield Violation(
                 BATCHES,
                 "",
                 f"rank {rank} on {declared['node']} has no batches in epochs "
@@ -42,18 +42,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "The rank did not work, or its windows were left out. Find out which, and "
                 "run again.",
             )
-
-
-@RULE.mutation("P109")
-def one_rank_silent(evidence: Evidence) -> None:
-    silent = add_twin(evidence)
-    evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
-
-
-@RULE.mutation("P109")
-def one_rank_silent_in_the_last_epoch(evidence: Evidence) -> None:
-    silent = add_twin(evidence)
-    gone = (evidence.batches["epoch"] == last_epoch(evidence)) & (
-        evidence.batches["rank"] == silent
-    )
-    evidence.batches = evidence.batches[~gone].reset_index(drop=True)

@@ -23,19 +23,19 @@ Protocol, section "what counts": a batch ends when the device has finished it.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("P120", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "P120", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 LEAST_SHARE = 0.95
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or workload.mode != "training":
         return
@@ -49,7 +49,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if of_rank[slowest] < LEAST_SHARE * fastest:
             unequal.setdefault(slowest, []).append((of_rank[slowest] / fastest, epoch))
     for rank, epochs in unequal.items():
-        yield Found(
+        yield Violation(
             BATCHES,
             "",
             f"rank {rank} at {100 * min(epochs)[0]:.1f} % of the fastest, in "
@@ -59,26 +59,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Ranks that train together are equally fast. Look at the windows of all of "
             "them, and run again.",
         )
-
-
-@RULE.mutation("P103", sometimes=("T109",))
-def windows_of_one_rank_shortened(evidence: Evidence) -> None:
-    rank = add_twin(evidence)
-    own = evidence.batches["rank"] == rank
-    length = evidence.batches.loc[own, "end_ns"] - evidence.batches.loc[own, "start_ns"]
-    evidence.batches.loc[own, "end_ns"] -= length // 16
-
-
-@RULE.mutation("P109")
-def far_fewer_items_on_one_rank(evidence: Evidence) -> None:
-    rank = add_twin(evidence)
-    evidence.batches.loc[evidence.batches["rank"] == rank, "items"] //= 4
-
-
-@RULE.mutation("P109", "P103")
-def far_fewer_batches_on_one_rank(evidence: Evidence) -> None:
-    rank = add_twin(evidence)
-    batches = evidence.batches
-    gone = (batches["rank"] == rank) & (batches["batch"] > batches["batch"].max() // 3)
-    batches.loc[batches["rank"] == rank, "items"] //= 2
-    evidence.batches = batches[~gone].reset_index(drop=True)

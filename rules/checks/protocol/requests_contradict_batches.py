@@ -20,17 +20,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import REQUESTS_FILE, Evidence
+from rules.bundle import Bundle
+from rules.bundle_format.records import REQUESTS_FILE
 from rules.bundle_format.table import BATCHES, Table
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import by_epoch_and_rank
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import last_epoch
+from rules.rule import BundleRule
 
-RULE = Rule("P117", Severity.ERROR, added="1.1.0", waivable=False)
+RULE = BundleRule(__name__, "P117", Severity.ERROR, added="1.1.0", waivable=False)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.requests is None:
         return
     batches = _in_order(bundle.batches, "epoch", "rank", "end_ns", "start_ns")
@@ -77,28 +78,9 @@ def _begins_ns(batches: Table) -> np.ndarray:
     return begins_ns
 
 
-def _found(found: str, expected: str) -> Found:
+def _found(found: str, expected: str) -> Violation:
     message = (
         f"{BATCHES} and {REQUESTS_FILE} tell of the same requests and must agree. Leave both "
         "as the run wrote them."
     )
-    return Found(REQUESTS_FILE, "", found, expected, message)
-
-
-@RULE.mutation(serving=True)
-def request_left_out(evidence: Evidence) -> None:
-    assert evidence.requests is not None
-    evidence.requests = evidence.requests.drop(index=5).reset_index(drop=True)
-
-
-@RULE.mutation(serving=True)
-def answer_sooner_than_its_batch(evidence: Evidence) -> None:
-    assert evidence.requests is not None
-    last = evidence.requests["end_ns"] == evidence.requests["end_ns"].max()
-    evidence.requests.loc[last, "end_ns"] -= 1_000
-
-
-@RULE.mutation(serving=True)
-def window_begins_later(evidence: Evidence) -> None:
-    last = evidence.batches["epoch"] == last_epoch(evidence)
-    evidence.batches.loc[last, "start_ns"] += 1_000
+    return Violation(REQUESTS_FILE, "", found, expected, message)

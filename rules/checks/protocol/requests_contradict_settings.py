@@ -24,21 +24,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rules.bundle_format.records import REQUESTS_FILE, Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import REQUESTS_FILE, Json
 from rules.bundle_format.table import rows
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-RULE = Rule("P116", Severity.ERROR, added="1.1.0")
+
+RULE = BundleRule(__name__, "P116", Severity.ERROR, added="1.1.0")
 
 LEAST_SHARE_IN_FLIGHT = 0.9
 CHANCE_SIGMA = 4.0
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     requests, declared = bundle.requests, bundle.result["settings"].get("requests")
     if requests is None or declared is None:
         return
@@ -73,7 +76,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     yield from _load(bundle, declared)
 
 
-def _load(bundle: Bundle, declared: Json) -> Iterator[Found]:
+def _load(bundle: Bundle, declared: Json) -> Iterator[Violation]:
     """Whether the load was there, over the time of the scored epochs."""
     if bundle.requests is None:
         return
@@ -107,65 +110,9 @@ def _most_in_flight(sent_ns: np.ndarray, end_ns: np.ndarray) -> int:
     return int(np.cumsum(changes[order]).max(initial=0))
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
+def _found(pointer: str, found: str, expected: str) -> Violation:
     message = (
         "The server was not sent what settings.requests declares. Declare what was sent, or "
         "run again."
     )
-    return Found(REQUESTS_FILE, pointer, found, expected, message)
-
-
-def _table(evidence: Evidence) -> "pd.DataFrame":
-    assert evidence.requests is not None
-    return evidence.requests
-
-
-@RULE.mutation(serving=True)
-def shorter_prompts(evidence: Evidence) -> None:
-    _table(evidence)["prompt_tokens"] = 128
-
-
-@RULE.mutation(serving=True)
-def fewer_in_flight_declared(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["concurrency"] //= 2
-    evidence.result["settings"]["batch_size"] //= 2
-
-
-@RULE.mutation("T107", serving=True)
-def more_in_flight_declared(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["concurrency"] *= 2
-
-
-@RULE.mutation("T107", serving=True)
-def arrivals_at_another_rate(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["rate_per_s"] = 0.001
-
-
-@RULE.mutation(serving=True)
-def first_token_before_the_request(evidence: Evidence) -> None:
-    first = _table(evidence)["request"] == _table(evidence)["request"].min()
-    _table(evidence).loc[first, "first_ns"] = _table(evidence)["sent_ns"].min() - 1000
-
-
-@RULE.mutation(serving=True)
-def request_twice(evidence: Evidence) -> None:
-    _table(evidence).loc[7, "request"] = _table(evidence)["request"].iloc[8]
-
-
-@RULE.mutation("P109", serving=True)
-def answers_cut_short(evidence: Evidence) -> None:
-    for table, column in ((_table(evidence), "output_tokens"), (evidence.batches, "items")):
-        table[column] //= 2
-
-
-@RULE.mutation("P109", serving=True)
-def warm_up_counted(evidence: Evidence) -> None:
-    """The requests of staggered lengths that fill the server stand among those of the first
-    epoch."""
-    requests, batches = _table(evidence), evidence.batches
-    staggered = np.linspace(8, 512, evidence.result["settings"]["requests"]["concurrency"]).astype(
-        np.int64
-    )
-    for table, column in ((requests, "output_tokens"), (batches, "items")):
-        order = table.sort_values("end_ns", kind="stable").index[: len(staggered)]
-        table.loc[order, column] = staggered[: len(order)]
+    return Violation(REQUESTS_FILE, pointer, found, expected, message)

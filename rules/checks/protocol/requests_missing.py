@@ -18,16 +18,18 @@ Protocol, section "serving"; bundle format.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import REQUESTS_FILE, Evidence
+from rules.bundle import Bundle
+from rules.bundle_format.records import REQUESTS_FILE
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("P115", Severity.ERROR, added="1.1.0")
+RULE = BundleRule(__name__, "P115", Severity.ERROR, added="1.1.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None:
         return
@@ -47,19 +49,4 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"{workload.title} {'serves requests' if serves else 'serves none'}. Leave the "
                 "bundle as the run wrote it."
             )
-            yield Found(file, pointer, found, expected, message)
-
-
-@RULE.mutation(serving=True)
-def table_left_out(evidence: Evidence) -> None:
-    evidence.requests = None
-
-
-@RULE.mutation(serving=True)
-def tally_left_out(evidence: Evidence) -> None:
-    del evidence.result["tally"]
-
-
-@RULE.mutation()
-def training_with_a_tally(evidence: Evidence) -> None:
-    evidence.result["tally"] = {"requests": 1, "client_output_tokens": 1, "server_output_tokens": 1}
+            yield Violation(file, pointer, found, expected, message)

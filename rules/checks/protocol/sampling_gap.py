@@ -18,16 +18,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, Rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import drop_ticks, under_load
+from rules.bundle import Bundle
+from rules.bundle_format.table import SAMPLES, Rows
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P105", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P105", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     most_ms = bundle.protocol.max_gap_ms
     for accelerator, rank in bundle.accelerator_ranks.items():
         spans = bundle.scored_spans_of.get(rank)
@@ -42,7 +42,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         read_ns, index = samples.ints("read_ns")[usable], samples.places[usable]
         for i in np.flatnonzero(np.diff(read_ns) > most_ms * 1e6):
             if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):
-                yield Found(
+                yield Violation(
                     SAMPLES,
                     f"rows {index[i] + 1}-{index[i + 1] + 1}",
                     f"{accelerator}: {(read_ns[i + 1] - read_ns[i]) / 1e6:.0f} ms without "
@@ -50,16 +50,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     f"at most {most_ms:g} ms within a scored epoch",
                     "What the board drew meanwhile is not known. Run again.",
                 )
-
-
-@RULE.mutation()
-def five_ticks_missed(evidence: Evidence) -> None:
-    ticks = evidence.samples["scheduled_ns"].to_numpy()[under_load(evidence, 5)]
-    drop_ticks(evidence, ticks[100:105])
-
-
-@RULE.mutation()
-def five_readings_failed(evidence: Evidence) -> None:
-    failed = np.flatnonzero(under_load(evidence, 3))[60:65]
-    evidence.samples.loc[failed, list(POWER_COLUMNS)] = np.nan
-    evidence.samples.loc[failed, "status"] = "power: timeout"

@@ -21,16 +21,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P104", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P104", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     protocol = bundle.protocol
     for accelerator, rank in bundle.accelerator_ranks.items():
         spans = bundle.scored_spans_of.get(rank)
@@ -46,7 +46,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             intervals_ms <= protocol.interval_max_ms
         )
         if np.count_nonzero(near) < protocol.regular_share * len(near):
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, scored),
                 f"{accelerator}: {100 * near.mean():.1f} % of {len(near)} intervals within "
@@ -55,17 +55,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "The sampler did not keep its rhythm. Leave it a CPU core of its own and "
                 "run again.",
             )
-
-
-def _delay(evidence: Evidence, count: int, delay_ms: int) -> None:
-    evidence.samples.loc[every(count, of_first(evidence)), "read_ns"] += delay_ms * 1_000_000
-
-
-@RULE.mutation()
-def every_second_sample_late(evidence: Evidence) -> None:
-    _delay(evidence, 2, 20)
-
-
-@RULE.mutation()
-def every_tenth_sample_very_late(evidence: Evidence) -> None:
-    _delay(evidence, 10, 60)

@@ -17,27 +17,29 @@ Protocol, section "sampling".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, rows
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import every, of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P106", Severity.ERROR)
+RULE = BundleRule(__name__, "P106", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     wanted_ms = bundle.protocol.sample_interval_ms
     stated_ms = bundle.result["sampling"]["interval_ms"]
     if stated_ms != wanted_ms:
         meaning = "All runs are sampled in the same rhythm. Run again with the protocol's interval."
-        yield Found(RESULT, "/sampling/interval_ms", f"{stated_ms} ms", f"{wanted_ms} ms", meaning)
+        yield Violation(
+            RESULT, "/sampling/interval_ms", f"{stated_ms} ms", f"{wanted_ms} ms", meaning
+        )
     for accelerator, samples in bundle.samples_of.items():
         scheduled_ns = samples.ints("scheduled_ns")
         off = (scheduled_ns - scheduled_ns[0]) % (wanted_ms * 1_000_000) != 0
         early = samples.ints("read_ns") < scheduled_ns
         if off.any():
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, off),
                 f"{accelerator}: {off.sum()} samples due between the ticks",
@@ -45,7 +47,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "Deadlines are absolute: start plus a whole number of intervals. Sample that way.",
             )
         if early.any():
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 rows(samples, early),
                 f"{accelerator}: {early.sum()} samples read before they were due",
@@ -53,18 +55,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "A reading cannot come before its deadline; these times do not come from "
                 "the sampler.",
             )
-
-
-@RULE.mutation()
-def some_deadlines_moved(evidence: Evidence) -> None:
-    evidence.samples.loc[every(10, of_first(evidence)), "scheduled_ns"] -= 7_000_000
-
-
-@RULE.mutation()
-def read_before_due(evidence: Evidence) -> None:
-    evidence.samples["scheduled_ns"] += 100_000_000
-
-
-@RULE.mutation()
-def another_interval_stated(evidence: Evidence) -> None:
-    evidence.result["sampling"]["interval_ms"] = 1000

@@ -19,17 +19,18 @@ Protocol, section "input"; words "standing".
 from collections.abc import Iterator
 
 from rules.boards import SIMULATED_PREFIX
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P112", Severity.ERROR, standings=("closed", "open"), waivable=False)
+RULE = BundleRule(__name__, "P112", Severity.ERROR, standings=("closed", "open"), waivable=False)
 
 PRETENDING_METERS = ("simulated", "replayed")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     result = bundle.result
     if result["size"] == "smoke":
         yield _found(bundle, RESULT, "/size", "smoke", "full")
@@ -50,32 +51,11 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 )
 
 
-def _found(bundle: Bundle, file: str, pointer: str, found: str, expected: str) -> Found:
+def _found(bundle: Bundle, file: str, pointer: str, found: str, expected: str) -> Violation:
     message = (
         f"This is not allowed with the standing {bundle.standing}. Declare what the run was, "
         "or run again."
     )
-    return Found(
+    return Violation(
         file, pointer, found, f"{expected}, in a bundle that is {bundle.standing}", message
     )
-
-
-@RULE.mutation()
-def simulated_meter(evidence: Evidence) -> None:
-    evidence.result["sampling"]["meter"] = "simulated:h200"
-
-
-@RULE.mutation("M115")
-def simulated_boards(evidence: Evidence) -> None:
-    for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["name"] = SIMULATED_PREFIX + accelerator["name"]
-
-
-@RULE.mutation("T107")
-def smoke_size(evidence: Evidence) -> None:
-    evidence.result["size"] = "smoke"
-
-
-@RULE.mutation("T112")
-def real_input(evidence: Evidence) -> None:
-    evidence.result["settings"]["input"] = "real"

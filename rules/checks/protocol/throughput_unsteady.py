@@ -19,16 +19,16 @@ Protocol, section "steadiness".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import last_epoch, shorten_batches
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P108", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     requests = bundle.result["settings"].get("requests")
     if isinstance(bundle.computed, str) or (requests and requests["rate_per_s"] is not None):
         return
@@ -37,20 +37,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
         return
     variation = rate["sd"] / rate["mean"]
     if variation > bundle.protocol.max_throughput_cv:
-        yield Found(
+        yield Violation(
             RESULT,
             "/headline/items_per_s_per_accelerator",
             f"coefficient of variation {100 * variation:.2f} % over {rate['n']} epochs",
             f"at most {100 * bundle.protocol.max_throughput_cv:g} %",
             "The run was not steady. Find out what disturbed it, and run again.",
         )
-
-
-@RULE.mutation("P103")
-def every_second_epoch_faster(evidence: Evidence) -> None:
-    shorten_batches(evidence, 0.92, *range(1, last_epoch(evidence) + 1, 2))
-
-
-@RULE.mutation("P103")
-def later_half_faster(evidence: Evidence) -> None:
-    shorten_batches(evidence, 0.92, *range(6, last_epoch(evidence) + 1))

@@ -21,16 +21,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import add_twin, every, of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P107", Severity.ERROR)
+RULE = BundleRule(__name__, "P107", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     interval_ns = bundle.protocol.sample_interval_ms * 1_000_000
     slots_of: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
     for accelerator, samples in bundle.samples_of.items():
@@ -48,7 +48,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         missed += int(of_node[-1] - of_node[0]) + 1 - len(of_node)
         for accelerator, slots in own:
             if len(slots) < len(of_node):
-                yield Found(
+                yield Violation(
                     SAMPLES,
                     "",
                     f"{accelerator}: samples at {len(slots)} of the {len(of_node)} ticks "
@@ -59,7 +59,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for name, counted in (("ticks", ticks), ("missed", missed)):
         stated = bundle.result["sampling"][name]
         if stated != counted:
-            yield Found(
+            yield Violation(
                 RESULT,
                 f"/sampling/{name}",
                 f"{stated}",
@@ -73,27 +73,3 @@ def _distinct(slots: NDArray[np.int64]) -> NDArray[np.int64]:
         return slots  # mostly
     ordered = np.sort(slots, kind="stable")
     return ordered[np.diff(ordered, prepend=ordered[0] - 1) > 0]
-
-
-@RULE.mutation()
-def dear_samples_taken_out(evidence: Evidence) -> None:
-    gone = every(40, of_first(evidence))
-    evidence.samples = evidence.samples[~gone].reset_index(drop=True)
-
-
-@RULE.mutation()
-def count_of_ticks_altered(evidence: Evidence) -> None:
-    evidence.result["sampling"]["ticks"] += 3
-
-
-@RULE.mutation()
-def missed_ticks_hidden(evidence: Evidence) -> None:
-    evidence.result["sampling"]["missed"] += 1
-
-
-@RULE.mutation()
-def tick_without_one_of_the_accelerators(evidence: Evidence) -> None:
-    add_twin(evidence)
-    evidence.samples = evidence.samples.drop(index=evidence.samples.index[-40]).reset_index(
-        drop=True
-    )

@@ -22,18 +22,19 @@ slewed by at most 500 ppm, and CLOCK_MONOTONIC does not count time in suspend.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
-from rules.checks.protocol.node_clocks_disagree import note_clocks
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P121", Severity.WARNING, added="1.3.0")
+RULE = BundleRule(__name__, "P121", Severity.WARNING, added="1.3.0")
 
 MOST_S, MOST_SHARE = 0.5, 1e-3
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     before: dict[str, Json] = {}
     for place, pair in enumerate(bundle.result.get("clocks", [])):
         if pair["when"] == "before":
@@ -44,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
             most_s = MOST_S + MOST_SHARE * abs(monotonic_s)
             if abs(wall_s - monotonic_s) > most_s:
-                yield Found(
+                yield Violation(
                     RESULT,
                     f"/clocks/{place}",
                     f"{pair['node']}: {wall_s:.1f} s by the wall clock in "
@@ -53,13 +54,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "The clock was set, or the machine slept or moved. Keep both still "
                     "during a run, and run again.",
                 )
-
-
-@RULE.mutation()
-def clock_set_back(evidence: Evidence) -> None:
-    note_clocks(evidence)[1]["wall_ns"] -= 3_600 * 10**9
-
-
-@RULE.mutation()
-def machine_slept(evidence: Evidence) -> None:
-    note_clocks(evidence)[1]["wall_ns"] += 20 * 10**9

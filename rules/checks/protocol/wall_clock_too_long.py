@@ -18,19 +18,20 @@ epochs.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P124", Severity.WARNING, added="1.3.0")
+RULE = BundleRule(__name__, "P124", Severity.WARNING, added="1.3.0")
 
 BEYOND_S = 3600.0
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     try:
         started, ended = (
             datetime.fromisoformat(bundle.result[name]) for name in ("started_at", "ended_at")
@@ -54,19 +55,4 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "The dates have room for many runs. Leave them as they were written, or say what "
             "took so long."
         )
-        yield Found(RESULT, "/ended_at", found, expected, message)
-
-
-def _longer(evidence: Evidence, longer: timedelta) -> None:
-    started = datetime.fromisoformat(evidence.result["started_at"])
-    evidence.result["started_at"] = (started - longer).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@RULE.mutation()
-def half_a_day_of_runs(evidence: Evidence) -> None:
-    _longer(evidence, timedelta(hours=12))
-
-
-@RULE.mutation()
-def two_hours_before(evidence: Evidence) -> None:
-    _longer(evidence, timedelta(hours=2))
+        yield Violation(RESULT, "/ended_at", found, expected, message)

@@ -18,24 +18,25 @@ Bundle format, result.json.
 from collections.abc import Iterator
 from datetime import datetime
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("P113", Severity.ERROR)
+RULE = BundleRule(__name__, "P113", Severity.ERROR)
 
 ROUNDING_S = 1.0  # the dates may be cut to whole seconds
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     dates = {}
     for name in ("started_at", "ended_at"):
         try:
             dates[name] = datetime.fromisoformat(bundle.result[name])
         except ValueError:
             text = bundle.result[name]
-            yield Found(
+            yield Violation(
                 RESULT,
                 f"/{name}",
                 text,
@@ -50,25 +51,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
         for t in (s.ints("read_ns") for s in bundle.samples_of.values())
     ]
     if wall_s + ROUNDING_S < max(spans_s, default=0.0):
-        yield Found(
+        yield Violation(
             RESULT,
             "/ended_at",
             f"{wall_s:.1f} s after started_at",
             f"at least the {max(spans_s):.1f} s that the samples span",
             "The dates and the samples are not of the same run, or the clock was set in between.",
         )
-
-
-@RULE.mutation()
-def ended_when_it_started(evidence: Evidence) -> None:
-    evidence.result["ended_at"] = evidence.result["started_at"]
-
-
-@RULE.mutation()
-def ended_before_it_started(evidence: Evidence) -> None:
-    evidence.result["ended_at"] = "2020-02-02T02:02:02Z"
-
-
-@RULE.mutation()
-def no_such_date(evidence: Evidence) -> None:
-    evidence.result["started_at"] = "2026-02-31T00:00:00Z"

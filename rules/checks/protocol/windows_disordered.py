@@ -20,22 +20,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, rows
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("P110", Severity.ERROR)
+RULE = BundleRule(__name__, "P110", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     batches = bundle.batches
     start_ns, end_ns = batches.ints("start_ns"), batches.ints("end_ns")
     empty = end_ns <= start_ns
     if empty.any():
         meaning = "A batch takes time. These windows do not come from the device's clock."
-        yield Found(
+        yield Violation(
             BATCHES,
             rows(batches, empty),
             f"{empty.sum()} batches end before they begin",
@@ -51,31 +52,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
     overlapping = np.zeros(len(order), dtype=bool)
     overlapping[order[1:][same & (start_ns[order][1:] < end_ns[order][:-1])]] = True
     if overlapping.any():
-        yield Found(
+        yield Violation(
             BATCHES,
             rows(batches, overlapping),
             f"{overlapping.sum()} batches begin before the batch of the number before has ended",
             "the batches of a rank one after the other, in the order of their numbers",
             "An accelerator trains one batch at a time. Record the windows on the device's stream.",
         )
-
-
-@RULE.mutation()
-def batches_overlap(evidence: Evidence) -> None:
-    later = evidence.batches["batch"] > 0
-    evidence.batches.loc[later, "start_ns"] -= 1_000_000
-
-
-@RULE.mutation()
-def batch_ends_before_it_begins(evidence: Evidence) -> None:
-    row = evidence.batches.index[evidence.batches["batch"] == 3][0]
-    evidence.batches.loc[row, "end_ns"] = evidence.batches.loc[row, "start_ns"] - 1000
-
-
-@RULE.mutation()
-def two_batches_swapped(evidence: Evidence) -> None:
-    first = evidence.batches.index[evidence.batches["batch"] == 1][0]
-    times = ["start_ns", "end_ns"]
-    evidence.batches.loc[[first, first + 1], times] = evidence.batches.loc[
-        [first + 1, first], times
-    ].to_numpy()

@@ -23,18 +23,20 @@ The makers' data sheets, see `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.boards import SIMULATED_PREFIX, board
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M116", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M116", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 POWER_TOLERANCE = 1.01
 MEMORY_SHARES = (0.9, 1.02)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for n, node in enumerate(bundle.system["nodes"]):
         for a, accelerator in enumerate(node["accelerators"]):
             known, pointer = board(accelerator["name"]), f"/nodes/{n}/accelerators/{a}"
@@ -56,21 +58,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 )
 
 
-def _found(pointer: str, found: str, expected: str, accelerator: Json) -> Found:
+def _found(pointer: str, found: str, expected: str, accelerator: Json) -> Violation:
     message = (
         f"This is not the {accelerator['name'][:80]} of the data sheet. Check the name, or say "
         "which variant it is."
     )
-    return Found(SYSTEM, pointer, found, f"{expected}, by the data sheet", message)
-
-
-@RULE.mutation()
-def more_power_than_the_data_sheet(evidence: Evidence) -> None:
-    for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["max_power_w"] *= 1.5
-
-
-@RULE.mutation()
-def memory_of_another_board(evidence: Evidence) -> None:
-    for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["memory_bytes"] = 40 * 2**30
+    return Violation(SYSTEM, pointer, found, f"{expected}, by the data sheet", message)

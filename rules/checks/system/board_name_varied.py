@@ -22,15 +22,16 @@ line in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.boards import BOARDS, board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M118", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M118", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for n, node in enumerate(bundle.system["nodes"]):
         for a, accelerator in enumerate(node["accelerators"]):
             name = accelerator["name"]
@@ -52,22 +53,6 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "Rules on its data sheet fall silent. Give the driver's name, or propose "
                     "the variant as a board."
                 )
-                yield Found(
+                yield Violation(
                     SYSTEM, pointer, name[:200], f"{like}, or a board of another name", message
                 )
-
-
-def _rename(evidence: Evidence, name: str) -> None:
-    for node in evidence.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            accelerator["name"] = name
-
-
-@RULE.mutation("M107")
-def memory_in_the_name(evidence: Evidence) -> None:
-    _rename(evidence, "NVIDIA H200 141GB HBM3e")
-
-
-@RULE.mutation("M107")
-def another_case_and_a_space(evidence: Evidence) -> None:
-    _rename(evidence, "nvidia  h200")

@@ -18,23 +18,23 @@ Propose the board with its data sheet: one line in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M107", Severity.NOTE)
+RULE = BundleRule(__name__, "M107", Severity.NOTE)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for n, node in enumerate(bundle.system["nodes"]):
         for a, accelerator in enumerate(node["accelerators"]):
             if (
                 accelerator["uuid"] in bundle.accelerator_ranks
                 and board(accelerator["name"]) is None
             ):
-                yield Found(
+                yield Violation(
                     SYSTEM,
                     f"/nodes/{n}/accelerators/{a}/name",
                     accelerator["name"],
@@ -42,20 +42,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                     "MFU and the bounds on power and throughput are not judged. Propose "
                     "the board with its data sheet.",
                 )
-
-
-def _rename(evidence: Evidence, only_first: bool) -> None:
-    for node in evidence.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            if not only_first or accelerator["uuid"] == first_accelerator(evidence):
-                accelerator["name"] = "Example Accelerator 9000"
-
-
-@RULE.mutation()
-def all_boards_unknown(evidence: Evidence) -> None:
-    _rename(evidence, only_first=False)
-
-
-@RULE.mutation()
-def one_board_unknown(evidence: Evidence) -> None:
-    _rename(evidence, only_first=True)

@@ -21,31 +21,22 @@ Bundle format, environment.json, `container`.
 import re
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M112", Severity.NOTE, standings=("closed",), added="1.3.0")
+RULE = BundleRule(__name__, "M112", Severity.NOTE, standings=("closed",), added="1.3.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     container = bundle.environment["container"]
     if container is None or not re.search(r"sha256:[0-9a-f]{64}$", container[-80:], re.ASCII):
         message = (
             "The whole software cannot be had again. Run in an image, and hand its digest over."
         )
         found = "none" if container is None else f"{container[:200]}, which has no digest"
-        yield Found(
+        yield Violation(
             ENVIRONMENT, "/container", found, "sha256: and the digest of the image", message
         )
-
-
-@RULE.mutation()
-def outside_of_a_container(evidence: Evidence) -> None:
-    evidence.environment["container"] = None
-
-
-@RULE.mutation()
-def name_of_an_image_alone(evidence: Evidence) -> None:
-    evidence.environment["container"] = "wattmark-vision-cuda:latest"

@@ -17,15 +17,16 @@ Protocol, section "invalid"; NVML API reference, `nvmlDeviceGetTotalEccErrors`.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M105", Severity.ERROR)
+RULE = BundleRule(__name__, "M105", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     first: dict[tuple[str, str], int] = {}
     grown: dict[tuple[str, str], tuple[int, int]] = {}
     for place, readback in enumerate(bundle.result["readbacks"]):
@@ -34,20 +35,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
             if count is not None and count > first.setdefault(key, count):
                 grown.setdefault(key, (place, count))
     for (accelerator, name), (place, count) in grown.items():
-        yield Found(
+        yield Violation(
             RESULT,
             f"/readbacks/{place}/{name}",
             f"{count} on {accelerator}, {first[accelerator, name]} before",
             "a count that does not grow during the run",
             "The board's memory fails. Have it looked at, and run on another one.",
         )
-
-
-@RULE.mutation()
-def corrected_errors_grow(evidence: Evidence) -> None:
-    evidence.result["readbacks"][-1]["ecc_corrected"] += 3
-
-
-@RULE.mutation()
-def uncorrected_errors_grow(evidence: Evidence) -> None:
-    next(r for r in evidence.result["readbacks"] if r["when"] == "epoch-6")["ecc_uncorrected"] += 1

@@ -17,43 +17,29 @@ Bundle format, environment.json.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M106", Severity.WARNING, standings=("closed", "open"))
+RULE = BundleRule(__name__, "M106", Severity.WARNING, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     environment = bundle.environment
     message = "With what was measured cannot be told. Hand in the environment as it was recorded."
     if not environment["packages"]:
-        yield Found(
+        yield Violation(
             ENVIRONMENT, "/packages", "none", "the installed packages and their versions", message
         )
     if environment["driver"] is None:
-        yield Found(
+        yield Violation(
             ENVIRONMENT, "/driver", "null", "the version of the accelerator's driver", message
         )
     hashed = set(environment["source_sha256"]) != {"0"}
     if environment["git"] is None and environment["container"] is None and not hashed:
         expected = "a git commit, a container or a hash of the sources"
-        yield Found(
+        yield Violation(
             ENVIRONMENT, "/source_sha256", "neither commit, container nor hash", expected, message
         )
-
-
-@RULE.mutation()
-def no_packages(evidence: Evidence) -> None:
-    evidence.environment["packages"] = {}
-
-
-@RULE.mutation()
-def no_driver(evidence: Evidence) -> None:
-    evidence.environment["driver"] = None
-
-
-@RULE.mutation("M112")
-def no_origin(evidence: Evidence) -> None:
-    evidence.environment.update(git=None, container=None, source_sha256="0" * 64)

@@ -16,37 +16,25 @@ Protocol, section "invalid".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M109", Severity.WARNING, standings=("closed", "open"))
+RULE = BundleRule(__name__, "M109", Severity.WARNING, standings=("closed", "open"))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     readbacks = bundle.result["readbacks"]
     blind = [
         place for place, readback in enumerate(readbacks) if readback["foreign_processes"] is None
     ]
     if blind:
-        yield Found(
+        yield Violation(
             RESULT,
             f"/readbacks/{blind[0]}/foreign_processes",
             f"null, in {len(blind)} of {len(readbacks)} readbacks",
             "a number, 0 where there is none",
             "That the accelerator was not shared is not shown. Use a meter that counts processes.",
         )
-
-
-@RULE.mutation()
-def never_looked(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["foreign_processes"] = None
-
-
-@RULE.mutation()
-def looked_at_the_beginning_only(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        if readback["when"] != "before":
-            readback["foreign_processes"] = None

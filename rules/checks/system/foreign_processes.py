@@ -16,18 +16,19 @@ Protocol, section "invalid".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M103", Severity.ERROR)
+RULE = BundleRule(__name__, "M103", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for place, readback in enumerate(bundle.result["readbacks"]):
         if readback["foreign_processes"]:
-            yield Found(
+            yield Violation(
                 RESULT,
                 f"/readbacks/{place}/foreign_processes",
                 f"{readback['foreign_processes']} on {readback['accelerator']} "
@@ -35,14 +36,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "0",
                 "The accelerator was shared. Reserve it and run again.",
             )
-
-
-@RULE.mutation()
-def neighbour_during_an_epoch(evidence: Evidence) -> None:
-    next(r for r in evidence.result["readbacks"] if r["when"] == "epoch-3")["foreign_processes"] = 1
-
-
-@RULE.mutation()
-def neighbour_all_the_time(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["foreign_processes"] = 2

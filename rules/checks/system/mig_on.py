@@ -18,32 +18,22 @@ Protocol, section "invalid"; NVIDIA Multi-Instance GPU user guide; AMD SMI refer
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M104", Severity.ERROR)
+RULE = BundleRule(__name__, "M104", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     on = [place for place, readback in enumerate(bundle.result["readbacks"]) if readback["mig"]]
     if on:
-        yield Found(
+        yield Violation(
             RESULT,
             f"/readbacks/{on[0]}/mig",
             f"true, in {len(on)} readbacks",
             "false",
             "Power is not measured per slice. Turn MIG or partitions off and run again.",
         )
-
-
-@RULE.mutation()
-def mig_on_throughout(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback["mig"] = True
-
-
-@RULE.mutation()
-def mig_on_at_the_end(evidence: Evidence) -> None:
-    evidence.result["readbacks"][-1]["mig"] = True

@@ -23,15 +23,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from rules.bundle_format.records import LOG_FILE, Evidence
+from rules.bundle import Bundle
+from rules.bundle_format.records import LOG_FILE
 from rules.bundle_format.table import ENVIRONMENT, RESULT, SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M113", Severity.NOTE, added="1.3.0")
+RULE = BundleRule(__name__, "M113", Severity.NOTE, added="1.3.0")
 
 MOST_CHARACTERS = 1_000_000
 SHORT = 200
-
 _SITES = ("local", "internal", "intranet", "intern", "lan", "cluster", "localdomain", "hpc")
 _DOMAINS = (
     "edu",
@@ -51,6 +52,8 @@ _DOMAINS = (
     "cn",
     "kr",
 )
+
+
 # Names are bounded in length, and begin where a word does, so that no text takes long.
 _HOST = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 LEAKS = {
@@ -74,7 +77,7 @@ SIGNS = {
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     result = bundle.result
     options = {k: result["settings"].get(k) for k in ("options",)} | {
         "settings": result["implementation"]["settings"]
@@ -89,7 +92,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
             yield from _search(file, pointer, text)
 
 
-def _search(file: str, pointer: str, text: str) -> Iterator[Found]:
+def _search(file: str, pointer: str, text: str) -> Iterator[Violation]:
     for what, found in (_leaks_of_short if len(text) <= SHORT else _leaks)(text):
         shown = ", ".join(name[:80] for name in found[:3])
         more = f" and {len(found) - 3} others" if len(found) > 3 else ""
@@ -97,7 +100,9 @@ def _search(file: str, pointer: str, text: str) -> Iterator[Found]:
             "A bundle is published for good. Take the name out before it is signed, by running "
             "where there is none."
         )
-        yield Found(file, pointer, f"{what}: {shown}{more}", "no names of people or hosts", message)
+        yield Violation(
+            file, pointer, f"{what}: {shown}{more}", "no names of people or hosts", message
+        )
 
 
 def _leaks(text: str) -> list[tuple[str, list[str]]]:
@@ -118,23 +123,3 @@ def _texts(pointer: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _texts(f"{pointer}/{key}", inner)
-
-
-@RULE.mutation()
-def home_directory_in_the_log(evidence: Evidence) -> None:
-    evidence.log += '  File "/home/jdoe/wattmark/harness/worker.py", line 5, in <module>\n'
-
-
-@RULE.mutation()
-def mail_address_in_the_system(evidence: Evidence) -> None:
-    evidence.system["site"] = "Example Center, j.doe@example.org"
-
-
-@RULE.mutation()
-def host_in_the_environment(evidence: Evidence) -> None:
-    evidence.environment["variables"]["NCCL_SOCKET_IFNAME"] = "login03.hpc.example.edu"
-
-
-@RULE.mutation()
-def user_at_a_node_in_the_log(evidence: Evidence) -> None:
-    evidence.log += "jdoe@node0142:/work$ bench-submit run\n"

@@ -26,12 +26,13 @@ Hand in what the meter took. Where the driver lacks it, say so in the submission
 from collections.abc import Iterator
 
 from rules.boards import Board, real_board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES
-from rules.checks.power.readings_left_out import leave_out, left_out
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.checks.power.readings_left_out import left_out
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M117", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M117", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 SAMPLED = {
     "NVIDIA": ("mem_mhz", "power_avg_mw"),
@@ -53,14 +54,14 @@ READ_BACK = {
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     message = "The meter of the vendor gives it. Hand in what it took, or say why it is not there."
 
     def wanted(known: Board) -> tuple[str, ...]:
         return SAMPLED.get(known.vendor, ())
 
     for found in left_out(bundle, wanted):
-        yield Found(SAMPLES, *found, message)
+        yield Violation(SAMPLES, *found, message)
     capped = bundle.result["power"]["cap_w"] is not None
     missing: dict[tuple[str, str], list[int]] = {}
     for place, readback in enumerate(bundle.result["readbacks"]):
@@ -70,38 +71,6 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 missing.setdefault((readback["accelerator"], name), []).append(place)
     for (accelerator, name), places in missing.items():
         found_text = f"{accelerator}: null, in {len(places)} of its readbacks"
-        yield Found(
+        yield Violation(
             RESULT, f"/readbacks/{places[0]}/{name}", found_text, "what the driver says", message
         )
-
-
-@RULE.mutation()
-def averages_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "power_avg_mw")
-
-
-@RULE.mutation()
-def memory_clock_left_out(evidence: Evidence) -> None:
-    leave_out(evidence, "mem_mhz")
-
-
-@RULE.mutation()
-def limits_not_read_back(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        readback.update(min_mw=None, max_mw=None, default_mw=None)
-
-
-@RULE.mutation()
-def slicing_and_errors_read_back_once(evidence: Evidence) -> None:
-    for readback in evidence.result["readbacks"]:
-        if readback["when"] != "before":
-            readback.update(mig=None, ecc_uncorrected=None, ecc_corrected=None)
-
-
-@RULE.mutation("M111", "M116")
-def clock_of_an_amd_board_left_out(evidence: Evidence) -> None:
-    for node in evidence.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            accelerator.update(name="AMD Instinct MI300X", vendor="AMD")
-    evidence.samples["slowdown"] = 2.0
-    leave_out(evidence, "sm_mhz")

@@ -22,16 +22,16 @@ Bundle format, result.json and system.json.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import joined, of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M102", Severity.ERROR)
+RULE = BundleRule(__name__, "M102", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     result, system = bundle.result, bundle.system
     ranks, settings = result["ranks"], result["settings"]
     numbers = sorted(r["rank"] for r in ranks)
@@ -90,52 +90,9 @@ def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _found(file: str, pointer: str, found: str, expected: str) -> Found:
+def _found(file: str, pointer: str, found: str, expected: str) -> Violation:
     message = (
         "Who ran where is not told consistently, so figures per accelerator cannot be trusted. "
         "Correct it."
     )
-    return Found(file, pointer, found, expected, message)
-
-
-@RULE.mutation()
-def one_accelerator_too_few_declared(evidence: Evidence) -> None:
-    evidence.result["settings"]["accelerators"] += 1
-
-
-@RULE.mutation()
-def another_number_of_nodes(evidence: Evidence) -> None:
-    evidence.result["settings"]["nodes"] = 4
-
-
-@RULE.mutation(sometimes=("P118",))
-def rank_on_another_node(evidence: Evidence) -> None:
-    evidence.result["ranks"][0]["node"] = "node9"
-
-
-@RULE.mutation()
-def accelerator_listed_twice(evidence: Evidence) -> None:
-    accelerators = evidence.system["nodes"][0]["accelerators"]
-    accelerators.append(dict(accelerators[0]))
-
-
-SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
-
-
-@RULE.mutation()
-def accelerator_of_no_rank_listed(evidence: Evidence) -> None:
-    accelerators = evidence.system["nodes"][0]["accelerators"]
-    accelerators.append({**accelerators[0], "uuid": SPARE})
-
-
-@RULE.mutation()
-def accelerator_of_no_rank_sampled(evidence: Evidence) -> None:
-    accelerator_of_no_rank_listed(evidence)
-    more = evidence.samples[of_first(evidence)].assign(accelerator=SPARE)
-    evidence.samples = joined(evidence.samples, more)
-
-
-@RULE.mutation("W111", sometimes=("P120",))
-def accelerator_twice_in_a_rank(evidence: Evidence) -> None:
-    first = evidence.result["ranks"][0]["accelerators"]
-    first.append(first[0])
+    return Violation(file, pointer, found, expected, message)

@@ -21,18 +21,19 @@ frameworks may compute.
 from collections.abc import Iterator
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT, RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M111", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M111", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
 
 METERS = {"nvidia": "NVIDIA", "amd": "AMD"}
 BUILDS = {"+cu": "NVIDIA", "+rocm": "AMD", "+cpu": "no accelerator"}
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     known = [
         board(a["name"])
         for uuid, a in bundle.accelerators.items()
@@ -49,24 +50,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 yield _found(ENVIRONMENT, "/packages/torch", version[:200], vendor)
 
 
-def _found(file: str, pointer: str, found: str, vendor: str) -> Found:
+def _found(file: str, pointer: str, found: str, vendor: str) -> Violation:
     message = (
         "This software cannot have used these boards. Hand in what was recorded on the node "
         "that ran."
     )
-    return Found(file, pointer, found, f"one for boards of {vendor}", message)
-
-
-@RULE.mutation()
-def torch_for_amd(evidence: Evidence) -> None:
-    evidence.environment["packages"]["torch"] = "2.11.0+rocm7.2"
-
-
-@RULE.mutation()
-def torch_without_an_accelerator(evidence: Evidence) -> None:
-    evidence.environment["packages"]["torch"] = "2.11.0+cpu"
-
-
-@RULE.mutation()
-def meter_of_another_vendor(evidence: Evidence) -> None:
-    evidence.result["sampling"]["meter"] = "amd"
+    return Violation(file, pointer, found, f"one for boards of {vendor}", message)

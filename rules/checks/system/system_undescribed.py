@@ -18,17 +18,18 @@ Bundle format, system.json.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M114", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M114", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 NOTHING = {"", "-", "?", "n/a", "todo", "tbd", "fixme", "xxx"}
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     system = bundle.system
     stated = {f"/{key}": system[key] for key in ("name", "site", "cooling", "interconnect")}
     for n, node in enumerate(system["nodes"]):
@@ -42,19 +43,4 @@ def check(bundle: Bundle) -> Iterator[Found]:
             message = (
                 "Readers cannot tell what this system is. Describe it in the file of --system."
             )
-            yield Found(SYSTEM, pointer, repr(text), "a description, or: not stated", message)
-
-
-@RULE.mutation()
-def empty_site(evidence: Evidence) -> None:
-    evidence.system["site"] = ""
-
-
-@RULE.mutation()
-def cooling_to_be_said_later(evidence: Evidence) -> None:
-    evidence.system["cooling"] = "TODO"
-
-
-@RULE.mutation()
-def blank_processor(evidence: Evidence) -> None:
-    evidence.system["nodes"][0]["cpu"] = "  "
+            yield Violation(SYSTEM, pointer, repr(text), "a description, or: not stated", message)

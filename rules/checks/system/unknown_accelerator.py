@@ -16,16 +16,16 @@ Bundle format, system.json.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import first_accelerator, joined, of_first
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M101", Severity.ERROR)
+RULE = BundleRule(__name__, "M101", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     readbacks = [r["accelerator"] for r in bundle.result["readbacks"]]
     named = (
         (RESULT, "/ranks", bundle.accelerator_ranks),
@@ -35,25 +35,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
     for file, pointer, names in named:
         for name in dict.fromkeys(names):
             if name not in bundle.accelerators:
-                yield Found(
+                yield Violation(
                     file,
                     pointer,
                     name,
                     f"one of system.json: {', '.join(list(bundle.accelerators)[:8])}",
                     "Which board this is, is not known. List it in system.json.",
                 )
-
-
-@RULE.mutation("M102")
-def another_uuid_in_the_system(evidence: Evidence) -> None:
-    for node in evidence.system["nodes"]:
-        for accelerator in node["accelerators"]:
-            if accelerator["uuid"] == first_accelerator(evidence):
-                accelerator["uuid"] = "GPU-99999999-9999-9999-9999-999999999999"
-
-
-@RULE.mutation("M102")
-def samples_of_a_board_that_is_not_listed(evidence: Evidence) -> None:
-    more = evidence.samples[of_first(evidence)].copy()
-    more["accelerator"] = "GPU-99999999-9999-9999-9999-999999999999"
-    evidence.samples = joined(evidence.samples, more)

@@ -18,15 +18,16 @@ Bundle format, system.json; makers in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.boards import SIMULATED_PREFIX, board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M115", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "M115", Severity.ERROR, added="1.3.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     for n, node in enumerate(bundle.system["nodes"]):
         for a, accelerator in enumerate(node["accelerators"]):
             name, vendor, known = (
@@ -38,22 +39,10 @@ def check(bundle: Bundle) -> Iterator[Found]:
             if name.startswith(SIMULATED_PREFIX):
                 right = "simulated"
             if vendor != right and (right is not None or vendor == "simulated"):
-                yield Found(
+                yield Violation(
                     SYSTEM,
                     f"/nodes/{n}/accelerators/{a}/vendor",
                     f"{vendor[:80]!r}, of {name[:80]}",
                     right or "the vendor of the board",
                     "The vendor says what the slowdown reasons mean. Leave it as it was recorded.",
                 )
-
-
-@RULE.mutation()
-def vendor_of_their_own(evidence: Evidence) -> None:
-    for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["vendor"] = "Example"
-
-
-@RULE.mutation()
-def real_boards_called_simulated(evidence: Evidence) -> None:
-    for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["vendor"] = "simulated"

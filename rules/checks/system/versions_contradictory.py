@@ -24,11 +24,12 @@ meet, so a bundle has one environment.
 import re
 from collections.abc import Iterator, Mapping
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("M110", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(__name__, "M110", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
 LEAST_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 0)}
 RUNTIMES = ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12")
@@ -36,7 +37,7 @@ TORCHVISION_AHEAD = 15
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     environment = bundle.environment
     packages: Mapping[str, str] = environment["packages"]
     built = _numbers(r"\+cu(\d\d)\d+", packages.get("torch"))
@@ -73,30 +74,6 @@ def _numbers(pattern: str, version: str | None) -> tuple[int, ...] | None:
     return tuple(int(group) for group in found.groups()) if found else None
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
+def _found(pointer: str, found: str, expected: str) -> Violation:
     message = "These do not run together. Hand in the environment of the run, as it was recorded."
-    return Found(ENVIRONMENT, pointer, found[:200], expected, message)
-
-
-@RULE.mutation()
-def driver_too_old_for_torch(evidence: Evidence) -> None:
-    evidence.environment["driver"] = "535.104.05"
-    evidence.environment["packages"]["torch"] = "2.11.0+cu130"
-
-
-@RULE.mutation()
-def driver_too_old_for_the_runtime(evidence: Evidence) -> None:
-    evidence.environment["driver"] = "470.57.02"
-    evidence.environment["packages"]["nvidia-cuda-runtime-cu12"] = "12.8.90"
-
-
-@RULE.mutation()
-def runtime_of_another_cuda(evidence: Evidence) -> None:
-    evidence.environment["packages"].update(
-        {"torch": "2.11.0+cu128", "nvidia-cuda-runtime": "13.0.96"}
-    )
-
-
-@RULE.mutation()
-def torchvision_of_another_torch(evidence: Evidence) -> None:
-    evidence.environment["packages"].update({"torch": "2.11.0", "torchvision": "0.21.0"})
+    return Violation(ENVIRONMENT, pointer, found[:200], expected, message)

@@ -19,16 +19,16 @@ Protocol, section "what counts".
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import shorten_batches
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("T109", Severity.WARNING)
+RULE = BundleRule(__name__, "T109", Severity.WARNING)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     least = bundle.protocol.min_active_share
     low: dict[str, list[float]] = {}
     for part in bundle.scored_parts:
@@ -37,7 +37,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         if share < least:
             low.setdefault(part.accelerator, []).append(share)
     for accelerator, shares in low.items():
-        yield Found(
+        yield Violation(
             BATCHES,
             "",
             f"{accelerator}: batches active in {100 * min(shares):.1f} % of an epoch, in "
@@ -46,13 +46,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Rates and power are of the active time alone. Record whole batches, or say "
             "why the accelerator waited.",
         )
-
-
-@RULE.mutation("P103", sometimes=("E103", "E104"))
-def forward_pass_only(evidence: Evidence) -> None:
-    shorten_batches(evidence, 0.35)
-
-
-@RULE.mutation("P103")
-def optimiser_left_out(evidence: Evidence) -> None:
-    shorten_batches(evidence, 0.88)

@@ -19,18 +19,19 @@ Protocol, section "bounds"; `rules/workloads/`, `rules/boards.py`.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("T114", Severity.NOTE, standings=("closed",), added="1.3.0")
+RULE = BundleRule(__name__, "T114", Severity.NOTE, standings=("closed",), added="1.3.0")
 
 USUAL_MFU = 0.75
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or bundle.result["size"] != "full":
         return
@@ -53,27 +54,11 @@ def check(bundle: Bundle) -> Iterator[Found]:
         )
 
 
-def _found(file: str, pointer: str, found: str, expected: str) -> Found:
-    return Found(
+def _found(file: str, pointer: str, found: str, expected: str) -> Violation:
+    return Violation(
         file,
         pointer,
         found,
         expected,
         "It is possible, and more than was ever measured. Tell how it was reached.",
     )
-
-
-def _more(evidence: Evidence, factor: float) -> None:
-    batch = round(evidence.result["settings"]["batch_size"] * factor)
-    evidence.result["settings"]["batch_size"] = batch
-    evidence.batches["items"] = batch
-
-
-@RULE.mutation()
-def items_near_the_peak(evidence: Evidence) -> None:
-    _more(evidence, 0.9 / evidence.result["headline"]["mfu"]["mean"])
-
-
-@RULE.mutation(sometimes=("T104",))
-def batch_that_no_search_tries(evidence: Evidence) -> None:
-    _more(evidence, 4097 / evidence.result["settings"]["batch_size"])

@@ -20,16 +20,18 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
+from rules.finding import Severity, Violation
 from rules.metrics.run import FIGURES
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.rule import BundleRule
 
-RULE = Rule("T102", Severity.ERROR, waivable=False)
+RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if isinstance(bundle.computed, str):
         return
     result, right = bundle.result, bundle.computed
@@ -51,7 +53,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         for where, claim, value in _differences(
             pointer, stated, computed, bundle.protocol.recompute_tolerance
         ):
-            yield Found(
+            yield Violation(
                 RESULT,
                 where,
                 str(claim),
@@ -88,58 +90,3 @@ def _differences(
 
 def _short(value: Any) -> Any:
     return f"{len(value)} entries" if isinstance(value, (dict, list)) else value
-
-
-@RULE.mutation(rederive=False)
-def headline_rounded_up(evidence: Evidence) -> None:
-    evidence.result["headline"]["items_per_s_per_accelerator"]["mean"] *= 1.00001
-
-
-@RULE.mutation(rederive=False)
-def energy_of_one_epoch_lowered(evidence: Evidence) -> None:
-    evidence.result["epochs"][5]["figures"]["joules_per_item"] *= 0.97
-
-
-@RULE.mutation(rederive=False)
-def items_added_on_one_accelerator(evidence: Evidence) -> None:
-    evidence.result["epochs"][2]["accelerators"][0]["items"] += 1
-
-
-@RULE.mutation(rederive=False)
-def cap_said_to_be_broken(evidence: Evidence) -> None:
-    evidence.result["observed"][0]["cap_enforced"] = not evidence.result["observed"][0][
-        "cap_enforced"
-    ]
-
-
-@RULE.mutation(rederive=False)
-def mfu_left_out(evidence: Evidence) -> None:
-    evidence.result["headline"]["mfu"] = None
-
-
-@RULE.mutation(rederive=False, serving=True)
-def first_token_sooner_than_measured(evidence: Evidence) -> None:
-    evidence.result["serving"]["ttft_s"]["p99"] /= 2
-
-
-@RULE.mutation(rederive=False)
-def total_not_the_sum_of_the_accelerators(evidence: Evidence) -> None:
-    evidence.result["headline"]["items_per_s"]["mean"] *= 1.02
-
-
-@RULE.mutation(rederive=False)
-def joules_times_rate_not_the_power(evidence: Evidence) -> None:
-    for figures in (*(e["figures"] for e in evidence.result["epochs"]), None):
-        if figures is None:
-            evidence.result["headline"]["mean_power_w_per_accelerator"]["mean"] *= 0.9
-        else:
-            figures["mean_power_w_per_accelerator"] *= 0.9
-
-
-@RULE.mutation(rederive=False)
-def flops_per_item_altered(evidence: Evidence) -> None:
-    """A workload of a fifth more arithmetic shows in the share of the peak alone: it is the rule
-    book that has the FLOPs."""
-    for figures in (e["figures"] for e in evidence.result["epochs"]):
-        figures["mfu"] *= 1.2
-    evidence.result["headline"]["mfu"]["mean"] *= 1.2

@@ -21,17 +21,18 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("T112", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "T112", Severity.ERROR, added="1.3.0")
 
 OF_NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     settings = bundle.result["settings"]
     corpus, weights = settings.get("corpus_sha256"), settings["weights"]
     if settings["input"] == "synthetic" and corpus is not None:
@@ -62,31 +63,11 @@ def _is_hash(text: str | None) -> bool:
     )
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
-    return Found(
+def _found(pointer: str, found: str, expected: str) -> Violation:
+    return Violation(
         RESULT,
         pointer,
         found[:200],
         expected,
         "What the run read is claimed and not named. Name it, or do not claim it.",
     )
-
-
-@RULE.mutation("P112")
-def synthetic_claimed_as_real(evidence: Evidence) -> None:
-    evidence.result["settings"]["input"] = "real"
-
-
-@RULE.mutation("P112", "T107")
-def corpus_of_nothing(evidence: Evidence) -> None:
-    evidence.result["settings"].update(input="real", corpus_sha256=OF_NOTHING)
-
-
-@RULE.mutation()
-def weights_by_name_alone(evidence: Evidence) -> None:
-    evidence.result["settings"]["weights"] = "meta-llama/Meta-Llama-3-8B"
-
-
-@RULE.mutation(serving=True)
-def weights_without_a_hash(evidence: Evidence) -> None:
-    evidence.result["settings"]["weights"] = "sha256:"

@@ -18,15 +18,17 @@ Protocol: every mean carries n, standard deviation and a 95 % interval; `rules.m
 import math
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("T103", Severity.ERROR, waivable=False)
+RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if isinstance(bundle.computed, str):
         return
     for name, right in bundle.computed["headline"].items():
@@ -36,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         margin = bundle.protocol.recompute_tolerance * abs(right["mean"])
         for key in ("n", "sd", "ci95"):
             if not _agree(_numbers(stated, key), _numbers(right, key), margin):
-                yield Found(
+                yield Violation(
                     RESULT,
                     f"/headline/{name}/{key}",
                     str(stated[key]),
@@ -55,19 +57,3 @@ def _agree(stated: list[float], right: list[float], margin: float) -> bool:
     return len(stated) == len(right) and all(
         math.isclose(a, b, rel_tol=0, abs_tol=margin) for a, b in zip(stated, right, strict=True)
     )
-
-
-@RULE.mutation(rederive=False)
-def interval_narrowed(evidence: Evidence) -> None:
-    figure = evidence.result["headline"]["joules_per_item"]
-    figure["ci95"] = [figure["mean"], figure["mean"]]
-
-
-@RULE.mutation(rederive=False)
-def spread_understated(evidence: Evidence) -> None:
-    evidence.result["headline"]["items_per_s"]["sd"] = 0.0
-
-
-@RULE.mutation(rederive=False)
-def discarded_epoch_counted(evidence: Evidence) -> None:
-    evidence.result["headline"]["mfu"]["n"] += 1

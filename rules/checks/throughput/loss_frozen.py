@@ -16,37 +16,26 @@ Workload definitions, mode "training": forward, backward and optimiser step.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("T106", Severity.ERROR)
+RULE = BundleRule(__name__, "T106", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     losses = [e["loss"] for e in bundle.result["epochs"] if e["loss"] is not None]
     if workload is None or workload.mode != "training" or len(losses) < 2:
         return
     if len(set(losses)) == 1:
-        yield Found(
+        yield Violation(
             RESULT,
             "/epochs/0/loss",
             f"{losses[0]} in all {len(losses)} epochs",
             "a loss that changes while the model is trained",
             "Nothing was trained. Run the whole step: forward, backward and optimiser.",
         )
-
-
-@RULE.mutation()
-def same_loss_everywhere(evidence: Evidence) -> None:
-    for epoch in evidence.result["epochs"]:
-        epoch["loss"] = 6.907755
-
-
-@RULE.mutation()
-def loss_zero_everywhere(evidence: Evidence) -> None:
-    for epoch in evidence.result["epochs"]:
-        epoch["loss"] = 0.0

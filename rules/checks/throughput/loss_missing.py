@@ -17,16 +17,17 @@ Bundle format, result.json: `null` stands for a loss that is missing or not fini
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("T105", Severity.ERROR)
+RULE = BundleRule(__name__, "T105", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or workload.mode != "training":
         return
@@ -34,7 +35,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
         place for place, epoch in enumerate(bundle.result["epochs"]) if epoch["loss"] is None
     ]
     if missing:
-        yield Found(
+        yield Violation(
             RESULT,
             f"/epochs/{missing[0]}/loss",
             f"null, in {len(missing)} of {len(bundle.result['epochs'])} epochs",
@@ -42,14 +43,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
             "Whether anything was trained cannot be told. Record the loss; if it "
             "overflowed, fix the training.",
         )
-
-
-@RULE.mutation()
-def no_loss_at_all(evidence: Evidence) -> None:
-    for epoch in evidence.result["epochs"]:
-        epoch["loss"] = None
-
-
-@RULE.mutation()
-def loss_overflows_late(evidence: Evidence) -> None:
-    evidence.result["epochs"][-1]["loss"] = None

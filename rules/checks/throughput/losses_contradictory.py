@@ -20,18 +20,19 @@ Bundle format, result.json: `null` stands for a loss that is not finite.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("T113", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "T113", Severity.ERROR, added="1.3.0")
 
 ENOUGH_STEPS = 8
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or workload.mode != "training":
         return
@@ -55,36 +56,11 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
-    return Found(
+def _found(pointer: str, found: str, expected: str) -> Violation:
+    return Violation(
         RESULT,
         pointer,
         found,
         expected,
         "These are not the losses of a training. Fix the step, and run again.",
     )
-
-
-def _list_losses(evidence: Evidence) -> None:
-    """Give every epoch a list of losses that ends in its loss, as a harness writes it."""
-    for epoch in evidence.result["epochs"]:
-        epoch["losses"] = [epoch["loss"] + 0.01 * step for step in range(20, -1, -1)]
-
-
-@RULE.mutation(rederive=False)
-def loss_overflows_for_some_steps(evidence: Evidence) -> None:
-    _list_losses(evidence)
-    evidence.result["epochs"][4]["losses"][3:9] = [None] * 6
-
-
-@RULE.mutation(rederive=False)
-def loss_frozen_within_an_epoch(evidence: Evidence) -> None:
-    _list_losses(evidence)
-    last = evidence.result["epochs"][-1]
-    last["losses"] = [last["loss"]] * 21
-
-
-@RULE.mutation(rederive=False)
-def better_loss_stated_than_reached(evidence: Evidence) -> None:
-    _list_losses(evidence)
-    evidence.result["epochs"][-1]["loss"] /= 2

@@ -29,25 +29,26 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES
+from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
-from rules.metrics.power_series import Series, halves, of_measured
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import shuffle_readings
+from rules.metrics.power_series import Series, halves
+from rules.rule import BundleRule
 
-RULE = Rule("T120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True)
-
+RULE = BundleRule(
+    __name__, "T120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
+)
 LEAST_F = 4.0
 EIGHTHS = 8
 LONGEST_S = 1.0
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.requests is not None or bundle.result["settings"].get("requests"):
         return
-    for one in of_measured(bundle):
+    for one in bundle.measured_series:
         found = by_phase(one, bundle)
         if found is not None and found < LEAST_F:
             told = (
@@ -57,7 +58,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"Readings and {BATCHES} are not of one run. Hand in what the meter read while "
                 "these batches ran."
             )
-            yield Found(
+            yield Violation(
                 SAMPLES,
                 one.place,
                 told,
@@ -102,19 +103,3 @@ def _f(power_w: NDArray[np.float64], eighth: NDArray[np.int64]) -> float:
     if filled < 2 or within <= 0:
         return np.inf
     return between / (filled - 1) / (within / (len(power_w) - filled))
-
-
-@RULE.mutation(sometimes=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
-    shuffle_readings(evidence, 4)
-
-
-@RULE.mutation(sometimes=("E104", "W110"))
-def batches_of_another_run(evidence: Evidence) -> None:
-    """As many batches over the same epochs, that begin when they like."""
-    random, batches = np.random.default_rng(6), evidence.batches
-    for _, own in batches.groupby(["epoch", "rank"]):
-        start, end = int(own["start_ns"].min()), int(own["end_ns"].max())
-        share = np.concatenate(([0.0], np.cumsum(random.uniform(0.6, 1.4, len(own)))))
-        edges = start + (share / share[-1] * (end - start)).astype(np.int64)
-        batches.loc[own.index, "start_ns"], batches.loc[own.index, "end_ns"] = edges[:-1], edges[1:]

@@ -17,15 +17,16 @@ Protocol, section "serving". SGLang's counter is `sglang:generation_tokens_total
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 
-RULE = Rule("T110", Severity.ERROR, added="1.1.0")
+RULE = BundleRule(__name__, "T110", Severity.ERROR, added="1.1.0")
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     tally = bundle.result.get("tally")
     if tally is None:
         return
@@ -46,21 +47,11 @@ def check(bundle: Bundle) -> Iterator[Found]:
             )
 
 
-def _found(pointer: str, found: str, expected: str) -> Found:
-    return Found(
+def _found(pointer: str, found: str, expected: str) -> Violation:
+    return Violation(
         RESULT,
         pointer,
         found,
         expected,
         "Tokens were counted wrongly, or others used the server. Run again, alone.",
     )
-
-
-@RULE.mutation(serving=True)
-def server_counted_fewer(evidence: Evidence) -> None:
-    evidence.result["tally"]["server_output_tokens"] -= 512
-
-
-@RULE.mutation(serving=True)
-def tally_of_a_shorter_run(evidence: Evidence) -> None:
-    evidence.result["tally"].update(client_output_tokens=4096, server_output_tokens=4096)

@@ -39,23 +39,22 @@ Williams, Waterman and Patterson, Roofline, CACM 52(4), 2009, on the bound.
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
 from rules.contract import RequestSet
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import Size, workloads
 
-RULE = Rule("T111", Severity.ERROR, standings=("closed",), added="1.3.0")
+RULE = BundleRule(__name__, "T111", Severity.ERROR, standings=("closed",), added="1.3.0")
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 ON_CHIP_BYTES = 5e8
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     result = bundle.result
     workload, asked = workloads().get(result["workload"]), result["settings"].get("requests")
     size: Size | None = getattr(workload, result["size"], None)
@@ -90,7 +89,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
     )
     tokens_per_s = sum(items for items, _ in ranks.values()) / seconds
     if least > 0 and tokens_per_s > bandwidth / least:
-        yield Found(
+        yield Violation(
             BATCHES,
             "",
             f"{tokens_per_s:.0f} output tokens per second, of {asked['concurrency']} "
@@ -109,40 +108,3 @@ def bytes_per_token(size: Size, asked: RequestSet, copies: int, width: int) -> f
     parameters = steps * size.read_parameters * copies / asked.concurrency
     cache = size.kv_values_per_token * (steps * prompt + steps * (steps - 1) / 2)
     return width * (parameters + cache) / asked.output_tokens
-
-
-IN_FLIGHT = 8
-
-
-@RULE.mutation("P116", serving=True)
-def fewer_declared_than_were_in_flight(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["concurrency"] = evidence.result["settings"][
-        "batch_size"
-    ] = IN_FLIGHT
-
-
-@RULE.mutation(serving=True)
-def answers_sooner_than_memory_can_give(evidence: Evidence) -> None:
-    """The same answers at the same times, each sent when the eighth before it had ended."""
-    assert evidence.requests is not None
-    evidence.requests = requests = evidence.requests.sort_values(
-        ["end_ns", "request"], ignore_index=True
-    )
-    end_ns = requests["end_ns"].to_numpy()
-    sent_ns = np.concatenate(
-        (end_ns[0] - 300 * 10**6 + np.arange(IN_FLIGHT), end_ns[:-IN_FLIGHT] + 1)
-    )
-    requests["sent_ns"], requests["first_ns"] = (
-        sent_ns,
-        sent_ns + np.maximum((end_ns - sent_ns) // 10, 1),
-    )
-    requests["request"] = np.arange(len(requests))
-    begins_ns = requests.groupby("epoch")["end_ns"].max().shift(fill_value=0)
-    start_ns = np.maximum(sent_ns, begins_ns.reindex(requests["epoch"]).to_numpy(np.int64))
-    batches = requests[["epoch"]].assign(
-        batch=requests.groupby("epoch").cumcount(), rank=0, start_ns=start_ns, end_ns=end_ns
-    )
-    evidence.batches = batches.assign(items=requests["output_tokens"]).astype("int64")
-    evidence.result["settings"]["requests"]["concurrency"] = evidence.result["settings"][
-        "batch_size"
-    ] = IN_FLIGHT

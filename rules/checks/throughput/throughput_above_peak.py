@@ -17,22 +17,21 @@ say), and the precision that was really used.
 Protocol, section "bounds"; peaks in `rules/boards.py`; FLOPs in `rules/workloads/`.
 """
 
-import math
 from collections.abc import Iterator
 
 from rules.boards import board
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
+from rules.finding import Severity, Violation
 from rules.metrics.run import as_defined, min_peak_share
-from rules.rule import Bundle, Found, Rule, Severity
-from rules.testing.mutations import shorten_batches
+from rules.rule import BundleRule
 from rules.workloads import Size, workloads
 
-RULE = Rule("T104", Severity.ERROR)
+RULE = BundleRule(__name__, "T104", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     size: Size | None = getattr(workload, bundle.result["size"], None)
     precision = bundle.result["implementation"]["precision"]
@@ -57,7 +56,7 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 f"{100 * share:.0f} % of the dense peak of {peak_tflops:g} TFLOP/s, in epoch "
                 f"{epoch}"
             )
-            yield Found(
+            yield Violation(
                 BATCHES,
                 "",
                 f"rank {rank['rank']} on {', '.join(rank['accelerators'][:4])}: {found}",
@@ -65,26 +64,3 @@ def check(bundle: Bundle) -> Iterator[Found]:
                 "No board computes that fast. Items, windows, precision or the model are "
                 "not what the bundle says.",
             )
-
-
-def _beyond_peak(evidence: Evidence) -> int:
-    mfu: float = evidence.result["headline"]["mfu"]["mean"]
-    return math.ceil(1.5 / mfu)
-
-
-@RULE.mutation("T114")
-def items_multiplied(evidence: Evidence) -> None:
-    factor = _beyond_peak(evidence)
-    evidence.result["settings"]["batch_size"] *= factor
-    evidence.batches["items"] *= factor
-
-
-@RULE.mutation("P103", "T109", sometimes=("E103", "E104"))
-def windows_cover_a_fraction_of_the_batch(evidence: Evidence) -> None:
-    shorten_batches(evidence, 1 / _beyond_peak(evidence))
-
-
-@RULE.mutation("P116", "T107", "P117", "T111", serving=True)
-def answers_longer_than_any_board_can_give(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["output_tokens"] *= 100
-    evidence.batches["items"] *= 100

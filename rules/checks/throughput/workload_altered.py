@@ -23,16 +23,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import Size, Workload, workloads
 
-RULE = Rule("T107", Severity.ERROR, standings=("closed",))
+RULE = BundleRule(__name__, "T107", Severity.ERROR, standings=("closed",))
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     implementation = bundle.result["implementation"]
     workload = workloads().get(bundle.result["workload"])
     size: Size | None = getattr(workload, bundle.result["size"], None)
@@ -69,75 +70,9 @@ def check(bundle: Bundle) -> Iterator[Found]:
             yield _found(workload, f"/implementation/settings/{name}", stated, list(choice))
 
 
-def _found(workload: Workload, pointer: str, found: Any, allowed: list[Any]) -> Found:
+def _found(workload: Workload, pointer: str, found: Any, allowed: list[Any]) -> Violation:
     message = (
         f"This is not {workload.title} as the closed division runs it. Run it as defined, or "
         "declare it open."
     )
-    return Found(RESULT, pointer, str(found), " or ".join(map(str, allowed)), message)
-
-
-@RULE.mutation()
-def smaller_model(evidence: Evidence) -> None:
-    evidence.result["implementation"]["parameters"] //= 2
-
-
-@RULE.mutation()
-def smaller_images(evidence: Evidence) -> None:
-    evidence.result["implementation"]["input_shape"][-1] = 160
-
-
-@RULE.mutation()
-def precision_not_allowed(evidence: Evidence) -> None:
-    evidence.result["implementation"]["precision"] = "int4"
-
-
-@RULE.mutation()
-def another_variant_than_was_run(evidence: Evidence) -> None:
-    implementation = evidence.result["implementation"]
-    implementation["variant"] = next(
-        v for v in ("baseline", "tuned") if v != implementation["variant"]
-    )
-
-
-@RULE.mutation()
-def precision_of_another_variant(evidence: Evidence) -> None:
-    implementation = evidence.result["implementation"]
-    implementation["precision"] = next(
-        p for p in ("tf32", "bf16") if p != implementation["precision"]
-    )
-
-
-@RULE.mutation()
-def fewer_bits_in_the_settings_alone(evidence: Evidence) -> None:
-    evidence.result["implementation"]["settings"]["autocast"] = "fp16"
-
-
-@RULE.mutation(serving=True)
-def quantised_model_served(evidence: Evidence) -> None:
-    evidence.result["implementation"]["settings"]["quantization"] = "fp8"
-
-
-@RULE.mutation()
-def settings_left_out(evidence: Evidence) -> None:
-    evidence.result["implementation"]["settings"] = {}
-
-
-@RULE.mutation()
-def variant_of_their_own(evidence: Evidence) -> None:
-    evidence.result["implementation"]["variant"] = "turbo"
-
-
-@RULE.mutation()
-def code_of_their_own(evidence: Evidence) -> None:
-    evidence.result["implementation"]["name"] = "faster.kernels:build"
-
-
-@RULE.mutation("P109", "P116", serving=True)
-def shorter_answers(evidence: Evidence) -> None:
-    evidence.result["settings"]["requests"]["output_tokens"] = 128
-
-
-@RULE.mutation("T112")
-def synthetic_with_a_corpus(evidence: Evidence) -> None:
-    evidence.result["settings"]["corpus_sha256"] = "0" * 64
+    return Violation(RESULT, pointer, str(found), " or ".join(map(str, allowed)), message)

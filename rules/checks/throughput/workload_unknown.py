@@ -15,30 +15,21 @@ Workload definitions, `rules/workloads/`.
 
 from collections.abc import Iterator
 
-from rules.bundle_format.records import Evidence
+from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
-from rules.rule import Bundle, Found, Rule, Severity
+from rules.finding import Severity, Violation
+from rules.rule import BundleRule
 from rules.workloads import workloads
 
-RULE = Rule("T108", Severity.ERROR)
+RULE = BundleRule(__name__, "T108", Severity.ERROR)
 
 
 @RULE.check
-def check(bundle: Bundle) -> Iterator[Found]:
+def check(bundle: Bundle) -> Iterator[Violation]:
     name, size = bundle.result["workload"], bundle.result["size"]
     workload = workloads().get(name)
     message = "The rule book has no such thing. Check the spelling, or propose the workload."
     if workload is None:
-        yield Found(RESULT, "/workload", name, f"one of {', '.join(workloads())}", message)
+        yield Violation(RESULT, "/workload", name, f"one of {', '.join(workloads())}", message)
     elif getattr(workload, size) is None:
-        yield Found(RESULT, "/size", size, f"a size that {name} has", message)
-
-
-@RULE.mutation("T101")
-def name_of_their_own(evidence: Evidence) -> None:
-    evidence.result["workload"] = "alexnet-train"
-
-
-@RULE.mutation("T101")
-def name_misspelt(evidence: Evidence) -> None:
-    evidence.result["workload"] = evidence.result["workload"].upper()
+        yield Violation(RESULT, "/size", size, f"a size that {name} has", message)

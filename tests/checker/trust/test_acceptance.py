@@ -15,7 +15,8 @@ from checker.trust import bundle_trust as trust
 from rules import VERSION
 from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import read_files
-from rules.rule import Severity, rules_by_id
+from rules.finding import Severity
+from rules.registry import rules_by_id
 from rules.testing import tampering as forge
 
 

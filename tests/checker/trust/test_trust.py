@@ -16,13 +16,15 @@ from checker.verdict import Verdict
 from harness.sign import sign
 from reporting.collect import collect
 from rules.bundle_format.records import Evidence
-from rules.rule import Severity, rules_by_id
+from rules.finding import Severity
+from rules.registry import rules_by_id
 from rules.testing import tampering as forge
+from rules.testing.case import cases_of
 
 
 def late_sampling(evidence: Evidence) -> Evidence:
     """Evidence that one rule refuses, P104: every second sample is late."""
-    late = next(m for m in rules_by_id()["P104"].mutations if m.name == "every_second_sample_late")
+    late = next(m for m in cases_of(rules_by_id()["P104"]) if m.name == "every_second_sample_late")
     late.apply(evidence)
     rederive(evidence)
     return evidence

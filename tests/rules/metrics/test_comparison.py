@@ -7,6 +7,7 @@ import pytest
 from conftest import fresh_evidence
 
 from reporting.sections.planning import what_if_table
+from rules.bundle import Bundle
 from rules.bundle_format.records import Read
 from rules.metrics.comparison import (
     accelerators_needed,
@@ -16,8 +17,7 @@ from rules.metrics.comparison import (
     site_kwh,
     told_apart,
 )
-from rules.metrics.run_profile import PUBLISHED_NODES, clocks, node_power
-from rules.rule import Bundle
+from rules.run_profile import PUBLISHED_NODES, clocks, node_power
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from statistics import fmean
 
 import numpy as np
 
+from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.metrics import energy
 from rules.metrics import run as metrics
-from rules.rule import Bundle
 
 
 def clocks(epochs: Sequence[Json]) -> Json:

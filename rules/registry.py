@@ -1,0 +1,50 @@
+"""The rule book: every module below `rules/checks/` defines one rule, and is found by discovery."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import rules.checks
+from rules.finding import Finding
+from rules.rule import BundleRule, FormRule, RoundRule, Rule
+
+if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
+    from rules.bundle import Bundle
+
+
+@cache
+def rules_by_id() -> Mapping[str, Rule]:
+    """All rules of the book, sorted by id. Raises ValueError if two rules have the same id."""
+    book: dict[str, Rule] = {}
+    for info in pkgutil.walk_packages(rules.checks.__path__, f"{rules.checks.__name__}."):
+        if info.ispkg:
+            continue
+        module: Any = importlib.import_module(info.name)
+        rule: Rule = module.RULE
+        if rule.id in book:
+            other = book[rule.id].module
+            raise ValueError(f"{rule.module}: the id {rule.id} is already used by {other}")
+        book[rule.id] = rule
+    return dict(sorted(book.items()))
+
+
+def form_rules() -> tuple[FormRule, ...]:
+    """The rules on form and integrity, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, FormRule))
+
+
+def bundle_rules() -> tuple[BundleRule, ...]:
+    """The rules on the evidence of one bundle, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, BundleRule))
+
+
+def round_rules() -> tuple[RoundRule, ...]:
+    """The rules across the bundles of a round, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, RoundRule))
+
+
+def judge_form(bundle: "Bundle") -> tuple[Finding, ...]:
+    """The findings of all rules on form and integrity."""
+    return tuple(finding for rule in form_rules() for finding in rule.judge(bundle))

@@ -1,0 +1,124 @@
+"""Cases: ways to alter good bundles that a rule must find.
+
+A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
+`@tampering(RULE, ...)` or `@pairing(RULE, ...)`. Only tests import these files, and the wheel does
+not contain them.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from rules.bundle_format.records import Evidence
+from rules.rule import Rule
+
+Mutate = Callable[[Evidence], None]
+Tamper = Callable[[Path], None]
+Pair = Callable[[Evidence, Evidence], None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One way to alter the evidence of a good bundle before it is sealed and signed."""
+
+    name: str
+    apply: Mutate
+    also_reported: frozenset[str]
+    """The ids of other rules that must also report the altered bundle."""
+    may_report: frozenset[str]
+    """The ids of rules that report some altered bundles only, such as those of a board whose power
+    swings within a batch."""
+    rederive: bool
+    """Whether the stated figures are computed again from the altered evidence, as a careful cheat
+    would do."""
+    serving: bool
+    """Whether the good bundle is that of a server."""
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """One way to alter the files of a sealed and signed bundle, given its directory."""
+
+    name: str
+    apply: Tamper
+    also_reported: frozenset[str]
+    reseal: bool
+    """Whether manifest and signature are made again afterwards, as the submitter could do."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One way to alter the evidence of two good bundles of one round, so that they contradict each
+    other. The first bundle is at fault."""
+
+    name: str
+    apply: Pair
+    also_reported: frozenset[str]
+    both: bool
+    """Whether both bundles are at fault."""
+    elsewhere: bool
+    """Whether the second bundle is of another center."""
+
+
+Case = Mutation | Tampering | Pairing
+_CASES: dict[str, list[Case]] = {}
+
+
+def mutation(
+    rule: Rule,
+    *also_reported: str,
+    may_report: tuple[str, ...] = (),
+    rederive: bool = True,
+    serving: bool = False,
+) -> Callable[[Mutate], Mutate]:
+    """Mark a function that alters the evidence of a good bundle."""
+
+    def mark(function: Mutate) -> Mutate:
+        others = frozenset(also_reported), frozenset(may_report)
+        _add(rule, Mutation(function.__name__, function, *others, rederive, serving))
+        return function
+
+    return mark
+
+
+def tampering(rule: Rule, *also_reported: str, reseal: bool = False) -> Callable[[Tamper], Tamper]:
+    """Mark a function that alters the files of a sealed bundle."""
+
+    def mark(function: Tamper) -> Tamper:
+        _add(rule, Tampering(function.__name__, function, frozenset(also_reported), reseal))
+        return function
+
+    return mark
+
+
+def pairing(
+    rule: Rule, *also_reported: str, both: bool = False, elsewhere: bool = False
+) -> Callable[[Pair], Pair]:
+    """Mark a function that alters the evidence of two good bundles."""
+
+    def mark(function: Pair) -> Pair:
+        _add(rule, Pairing(function.__name__, function, frozenset(also_reported), both, elsewhere))
+        return function
+
+    return mark
+
+
+def cases_of(rule: Rule) -> Sequence[Case]:
+    """The cases of a rule, in the order of its file: mutations, tamperings, pairings."""
+    _load_cases()
+    kinds = (Mutation, Tampering, Pairing)
+    return sorted(_CASES.get(rule.id, []), key=lambda case: kinds.index(type(case)))
+
+
+def _add(rule: Rule, case: Case) -> None:
+    _CASES.setdefault(rule.id, []).append(case)
+
+
+@cache
+def _load_cases() -> None:
+    package = importlib.import_module("rules.testing.cases")
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(info.name)

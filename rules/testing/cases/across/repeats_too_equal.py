@@ -1,0 +1,33 @@
+"""Mutations that the rule `repeats-too-equal` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.across.repeats_too_equal import RULE
+from rules.testing.case import pairing
+from rules.testing.mutations import stir
+
+
+def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
+    """Let the batches take as long as those of the other run, but for a jitter; no row of readings
+    is there twice."""
+    random = np.random.default_rng(5)
+    run.samples = other.samples.copy()
+    stir(run.samples, 3)
+    run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
+    start_ns = other.batches["start_ns"].to_numpy()
+    length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (
+        1 - jitter * random.random(len(start_ns))
+    )
+    run.batches = other.batches.copy()
+    run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
+
+
+@pairing(RULE, both=True)
+def epochs_copied_with_jitter(run: Evidence, other: Evidence) -> None:
+    _follow(run, other, 1e-4)
+
+
+@pairing(RULE, both=True)
+def epochs_copied_almost(run: Evidence, other: Evidence) -> None:
+    _follow(run, other, 1e-6)

@@ -1,0 +1,23 @@
+"""Mutations that the rule `cap-asked-and-in-force-differ` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.caps.cap_asked_and_in_force_differ import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import first_accelerator
+
+
+@mutation(RULE)
+def limited_out_of_band(evidence: Evidence) -> None:
+    for readback in evidence.result["readbacks"]:
+        readback["requested_mw"] = readback["enforced_mw"] + 50_000
+
+
+@mutation(RULE)
+def one_board_asked_for_more_after_an_epoch(evidence: Evidence) -> None:
+    first = first_accelerator(evidence)
+    readback = next(
+        r
+        for r in evidence.result["readbacks"]
+        if (r["when"], r["accelerator"]) == ("epoch-6", first)
+    )
+    readback["requested_mw"] += 100_000

@@ -1,0 +1,23 @@
+"""Mutations that the rule `clocks-locked` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.caps.clocks_locked import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import of_first, scale_readings, under_load
+
+
+def _lock(evidence: Evidence, mhz: float, slowdown: float) -> None:
+    load = under_load(evidence)
+    evidence.samples.loc[load, "sm_mhz"] = mhz
+    evidence.samples.loc[load, "slowdown"] = slowdown
+    scale_readings(evidence, 0.7, of_first(evidence))
+
+
+@mutation(RULE, "C112")
+def locked_below_the_boost_clock(evidence: Evidence) -> None:
+    _lock(evidence, 1200.0, 0.0)
+
+
+@mutation(RULE, "C108")
+def locked_and_said_by_the_driver(evidence: Evidence) -> None:
+    _lock(evidence, 1305.0, float(0x2))

@@ -1,0 +1,37 @@
+"""Mutations that the rule `clocks-not-default` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.caps.clocks_not_default import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import every, first_accelerator, under_load
+
+
+def _set_clocks(evidence: Evidence, sm_mhz: int) -> None:
+    for readback in evidence.result["readbacks"]:
+        readback.update(
+            sm_set_mhz=sm_mhz, sm_default_mhz=1980, mem_set_mhz=3201, mem_default_mhz=3201
+        )
+
+
+@mutation(RULE)
+def application_clocks_lowered(evidence: Evidence) -> None:
+    _set_clocks(evidence, 1200)
+
+
+@mutation(RULE)
+def memory_clock_lowered_on_one_board(evidence: Evidence) -> None:
+    _set_clocks(evidence, 1980)
+    for readback in evidence.result["readbacks"]:
+        if readback["accelerator"] == first_accelerator(evidence):
+            readback["mem_set_mhz"] = 2619
+
+
+@mutation(RULE)
+def clock_held_and_not_read_back(evidence: Evidence) -> None:
+    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
+
+
+@mutation(RULE)
+def sync_boost_at_default_clocks(evidence: Evidence) -> None:
+    _set_clocks(evidence, 1980)
+    evidence.samples.loc[every(100, under_load(evidence)), "slowdown"] = float(0x4 | 0x10)

@@ -1,0 +1,30 @@
+"""Mutations that the rule `counter-derived` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.counter_derived import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import first_accelerator
+
+
+def _sum_up(evidence: Evidence, accelerator: str, trapezoid: bool) -> None:
+    own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
+    power = evidence.samples.loc[own, "power_mw"].ffill().bfill().to_numpy(np.float64)
+    seconds = evidence.samples.loc[own, "read_ns"].to_numpy(np.int64) / 1e9
+    given = (power[1:] + power[:-1]) / 2 if trapezoid else power[1:]
+    energy = evidence.samples.loc[own, "energy_mj"].iloc[0] + np.concatenate(
+        ([0.0], np.cumsum(given * np.diff(seconds)))
+    )
+    evidence.samples.loc[own, "energy_mj"] = energy.round()
+
+
+@mutation(RULE)
+def counter_from_the_trapezoid(evidence: Evidence) -> None:
+    for accelerator in evidence.samples["accelerator"].unique():
+        _sum_up(evidence, accelerator, trapezoid=True)
+
+
+@mutation(RULE)
+def counter_of_one_board_from_the_later_reading(evidence: Evidence) -> None:
+    _sum_up(evidence, first_accelerator(evidence), trapezoid=False)

@@ -1,0 +1,20 @@
+"""Mutations that the rule `counter-falls` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.counter_falls import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import of_first
+
+
+@mutation(RULE)
+def counter_reset_before_the_first_epoch(evidence: Evidence) -> None:
+    first = np.flatnonzero(of_first(evidence))[0]
+    evidence.samples.loc[first, "energy_mj"] += 5_000_000
+
+
+@mutation(RULE)
+def counter_reset_early(evidence: Evidence) -> None:
+    early = np.flatnonzero(of_first(evidence))[:3]
+    evidence.samples.loc[early, "energy_mj"] += 2.0**32

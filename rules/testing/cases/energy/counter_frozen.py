@@ -1,0 +1,23 @@
+"""Mutations that the rule `counter-frozen` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.counter_frozen import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import last_epoch, of_first, under_load
+
+
+@mutation(RULE)
+def counter_stands_still(evidence: Evidence) -> None:
+    evidence.samples.loc[of_first(evidence), "energy_mj"] = evidence.samples.loc[
+        of_first(evidence), "energy_mj"
+    ].min()
+
+
+@mutation(RULE)
+def counter_gets_stuck(evidence: Evidence) -> None:
+    own = np.flatnonzero(of_first(evidence))
+    begin = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[0]
+    after = own[np.searchsorted(own, begin) - 1 :]  # from the last sample before the epoch on
+    evidence.samples.loc[after, "energy_mj"] = evidence.samples.loc[after[0], "energy_mj"]

@@ -1,0 +1,18 @@
+"""Mutations that the rule `counter-missing` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.counter_missing import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import every, of_first, under_load
+
+
+@mutation(RULE)
+def counter_left_out(evidence: Evidence) -> None:
+    evidence.samples.loc[of_first(evidence), "energy_mj"] = np.nan
+
+
+@mutation(RULE)
+def every_fifth_counter_reading_left_out(evidence: Evidence) -> None:
+    evidence.samples.loc[every(5, under_load(evidence)), "energy_mj"] = np.nan

@@ -1,0 +1,28 @@
+"""Mutations that the rule `energy-disagrees-in-epoch` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import POWER_COLUMNS
+from rules.checks.energy.energy_disagrees_in_epoch import RULE
+from rules.metrics.run import agreement
+from rules.testing.case import mutation
+from rules.testing.mutations import protocol, under_load
+
+
+def _scale_power(evidence: Evidence, epoch: int) -> None:
+    load = under_load(evidence, epoch)
+    averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
+    factor = 1 - 1.5 * agreement(protocol(evidence), averaged).epoch
+    evidence.samples.loc[load, list(POWER_COLUMNS)] = (
+        evidence.samples.loc[load, list(POWER_COLUMNS)] * factor
+    ).round()
+
+
+@mutation(RULE)
+def power_of_one_epoch_lowered(evidence: Evidence) -> None:
+    _scale_power(evidence, 3)
+
+
+@mutation(RULE)
+def power_of_two_epochs_lowered(evidence: Evidence) -> None:
+    _scale_power(evidence, 2)
+    _scale_power(evidence, 9)

@@ -1,0 +1,28 @@
+"""Mutations that the rule `energy-disagrees-over-run` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.energy_disagrees_over_run import RULE
+from rules.metrics.run import agreement
+from rules.testing.case import mutation
+from rules.testing.mutations import of_first, protocol
+
+
+def _scale_counter(evidence: Evidence, sign: int) -> None:
+    own = of_first(evidence)
+    averaged = bool(evidence.samples.loc[own, "power_mw"].isna().all())
+    limits = agreement(protocol(evidence), averaged)
+    energy_mj = evidence.samples.loc[own, "energy_mj"]
+    factor = 1 + sign * (limits.run + limits.epoch) / 2
+    evidence.samples.loc[own, "energy_mj"] = (
+        energy_mj.min() + (energy_mj - energy_mj.min()) * factor
+    ).round()
+
+
+@mutation(RULE)
+def counter_runs_slow(evidence: Evidence) -> None:
+    _scale_counter(evidence, -1)
+
+
+@mutation(RULE)
+def counter_runs_fast(evidence: Evidence) -> None:
+    _scale_counter(evidence, 1)

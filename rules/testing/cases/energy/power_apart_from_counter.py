@@ -1,0 +1,21 @@
+"""Mutations that the rule `power-apart-from-counter` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.energy.power_apart_from_counter import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import shuffle_readings, under_load
+
+
+@mutation(RULE, may_report=("E104",))
+def readings_shuffled(evidence: Evidence) -> None:
+    shuffle_readings(evidence, 2)
+
+
+@mutation(RULE, may_report=("E104",))
+def readings_drawn_at_random(evidence: Evidence) -> None:
+    load = np.flatnonzero(under_load(evidence))
+    power = evidence.samples.loc[load, "power_mw"]
+    drawn = np.random.default_rng(3).normal(0, power.std(), len(load))
+    evidence.samples.loc[load, "power_mw"] = (power.mean() + drawn - drawn.mean()).round()

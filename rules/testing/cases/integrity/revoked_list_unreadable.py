@@ -1,0 +1,27 @@
+"""Mutations that the rule `revoked-list-unreadable` must find."""
+
+from pathlib import Path
+
+from rules.checks.integrity.revoked_list_unreadable import RULE
+from rules.testing import tampering as forge
+from rules.testing.case import tampering
+
+
+def _revoke(directory: Path, content: bytes) -> None:
+    (forge.submissions(directory) / "keyring" / "revoked_signers").write_bytes(content)
+
+
+@tampering(RULE)
+def revoke_a_line_of_allowed_signers(directory: Path) -> None:
+    keyring = forge.submissions(directory) / "keyring"
+    _revoke(directory, (keyring / "allowed_signers").read_bytes())
+
+
+@tampering(RULE)
+def revoke_half_a_key(directory: Path) -> None:
+    _revoke(directory, b"# lost in May\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA\n")
+
+
+@tampering(RULE)
+def cut_a_krl(directory: Path) -> None:
+    _revoke(directory, b"SSHKRL\n\0\0\0\0\1")

@@ -1,0 +1,51 @@
+"""Mutations that the rule `signer-revoked` must find."""
+
+from pathlib import Path
+
+from rules.checks.integrity.signer_revoked import RULE
+from rules.testing import tampering as forge
+from rules.testing.case import tampering
+
+
+@tampering(RULE)
+def revoke_every_key(directory: Path) -> None:
+    keyring = directory.parents[2] / "keyring"
+    lines = (keyring / "allowed_signers").read_text().splitlines()
+    (keyring / "revoked_signers").write_text(
+        "".join(f"{' '.join(line.split()[-2:])}\n" for line in lines)
+    )
+
+
+def _revoke(directory: Path, principal: str) -> None:
+    keyring = directory.parents[2] / "keyring"
+    (own,) = (
+        line
+        for line in (keyring / "allowed_signers").read_text().splitlines()
+        if line.startswith(principal)
+    )
+    (keyring / "revoked_signers").write_text(" ".join(own.split()[-2:]) + "\n")
+
+
+@tampering(RULE)
+def review_with_a_revoked_key(directory: Path) -> None:
+    forge.review(directory)
+    _revoke(directory, forge.REVIEWER)
+
+
+@tampering(RULE)
+def withdraw_with_a_revoked_key(directory: Path) -> None:
+    forge.withdrawal(directory)
+    _revoke(directory, forge.CHAIR)
+
+
+@tampering(RULE)
+def waive_with_a_revoked_key(directory: Path) -> None:
+    forge.waiver(directory)
+    _revoke(directory, forge.CHAIR)
+
+
+@tampering(RULE)
+def revoke_the_key_after_acceptance(directory: Path) -> None:
+    """A date in the LOG does not save a key that may have been in other hands."""
+    forge.log(directory, {})
+    revoke_every_key(directory)

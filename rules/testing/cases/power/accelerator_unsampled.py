@@ -1,0 +1,32 @@
+"""Mutations that the rule `accelerator-unsampled` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.power.accelerator_unsampled import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import first_accelerator
+
+SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
+
+
+def _add_spare(evidence: Evidence) -> None:
+    accelerators = evidence.system["nodes"][0]["accelerators"]
+    accelerators.append({**accelerators[0], "uuid": SPARE})
+
+
+@mutation(RULE, "T101", "M102")
+def another_board_sampled(evidence: Evidence) -> None:
+    _add_spare(evidence)
+    samples = evidence.samples
+    samples["accelerator"] = samples["accelerator"].where(
+        samples["accelerator"] != first_accelerator(evidence), SPARE
+    )
+
+
+@mutation(RULE, "T101", "M102")
+def work_attributed_to_an_unsampled_board(evidence: Evidence) -> None:
+    _add_spare(evidence)
+    first = first_accelerator(evidence)
+    evidence.result["ranks"][0]["accelerators"][0] = SPARE
+    for readback in evidence.result["readbacks"]:
+        if readback["accelerator"] == first:
+            readback["accelerator"] = SPARE

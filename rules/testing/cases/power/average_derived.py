@@ -1,0 +1,23 @@
+"""Mutations that the rule `average-derived` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.power.average_derived import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import of_first
+
+
+def _derive(evidence: Evidence, length: int, *boards: str) -> None:
+    for accelerator in boards:
+        own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
+        mean = evidence.samples.loc[own, "power_mw"].rolling(length, min_periods=1).mean()
+        evidence.samples.loc[own, "power_avg_mw"] = mean.round()
+
+
+@mutation(RULE, may_report=("W106",))
+def average_over_ten_readings(evidence: Evidence) -> None:
+    _derive(evidence, 10, *evidence.samples["accelerator"].unique())
+
+
+@mutation(RULE, may_report=("W106",))
+def average_over_five_readings_on_one_board(evidence: Evidence) -> None:
+    _derive(evidence, 5, str(evidence.samples.loc[of_first(evidence), "accelerator"].iloc[0]))

@@ -1,0 +1,24 @@
+"""Mutations that the rule `reads-failed` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.bundle_format.table import POWER_COLUMNS
+from rules.checks.power.reads_failed import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import every, under_load
+
+
+@mutation(RULE)
+def every_thirtieth_read_fails(evidence: Evidence) -> None:
+    failed = every(30, under_load(evidence))
+    evidence.samples.loc[
+        failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]
+    ] = np.nan
+    evidence.samples.loc[failed, "power_state"] = ""
+    evidence.samples.loc[failed, "status"] = "timeout"
+
+
+@mutation(RULE)
+def power_empty_with_status_ok(evidence: Evidence) -> None:
+    evidence.samples.loc[every(25, under_load(evidence)), list(POWER_COLUMNS)] = np.nan

@@ -1,0 +1,23 @@
+"""Mutations that the rule `samples-out-of-order` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.power.samples_out_of_order import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import joined, of_first
+
+
+@mutation(RULE, "T101", "E101")
+def two_samples_swapped(evidence: Evidence) -> None:
+    own = np.flatnonzero(of_first(evidence))
+    order = np.arange(len(evidence.samples))
+    order[[own[50], own[51]]] = order[[own[51], own[50]]]
+    evidence.samples = evidence.samples.iloc[order].reset_index(drop=True)
+
+
+@mutation(RULE, "T101")
+def sample_doubled(evidence: Evidence) -> None:
+    row = np.flatnonzero(of_first(evidence))[200]
+    samples = evidence.samples
+    evidence.samples = joined(samples[: row + 1], samples[row:])

@@ -1,0 +1,16 @@
+"""Mutations that the rule `steps-of-another-scale` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.power.steps_of_another_scale import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import scale_readings
+
+
+@mutation(RULE)
+def all_readings_a_tenth_lower(evidence: Evidence) -> None:
+    scale_readings(evidence, 0.9)
+
+
+@mutation(RULE, "W119")
+def all_readings_halved(evidence: Evidence) -> None:
+    scale_readings(evidence, 0.5)

@@ -1,0 +1,26 @@
+"""Mutations that the rule `epochs-overlapping` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.protocol.epochs_overlapping import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import last_epoch
+
+
+@mutation(RULE)
+def epoch_reaches_into_the_next(evidence: Evidence) -> None:
+    batches = evidence.batches
+    rank = batches["rank"] == evidence.result["ranks"][0]["rank"]
+    next_start = batches.loc[rank & (batches["epoch"] == 4), "start_ns"].min()
+    last = batches.index[rank & (batches["epoch"] == 3)][-1]
+    batches.loc[last, "end_ns"] = next_start + 1_000_000
+
+
+@mutation(RULE)
+def two_epochs_renumbered(evidence: Evidence) -> None:
+    epoch = evidence.batches["epoch"].to_numpy()
+    last = last_epoch(evidence)
+    evidence.batches["epoch"] = np.where(
+        epoch == last, last - 3, np.where(epoch == last - 3, last, epoch)
+    )

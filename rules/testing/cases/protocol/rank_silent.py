@@ -1,0 +1,21 @@
+"""Mutations that the rule `rank-silent` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.protocol.rank_silent import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import add_twin, last_epoch
+
+
+@mutation(RULE, "P109")
+def one_rank_silent(evidence: Evidence) -> None:
+    silent = add_twin(evidence)
+    evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
+
+
+@mutation(RULE, "P109")
+def one_rank_silent_in_the_last_epoch(evidence: Evidence) -> None:
+    silent = add_twin(evidence)
+    gone = (evidence.batches["epoch"] == last_epoch(evidence)) & (
+        evidence.batches["rank"] == silent
+    )
+    evidence.batches = evidence.batches[~gone].reset_index(drop=True)

@@ -1,0 +1,64 @@
+"""Mutations that the rule `requests-contradict-settings` must find."""
+
+import numpy as np
+import pandas as pd
+
+from rules.bundle_format.records import Evidence
+from rules.checks.protocol.requests_contradict_settings import RULE
+from rules.testing.case import mutation
+
+
+def _table(evidence: Evidence) -> pd.DataFrame:
+    assert evidence.requests is not None
+    return evidence.requests
+
+
+@mutation(RULE, serving=True)
+def shorter_prompts(evidence: Evidence) -> None:
+    _table(evidence)["prompt_tokens"] = 128
+
+
+@mutation(RULE, serving=True)
+def fewer_in_flight_declared(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["concurrency"] //= 2
+    evidence.result["settings"]["batch_size"] //= 2
+
+
+@mutation(RULE, "T107", serving=True)
+def more_in_flight_declared(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["concurrency"] *= 2
+
+
+@mutation(RULE, "T107", serving=True)
+def arrivals_at_another_rate(evidence: Evidence) -> None:
+    evidence.result["settings"]["requests"]["rate_per_s"] = 0.001
+
+
+@mutation(RULE, serving=True)
+def first_token_before_the_request(evidence: Evidence) -> None:
+    first = _table(evidence)["request"] == _table(evidence)["request"].min()
+    _table(evidence).loc[first, "first_ns"] = _table(evidence)["sent_ns"].min() - 1000
+
+
+@mutation(RULE, serving=True)
+def request_twice(evidence: Evidence) -> None:
+    _table(evidence).loc[7, "request"] = _table(evidence)["request"].iloc[8]
+
+
+@mutation(RULE, "P109", serving=True)
+def answers_cut_short(evidence: Evidence) -> None:
+    for table, column in ((_table(evidence), "output_tokens"), (evidence.batches, "items")):
+        table[column] //= 2
+
+
+@mutation(RULE, "P109", serving=True)
+def warm_up_counted(evidence: Evidence) -> None:
+    """The requests of staggered lengths that fill the server stand among those of the first
+    epoch."""
+    requests, batches = _table(evidence), evidence.batches
+    staggered = np.linspace(8, 512, evidence.result["settings"]["requests"]["concurrency"]).astype(
+        np.int64
+    )
+    for table, column in ((requests, "output_tokens"), (batches, "items")):
+        order = table.sort_values("end_ns", kind="stable").index[: len(staggered)]
+        table.loc[order, column] = staggered[: len(order)]

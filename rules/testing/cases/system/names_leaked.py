@@ -1,0 +1,25 @@
+"""Mutations that the rule `names-leaked` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.system.names_leaked import RULE
+from rules.testing.case import mutation
+
+
+@mutation(RULE)
+def home_directory_in_the_log(evidence: Evidence) -> None:
+    evidence.log += '  File "/home/jdoe/wattmark/harness/worker.py", line 5, in <module>\n'
+
+
+@mutation(RULE)
+def mail_address_in_the_system(evidence: Evidence) -> None:
+    evidence.system["site"] = "Example Center, j.doe@example.org"
+
+
+@mutation(RULE)
+def host_in_the_environment(evidence: Evidence) -> None:
+    evidence.environment["variables"]["NCCL_SOCKET_IFNAME"] = "login03.hpc.example.edu"
+
+
+@mutation(RULE)
+def user_at_a_node_in_the_log(evidence: Evidence) -> None:
+    evidence.log += "jdoe@node0142:/work$ bench-submit run\n"

@@ -1,0 +1,20 @@
+"""Mutations that the rule `software-of-another-vendor` must find."""
+
+from rules.bundle_format.records import Evidence
+from rules.checks.system.software_of_another_vendor import RULE
+from rules.testing.case import mutation
+
+
+@mutation(RULE)
+def torch_for_amd(evidence: Evidence) -> None:
+    evidence.environment["packages"]["torch"] = "2.11.0+rocm7.2"
+
+
+@mutation(RULE)
+def torch_without_an_accelerator(evidence: Evidence) -> None:
+    evidence.environment["packages"]["torch"] = "2.11.0+cpu"
+
+
+@mutation(RULE)
+def meter_of_another_vendor(evidence: Evidence) -> None:
+    evidence.result["sampling"]["meter"] = "amd"

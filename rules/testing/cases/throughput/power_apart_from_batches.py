@@ -1,0 +1,24 @@
+"""Mutations that the rule `power-apart-from-batches` must find."""
+
+import numpy as np
+
+from rules.bundle_format.records import Evidence
+from rules.checks.throughput.power_apart_from_batches import RULE
+from rules.testing.case import mutation
+from rules.testing.mutations import shuffle_readings
+
+
+@mutation(RULE, may_report=("E104",))
+def readings_shuffled(evidence: Evidence) -> None:
+    shuffle_readings(evidence, 4)
+
+
+@mutation(RULE, may_report=("E104", "W110"))
+def batches_of_another_run(evidence: Evidence) -> None:
+    """As many batches over the same epochs, that begin when they like."""
+    random, batches = np.random.default_rng(6), evidence.batches
+    for _, own in batches.groupby(["epoch", "rank"]):
+        start, end = int(own["start_ns"].min()), int(own["end_ns"].max())
+        share = np.concatenate(([0.0], np.cumsum(random.uniform(0.6, 1.4, len(own)))))
+        edges = start + (share / share[-1] * (end - start)).astype(np.int64)
+        batches.loc[own.index, "start_ns"], batches.loc[own.index, "end_ns"] = edges[:-1], edges[1:]
