@@ -77,7 +77,7 @@ def main() -> None:
     for path in map(Path, sys.argv[1:]):
         evidence, problems = read_evidence(read_files(path))
         if evidence is None:
-            sys.exit(f"{path}: {problems[0].found.found}")
+            sys.exit(f"{path}: {problems[0].violation.found}")
         parts = [
             p
             for p in metrics.parts(evidence.result, evidence.samples, evidence.batches)

@@ -159,7 +159,7 @@ def template(source: Path, seconds: float) -> tuple[Evidence, list[list[str]]]:
     files = read_files(source)
     evidence, problems = read_evidence(files)
     if evidence is None:
-        raise SystemExit(f"{source}: {problems[0].found.found}")
+        raise SystemExit(f"{source}: {problems[0].violation.found}")
     header, *rows = unpack("samples.csv.gz", files.contents["samples.csv.gz"]).decode().splitlines()
     kept = (
         evidence.samples["scheduled_ns"] > evidence.samples["scheduled_ns"].max() - seconds * 10**9

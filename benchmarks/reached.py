@@ -79,7 +79,7 @@ def main() -> None:
     for path in map(Path, sys.argv[1:]):
         evidence, problems = read_evidence(read_files(path))
         if evidence is None:
-            sys.exit(f"{path}: {problems[0].found.found}")
+            sys.exit(f"{path}: {problems[0].violation.found}")
         every.append(evidence)
     singles = {key(e.result): e.result for e in every if e.result["settings"]["accelerators"] == 1}
     table(

@@ -387,7 +387,7 @@ def test_one_of_several_shapes_is_asked_for_in_words(
     stated[key] = {**stated[key], **value} if isinstance(value, dict) else value
     with pytest.raises(Refused) as refusal:
         read_document(name, json.dumps(stated).encode(), stated["format"])
-    assert expected in {problem.found.expected for problem in refusal.value.problems}
+    assert expected in {problem.violation.expected for problem in refusal.value.problems}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -537,7 +537,7 @@ def test_number_is_digits_and_nothing_else(cell: str, column: str, others: str) 
     else:
         with pytest.raises(Refused) as caught:
             tables.read_table("samples.csv.gz", text)
-        assert caught.value.problems[0].found.pointer == "row 2"
+        assert caught.value.problems[0].violation.pointer == "row 2"
 
 
 # docs/verify.md.

@@ -14,12 +14,13 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Read
-from rules.checks.protocol import node_clocks_disagree
 from rules.checks.system import names_leaked
 from rules.checks.throughput import throughput_above_bandwidth
 from rules.finding import Violation
 from rules.metrics.run import FIGURES
 from rules.registry import bundle_rules, rules_by_id
+from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
+from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases
 from rules.testing.mutations import add_twin, of_first, scale_readings, under_load
 from rules.workloads import workloads
 
@@ -79,7 +80,7 @@ def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copie
 
 def test_what_fits_on_the_chips_is_not_bound_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = fresh_evidence(serving=True)
-    throughput_above_bandwidth.fewer_declared_than_were_in_flight(evidence)
+    bandwidth_cases.fewer_declared_than_were_in_flight(evidence)
     assert found("T111", evidence)
     monkeypatch.setattr(throughput_above_bandwidth, "ON_CHIP_BYTES", 2e10)  # more than the model
     assert not found("T111", evidence)
@@ -150,7 +151,7 @@ def test_a_clock_at_its_highest_or_held_by_the_cap_is_not_locked() -> None:
 def test_clocks_of_nodes_may_differ_by_seconds() -> None:
     evidence = fresh_evidence()
     add_twin(evidence, "node7")
-    clocks = node_clocks_disagree.note_clocks(evidence)
+    clocks = clock_cases.note_clocks(evidence)
     for pair in clocks:
         pair["wall_ns"] += 20 * 10**9 * (pair["node"] == "node7")
     assert not found("P118", evidence) and not found("P121", evidence)
@@ -166,7 +167,7 @@ def test_a_twin_is_as_good_as_the_first() -> None:
     for node in (None, "node7"):
         evidence = fresh_evidence()
         add_twin(evidence, node)
-        node_clocks_disagree.note_clocks(evidence)
+        clock_cases.note_clocks(evidence)
         rederive(evidence)
         bundle = Bundle(Path("example"), (), Read.of(evidence))
         spoke = {r.id for r in bundle_rules() if "closed" in r.standings and list(r.judge(bundle))}

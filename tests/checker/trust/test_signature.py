@@ -88,7 +88,7 @@ def outcome(
             path, made, content, "made.sig", principal, namespace, read_keyring(keyring), at
         )
     except Refused as refusal:
-        return [f"{p.rule} {p.found.found}" for p in refusal.problems]
+        return [f"{p.rule} {p.violation.found}" for p in refusal.problems]
 
 
 def blob_of(made: bytes) -> bytes:

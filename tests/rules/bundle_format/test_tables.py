@@ -218,4 +218,4 @@ def test_header_alone_is_a_table_without_rows(end: str) -> None:
 def test_blank_behind_the_last_number_is_refused(end: str) -> None:
     with pytest.raises(Refused) as refused:
         read_table("batches.csv.gz", text_of("batches.csv.gz", [{}, {}], end))
-    assert refused.value.problems[0].found.pointer == "row 2"
+    assert refused.value.problems[0].violation.pointer == "row 2"
