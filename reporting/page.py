@@ -26,8 +26,8 @@ from reporting.sections.planning import DEFAULTS
 from reporting.sections.results import Link, counted, plural
 from rules import VERSION
 from rules.bundle_format.records import Json
+from rules.finding import Finding, Severity
 from rules.metrics import comparison
-from rules.rule import Finding, Severity
 
 FORMAT = "wattmark-report/1"
 """Of the JSON of everything."""
