@@ -1,4 +1,4 @@
-"""A template: your own implementation of `resnet50-train`. docs/implementation.md explains it.
+"""A template: your own implementation of `resnet50-train`. docs/write-a-workload.md explains it.
 
 PYTHONPATH=examples bench-submit run resnet50-train --implementation my_resnet50:build --option
 layout=channels_last

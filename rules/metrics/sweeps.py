@@ -2,7 +2,7 @@
 peak, and scaling.
 
 `rules/metrics/run.py` keeps the arithmetic of one run. Here E and t are of one item: E = J per
-item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3; docs/sweeps.md gives each with
+item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3; docs/sweep-figures.md gives each with
 its source.
 """
 

@@ -414,7 +414,7 @@ def test_help_names_every_command() -> None:
 
 
 def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
-    page = (ROOT / "docs" / "reviewing.md").read_text()
+    page = (ROOT / "docs" / "trust.md").read_text()
     assert set(re.findall(r"^\$ bench-check (\w+) ", page, re.MULTILINE)) - {
         "submissions"
     } == COMMANDS.keys() - {

@@ -20,7 +20,7 @@ from rules.workloads import workloads
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples" / "my_resnet50.py"
-GUIDE = ROOT / "docs" / "implementation.md"
+GUIDE = ROOT / "docs" / "write-a-workload.md"
 pytestmark = pytest.mark.xdist_group("machine")  # runs keep both cores busy
 
 

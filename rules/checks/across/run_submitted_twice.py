@@ -16,7 +16,7 @@ may be. Two clocks do not agree to the nanosecond over 32 batches.
 Withdraw or remove all but one.
 
 ## Source
-docs/sweeps.md: a mean over repeats is one over runs. Two clocks that agree to the nanosecond are
+docs/sweep-figures.md: a mean over repeats is one over runs. Two clocks that agree to the nanosecond are
 one.
 """
 

@@ -18,7 +18,7 @@ Remove the bundles that the sweep does not need; `bench-submit sweep --resume` n
 end.
 
 ## Source
-docs/sweeps.md.
+docs/sweep-figures.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -16,7 +16,7 @@ Check the whole submission at once. Hand in all runs of the sweep, also the bad 
 `bench-submit sweep --resume`.
 
 ## Source
-docs/sweeps.md: a sweep is planned and written down before its first run.
+docs/sweep-figures.md: a sweep is planned and written down before its first run.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""docs/reviewing.md shows a session that can be had: its commands are run in order, and must print
+"""docs/trust.md shows a session that can be had: its commands are run in order, and must print
 what it prints."""
 
 import json
@@ -15,7 +15,7 @@ import pytest
 from conftest import make_key
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "reviewing.md"
+PAGE = ROOT / "docs" / "trust.md"
 BUNDLES = (
     "reference/h200/20261120T170944Z-resnet50-train-baseline-x1-700W-9d3d13",
     "reference/h200/20261120T201624Z-llama3-8b-pretrain-tuned-x1-700W-bf5854",
