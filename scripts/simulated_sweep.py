@@ -191,19 +191,20 @@ def page(swept: list[Swept]) -> Iterator[str]:
     yield "# Simulated sweeps against published figures"
     yield ""
     yield from textwrap.wrap(
+        "For readers who want to know how well simulated sweeps reproduce published figures. "
         f"`make simulated-sweep` wrote this page: {runs} runs of `bench-submit sweep` on "
         "simulated boards, protocol "
         f"{CURRENT.version}, rules {VERSION}, one accelerator, standing `demo`. The boards "
         "are fitted to the same published "
-        "figures ([simulated.md](simulated.md)). So agreement says that harness, caps, "
-        "sampler, check and arithmetic keep what "
-        "was put in. It says nothing about real boards.",
+        "figures ([simulated.md](simulated.md)). Agreement "
+        "therefore shows that harness, caps, sampler, check and arithmetic preserve the fitted "
+        "figures. It shows nothing about real boards.",
         WIDTH,
     )
     yield ""
     yield from textwrap.wrap(
-        f"Over all caps the throughput is at most {max(away):.1f} % from the published one. "
-        f"{len(right)} of {len(stated)} stated efficiency peaks are the measured ones.",
+        f"Over all caps the throughput differs by at most {max(away):.1f} % from the published one. "
+        f"{len(right)} of {len(stated)} stated efficiency peaks were measured at the stated cap.",
         WIDTH,
     )
     yield ""

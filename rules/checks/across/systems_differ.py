@@ -18,7 +18,7 @@ Make all runs of a submission with the same driver and firmware. Hand in another
 its own, in a directory of its own.
 
 ## Source
-docs/design.md, section 1: a submission is all bundles of one system of one center.
+docs/glossary.md: a submission is all bundles of one system of one center.
 """
 
 from collections import Counter
