@@ -1,0 +1,143 @@
+"""docs/ and the pages at the root: links, anchors and paths exist, every page names its readers,
+and the code that a page shows prints what the page says."""
+
+import contextlib
+import io
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GENERATED = DOCS / "rules"
+"""The pages of the rules: their text is that of the rules, their links are checked here too."""
+AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "containers/README.md")
+PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
+WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
+README_LINES = 150
+LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|containers|constraints"
+PATH = re.compile(rf"`((?:{ROOMS}|examples|docs|submissions)/[\w./-]+)`")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@cache
+def prose(page: Path) -> str:
+    """The text of a page without its fenced blocks."""
+    return re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    seen: dict[str, int] = {}
+    made = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", prose(page), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        kept = "".join(
+            c for c in plain if c in " -_" or unicodedata.category(c)[0] in "LN"
+        ).replace(" ", "-")
+        made.add(kept if kept not in seen else f"{kept}-{seen[kept]}")
+        seen[kept] = seen.get(kept, 0) + 1
+    return made
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links of a page that lead to no file or no heading of the project."""
+    broken = []
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        exists = target.exists() and target.is_relative_to(ROOT)
+        if not exists or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_links_and_anchors_exist(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_links_of_rule_pages_exist() -> None:
+    pages = list(GENERATED.glob("*.md"))
+    assert len(pages) > 100
+    assert {name_of(page): broken_links(page) for page in pages if broken_links(page)} == {}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    """A name in capitals stands for a name of the reader's, so `submissions/CENTER/` need not
+    exist."""
+    named = [path for path in PATH.findall(prose(page)) if not re.search(r"/[A-Z]{2,}", path)]
+    missing = [path for path in named if not (ROOT / path).exists() and path not in OF_OTHERS]
+    assert missing == []
+
+
+OF_OTHERS = {
+    "submissions/waivers/",  # made by the first waiver
+    "submissions/example/",
+    "submissions/nhr/",
+}
+"""Paths that pages name and that only a user's tree has."""
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_page_begins_with_its_readers(page: Path) -> None:
+    title, empty, first, *_ = page.read_text().splitlines()
+    assert re.match(r"# \S", title) and empty == ""
+    assert re.match(r"For \w", first), "the first line after the title says for whom the page is"
+    assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = DOCS / "README.md"
+    linked = {
+        (DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(index.read_text())
+    }
+    assert [name_of(page) for page in DOCS.rglob("*.md") if page not in linked | {index}] == [
+        name_of(page) for page in sorted(GENERATED.glob("[A-Z][0-9]*.md"))
+    ]
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
+
+
+def test_no_page_names_a_directory_of_a_machine() -> None:
+    texts = {name_of(page): page.read_text() for page in [*WRITTEN, ROOT / "CHANGELOG.md"]}
+    assert {n for n, text in texts.items() if re.search(r"/(work|home|root)/", text)} == set()
+
+
+def shown_code(page: Path) -> list[tuple[str, str]]:
+    """The Python blocks of a page, each with the output that follows it."""
+    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_code_about_a_bundle_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = shown_code(DOCS / "look-at-your-own-run.md")
+    assert len(blocks) == 7
+    names: dict[str, object] = {}
+    for code, shown in blocks:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(code, names)
+        printed = [line.rstrip() for line in output.getvalue().splitlines()]
+        assert printed == shown.splitlines(), code
+
+
+def test_readme_shows_the_workloads_that_there_are() -> None:
+    (shown,) = re.findall(
+        r"```console\n\$ bench-submit workloads\n(.*?)```", (ROOT / "README.md").read_text(), re.S
+    )
+    for workload in re.findall(r"^ (\S+) ", shown, re.MULTILINE)[1:]:
+        assert (ROOT / f"rules/workloads/{workload.replace('-', '_')}.py").is_file()
