@@ -1,8 +1,8 @@
 """Writes docs/bundle-fields.md, the fields of every JSON file: `python scripts/bundle_fields.py`
 from the project's root.
 
-The tables are made from the schemas in `rules/schemas/`; a test asks that what is committed is
-current.
+The tables are made from the schemas in `rules/bundle_format/schemas/`; a test
+requires that the committed page is current.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "bundle-fields.md"
-SCHEMAS = ROOT / "rules" / "schemas"
+SCHEMAS = ROOT / "rules" / "bundle_format" / "schemas"
 FILES = {
     "result": "`result.json`",
     "system": "`system.json`",
@@ -34,8 +34,11 @@ def page() -> str:
     lines = [
         "# The fields of the JSON files",
         "",
-        "Made by `scripts/bundle_fields.py` from `rules/schemas/`. What the files are for "
-        "is in [the format](bundle-format.md).",
+        "For authors of tools that read or write bundles: every field of every JSON file. "
+        "[bundle-format.md](bundle-format.md)",
+        "describes the files. `scripts/bundle_fields.py` makes this page from "
+        "`rules/bundle_format/schemas/`.",
+        "",
         "`a[]` stands for each member of the list `a`, `a/*` for each value of the object `a`.",
     ]
     for name, where in FILES.items():

@@ -203,7 +203,8 @@ def page(swept: list[Swept]) -> Iterator[str]:
     )
     yield ""
     yield from textwrap.wrap(
-        f"Over all caps the throughput differs by at most {max(away):.1f} % from the published one. "
+        f"Over all caps the throughput differs by at most {max(away):.1f} % from the published "
+        "one. "
         f"{len(right)} of {len(stated)} stated efficiency peaks were measured at the stated cap.",
         WIDTH,
     )

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from rules.bundle_format.table import Table
 
 Json = dict[str, Any]
-"""A JSON object as `json.loads` returns it; its shape is that of a schema in `rules/schemas/`."""
+"""A JSON object as `json.loads` returns it; its schema is in
+`rules/bundle_format/schemas/`."""
 
 RESULT_FORMAT = "wattmark-result/1"
 SYSTEM_FORMAT = "wattmark-system/1"

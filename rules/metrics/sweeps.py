@@ -2,8 +2,8 @@
 peak, and scaling.
 
 `rules/metrics/run.py` keeps the arithmetic of one run. Here E and t are of one item: E = J per
-item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3; docs/sweep-figures.md gives each with
-its source.
+item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3;
+docs/sweep-figures.md gives each with its source.
 """
 
 import math

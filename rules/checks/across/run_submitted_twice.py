@@ -16,8 +16,8 @@ may be. Two clocks do not agree to the nanosecond over 32 batches.
 Withdraw or remove all but one.
 
 ## Source
-docs/sweep-figures.md: a mean over repeats is one over runs. Two clocks that agree to the nanosecond are
-one.
+docs/sweep-figures.md: a mean over repeats is one over runs. Two clocks that agree to the
+nanosecond are one.
 """
 
 from collections.abc import Iterator, Sequence
