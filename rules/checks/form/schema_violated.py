@@ -2,9 +2,9 @@
 
 ## What it does
 Validates result.json, system.json, environment.json, MANIFEST.json and files of published figures
-against the JSON Schemas in `rules/bundle_format/schemas/`: no key
-missing, none unknown except those that begin with `x-`, every value of its type and in its range. A number with a fraction is no integer, not
-even 1.0. Ten violations a file are shown.
+against the JSON Schemas in `rules/bundle_format/schemas/`: no key missing, none unknown except
+those that begin with `x-`, every value of its type and in its range. A number with a fraction is no
+integer, not even 1.0. Ten violations a file are shown.
 
 ## Why it is bad
 A rule that expects a number and meets a text would judge nothing. An unknown key is most often a
