@@ -14,15 +14,16 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Read
 from rules.checks.across import power_patterns_shared
-from rules.checks.energy import counter_derived, power_apart_from_counter
-from rules.checks.power import (
+from rules.checks.forensics import (
     average_derived,
+    counter_derived,
+    power_apart_from_batches,
     power_apart_from_clock,
+    power_apart_from_counter,
     power_patterns_repeated,
     readings_without_grain,
     steps_of_another_scale,
 )
-from rules.checks.throughput import power_apart_from_batches
 from rules.finding import Severity
 from rules.metrics.power_series import ENOUGH, Series, halves, lagged, regular, spread
 from rules.registry import rules_by_id

@@ -1,7 +1,7 @@
 """Mutations that the rule `steps-of-another-scale` must find."""
 
 from rules.bundle_format.records import Evidence
-from rules.checks.power.steps_of_another_scale import RULE
+from rules.checks.forensics.steps_of_another_scale import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import scale_readings
 

@@ -1,7 +1,7 @@
 """Mutations that the rule `average-derived` must find."""
 
 from rules.bundle_format.records import Evidence
-from rules.checks.power.average_derived import RULE
+from rules.checks.forensics.average_derived import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import of_first
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rules.bundle_format.records import Evidence
-from rules.checks.energy.power_apart_from_counter import RULE
+from rules.checks.forensics.power_apart_from_counter import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import shuffle_readings, under_load
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rules.bundle_format.records import Evidence
-from rules.checks.energy.counter_derived import RULE
+from rules.checks.forensics.counter_derived import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import first_accelerator
 

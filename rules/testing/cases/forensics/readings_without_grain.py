@@ -3,7 +3,7 @@
 import numpy as np
 
 from rules.bundle_format.records import Evidence
-from rules.checks.power.readings_without_grain import RULE
+from rules.checks.forensics.readings_without_grain import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import of_first
 

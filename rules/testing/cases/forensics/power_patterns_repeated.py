@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.bundle_format.records import Evidence
-from rules.checks.power.power_patterns_repeated import RULE
+from rules.checks.forensics.power_patterns_repeated import RULE
 from rules.testing.case import mutation
 from rules.testing.mutations import add_twin, last_epoch, of_first, under_load
 
