@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 
 from harness.power.sampler import SAMPLES_FILE, Sampler, Settings
-from harness.power.sources import open_meter
+from harness.power.sources import open_source
 from harness.run.plan import NODE
 from harness.run.recorder import CudaClock
 from reference.resnet50_train import build
@@ -84,7 +84,7 @@ def main() -> None:
     built.run(Bare(batches))
 
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
-    assert uuid in {d.uuid for d in open_meter("nvidia").devices()}
+    assert uuid in {d.uuid for d in open_source("nvidia").devices()}
     clock, bare, recorded, intervals_ms, missed = CudaClock(), [], [], [], 0
     for _ in range(asked.pairs):
         bare.append(timed(built, Bare(batches), batches * asked.batch))

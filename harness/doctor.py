@@ -1,21 +1,24 @@
-"""Says what this machine can do for wattmark, what it cannot, and what to do about it."""
+"""Checks what wattmark can do on this machine, and says what to do about the rest."""
 
 import importlib.util
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from harness.power import cap_journal as journal
-from harness.power.cap_watchdog import refusal
-from harness.power.sources import Device, Meter, MeterError, open_meter
-from harness.run.preflight import objections, watts
+from harness.power.cap_apply import explain_refusal
+from harness.power.cap_journal import JOURNAL_FILE, Journal, is_locked, state_directories
+from harness.power.limits import format_limit
+from harness.power.source import Device, MeterError, PowerSource, read_back
+from harness.power.sources import measuring_meters, open_source
+from harness.run.preflight import objections
 from harness.system import EXTRAS
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at. `ok` is None where it is merely absent and something else serves."""
+    """The result of one check. `ok` is None if something is missing that is not necessary."""
 
     what: str
     ok: bool | None
@@ -23,101 +26,107 @@ class Check:
     advice: str = ""
 
 
-def examine() -> Iterator[Check]:
-    """All checks, in the order in which a submitter meets them."""
+def examine(meter: str | None = None) -> Iterator[Check]:
+    """All checks, in the order in which a submitter needs them; of the meters only `meter` if it is
+    named."""
     yield Check("Python", True, platform.python_version())
-    yield from _stacks()
-    for name in ("nvidia", "amd", "rapl"):
-        yield from _meter(name)
-    yield from _limits_left()
-    found = shutil.which("ssh-keygen")
+    yield from _check_stacks()
+    for name in measuring_meters() if meter is None else [meter]:
+        yield from _check_meter(name, is_required=meter is not None)
+    yield from _check_journals()
+    path = shutil.which("ssh-keygen")
     yield Check(
         "signing",
-        found is not None,
-        found or "no ssh-keygen",
-        "" if found else "install OpenSSH's client",
+        path is not None,
+        path or "no ssh-keygen",
+        "" if path else "install OpenSSH's client",
     )
 
 
-def _stacks() -> Iterator[Check]:
-    """The stacks that are installed here: one is enough, and their pins exclude each other."""
-    here = {name: importlib.util.find_spec(name) is not None for name in ("torch", *EXTRAS)}
+def _check_stacks() -> Iterator[Check]:
+    """The stacks that are installed. One is enough, because their pinned versions conflict."""
+    installed = {name: importlib.util.find_spec(name) is not None for name in ("torch", *EXTRAS)}
     yield Check(
         "torch",
-        here["torch"],
-        "installed" if here["torch"] else "missing",
-        "" if here["torch"] else "it comes with a stack",
+        installed["torch"],
+        "installed" if installed["torch"] else "missing",
+        "" if installed["torch"] else "install a stack, which brings it",
     )
+    without = None if any(installed[name] for name in EXTRAS) else False
     for name, extra in EXTRAS.items():
-        absent = None if any(here[other] for other in EXTRAS) else False
-        advice = (
-            "" if here[name] else f"in an environment of its own: pip install 'wattmark[{extra}]'"
-        )
         yield Check(
             f"stack {name}",
-            True if here[name] else absent,
-            "installed" if here[name] else "not installed",
-            advice,
+            True if installed[name] else without,
+            "installed" if installed[name] else "not installed",
+            ""
+            if installed[name]
+            else f"in an environment of its own: pip install 'wattmark[{extra}]'",
         )
 
 
-def _meter(name: str) -> Iterator[Check]:
+def _check_meter(name: str, is_required: bool) -> Iterator[Check]:
     try:
-        meter = open_meter(name)
+        source = open_source(name)
     except MeterError as error:
-        yield Check(f"meter {name}", None, "cannot be used", str(error))
+        yield Check(f"meter {name}", False if is_required else None, "cannot be used", str(error))
         return
-    for device in meter.devices():
-        reading = meter.read(device.uuid)
-        power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
-        cap = "no cap" if reading.cap_mw is None else f"cap {reading.cap_mw / 1e3:g} W"
-        power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
-        counter = "no energy counter" if reading.energy_mj is None else "energy counter"
-        wrong = list(objections(meter, [device]))
-        found = f"{device.uuid}: {device.name}, {power}, {cap}, {counter}"
-        yield Check(f"meter {name}", not wrong, found, "; ".join(wrong))
-    yield from _caps(name, meter, meter.devices())
-    meter.close()
+    with closing(source):
+        devices = source.devices()
+        for device in devices:
+            problems = list(objections(source, [device]))
+            summary = f"{device.uuid}: {device.name}, {_describe_reading(source, device)}"
+            yield Check(f"meter {name}", not problems, summary, "; ".join(problems))
+        yield from _check_caps(name, source, devices)
 
 
-def _limits_left() -> Iterator[Check]:
-    """Power limits that a run has set and not put back: one that lives, or one that was killed with
-    its watchdog."""
-    for place in journal.places():
+def _describe_reading(source: PowerSource, device: Device) -> str:
+    reading = source.read(device.uuid)
+    power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
+    power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
+    cap = "no cap" if reading.cap_mw is None else f"cap {format_limit(reading.cap_mw)}"
+    counter = "no energy counter" if reading.energy_mj is None else "energy counter"
+    return f"{power}, {cap}, {counter}"
+
+
+def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> Iterator[Check]:
+    """Whether `run --cap` can set a limit, without trying to."""
+    readbacks = [read_back(source, device.uuid) for device in devices]
+    ranges = [
+        f"{format_limit(readback.min_mw)} to {format_limit(readback.max_mw)}, "
+        f"default {format_limit(readback.default_mw)}"
+        for readback in readbacks
+        if readback.max_mw is not None
+    ]
+    if not ranges:
+        return
+    refusal = explain_refusal(name)
+    result = (
+        "may be set here"
+        if refusal is None
+        else "only root may set them; caps are measured as found"
+    )
+    yield Check(
+        f"caps {name}",
+        True if refusal is None else None,
+        f"{'; '.join(dict.fromkeys(ranges))}; {result}",
+        refusal or "",
+    )
+
+
+def _check_journals() -> Iterator[Check]:
+    """Power limits that a run set and did not restore: a run that is running, or one that was
+    killed together with its watchdog."""
+    for directory in state_directories():
         try:
-            left = journal.Journal.at(place / journal.JOURNAL_FILE)
+            journal = Journal.read(directory / JOURNAL_FILE)
         except MeterError as error:
             yield Check("limits set", False, "unknown", str(error))
             continue
-        if left is not None:
-            boards = ", ".join(one.uuid for one in left.accelerators)
+        if journal is not None:
+            boards = ", ".join(limit.uuid for limit in journal.accelerators)
             advice = (
-                "that run lives"
-                if journal.is_locked(place)
+                "that run is running"
+                if is_locked(directory)
                 else "that run is gone: bench-submit restore"
             )
-            yield Check("limits set", False, f"{left.owner}, on {boards}", advice)
-
-
-def _caps(name: str, meter: Meter, devices: Sequence[Device]) -> Iterator[Check]:
-    """Whether `run --cap` can set a limit, without trying to."""
-    limits = {}
-    for device in devices:
-        state = meter.readback(device.uuid, frozenset())
-        limits[
-            f"{watts(state.min_mw)} to {watts(state.max_mw)}, default {watts(state.default_mw)}"
-        ] = state.max_mw
-    known = [told for told, max_mw in limits.items() if max_mw is not None]
-    if known:
-        why_not = refusal(name)
-        able = (
-            "may be set here"
-            if why_not is None
-            else "only root may set them; caps are measured as found"
-        )
-        yield Check(
-            f"caps {name}",
-            True if why_not is None else None,
-            f"{'; '.join(known)}; {able}",
-            why_not or "",
-        )
+            yield Check("limits set", False, f"{journal.owner}, on {boards}", advice)

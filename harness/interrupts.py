@@ -1,19 +1,28 @@
-"""What SIGINT, SIGTERM and SIGHUP do to a run: end it, at once or when something is done."""
+"""What SIGINT, SIGTERM and SIGHUP do to a run: end it, at once or after a block."""
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from harness.run.run_directory import Interrupted
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP arrived. Not an Exception, so that nothing but the end of the run
+    catches it."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name)
+        self.number = number
 
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Turn them into Interrupted while the block runs; a second one during the clean-up is
-    ignored."""
+    """Raise Interrupted when one of the signals arrives while the block runs.
+
+    Further signals are ignored, so that they cannot end the clean-up.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         ignore()
@@ -25,8 +34,8 @@ def signals() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[list[int]]:
-    """Let one that arrives while the block runs take effect after it, however it ends. Gives those
-    that have arrived so far."""
+    """Defer a signal that arrives while the block runs until the block has ended, also by an
+    exception. Yields the list of the signals so far."""
     arrived: list[int] = []
     try:
         with _handled_by(lambda number, frame: arrived.append(number)):
@@ -37,16 +46,16 @@ def deferred() -> Iterator[list[int]]:
 
 
 def ignore() -> None:
-    """Let them do nothing from now on."""
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    """Ignore the signals from now on."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    before = {one: signal.signal(one, handler) for one in SIGNALS}
+    previous = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
         yield
     finally:
-        for one, earlier in before.items():
-            signal.signal(one, earlier)
+        for number, previous_handler in previous.items():
+            signal.signal(number, previous_handler)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness import __version__
-from harness.power.sources import Device
+from harness.power.source import Device
 from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 

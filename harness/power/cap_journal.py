@@ -1,8 +1,9 @@
-"""The journal of the power limits that a run changes: what each accelerator had before, written
-before anything is set.
+"""The journal of the power limits that a run changes.
 
-It is one file of a state directory, beside a lock that the journal's owner holds as long as it
-lives. So one run of a node at a time sets limits.
+The journal holds the limit and the power state that each accelerator had before the run. It is
+written before anything is set, and removed when everything is restored. It is one file in a state
+directory, beside a lock file. The owner of the journal holds the lock as long as it lives, so only
+one run of a node sets limits at a time.
 """
 
 import fcntl
@@ -17,29 +18,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from harness.power.sources import MeterError, NotAllowedError
-from harness.run.preflight import ABOUT_CAPS
+from harness.power.limits import ABOUT_CAPS
+from harness.power.source import STATE_VARIABLE, MeterError, NotAllowedError
+from harness.power.sources import source_class, source_names
 
-STATE_VARIABLE = "WATTMARK_STATE"
-STATE = Path("/var/lib/wattmark")
 JOURNAL_FILE = "caps.json"
 FORMAT = "wattmark-caps/1"
 GRACE_S = 3.0
-"""How long to wait for another's watchdog that is about to restore, or doing it, before a run or
-`restore` is refused."""
+"""How long to wait for the watchdog of another run to restore its limits, before a run or `restore`
+is refused."""
 _STEP_S = 0.05
 _LOCK_FILE = "caps.lock"
 
 
 class BlockedError(MeterError):
-    """The limits of this node are another run's, one that lives or one that has left them: no run
-    on these boards can start."""
+    """Another run set the limits of this node, and it is running or did not restore them. No run on
+    these boards can start."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What an accelerator had before the run: its limit in mW and its power state, each None where
-    the run leaves it alone."""
+class SavedLimit:
+    """The power limit in mW and the power state of an accelerator before the run. Each is None if
+    the run does not change it. The names are those of the file."""
 
     uuid: str
     found_mw: int | None
@@ -48,37 +48,40 @@ class Found:
 
 @dataclass(frozen=True)
 class Journal:
-    """What a run changes, and who it is; the file holds it as JSON."""
+    """What a run changes, and which process does so. The file holds it as JSON."""
 
     meter: str
     run_id: str
     host: str
     pid: int
     started_at: str
-    accelerators: tuple[Found, ...]
+    accelerators: tuple[SavedLimit, ...]
     format: str = FORMAT
 
     @property
     def owner(self) -> str:
-        """As people are told of it."""
+        """The run and its process, for messages."""
         return f"run {self.run_id} (process {self.pid}, begun {self.started_at})"
 
-    def is_same(self, other: "Journal") -> bool:
-        """Whether it is of the same run; what there is left to restore may differ."""
+    def is_same_run(self, other: "Journal") -> bool:
+        """Whether both journals are of the same run. The boards left to restore may differ."""
         return replace(self, accelerators=()) == replace(other, accelerators=())
 
     def write(self, path: Path) -> None:
-        """Replace the file as a whole, and return when the disk has it. Raises MeterError; the file
-        is then as it was."""
+        """Replace the file and return when it is on disk.
+
+        Raises MeterError; the file then has its former content.
+        """
         draft = path.with_suffix(".writing")
         try:
             with draft.open("w") as file:
                 file.write(json.dumps(asdict(self), indent=1) + "\n")
                 file.flush()
+                # Without this, a power failure after the rename can leave an empty journal.
                 os.fsync(file.fileno())
-            draft.chmod(0o644)  # whoever may not set a cap should see who does
+            draft.chmod(0o644)  # users who may not set a cap can read who does
             draft.rename(path)
-            sync(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise MeterError(
@@ -87,118 +90,126 @@ class Journal:
             ) from None
 
     @staticmethod
-    def at(path: Path) -> "Journal | None":
-        """The journal at `path`, None where there is none. Raises BlockedError where it cannot be
-        read or understood."""
+    def read(path: Path) -> "Journal | None":
+        """Read the journal at `path`, None if there is none. Raises BlockedError if it is damaged
+        or of another format."""
         try:
-            stored = json.loads(path.read_text())
-            found = tuple(Found(**one) for one in stored.pop("accelerators"))
-            journal = Journal(**stored, accelerators=found)
-            if journal.format != FORMAT or not all(
-                isinstance(one.found_mw, int | None) for one in found
-            ):
-                raise ValueError(f"format {journal.format}")
+            document = json.loads(path.read_text())
+            limits = tuple(SavedLimit(**entry) for entry in document.pop("accelerators"))
+            journal = Journal(**document, accelerators=limits)
+            if journal.format != FORMAT:
+                raise ValueError(f"format {journal.format}, expected {FORMAT}")
+            if not all(isinstance(limit.found_mw, int | None) for limit in limits):
+                raise ValueError("a power limit is not a whole number of mW")
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise BlockedError(
-                f"{path}: a journal of power limits is there that cannot be read "
+                f"{path}: the journal of power limits cannot be read "
                 f"({error}); see with nvidia-smi -q -d POWER or "
                 "amd-smi static --limit what the limits are, set them by hand, and remove the file"
             ) from None
         return journal
 
     def remove(self, path: Path) -> None:
-        """Remove the file, and return when the disk knows."""
+        """Remove the file and return when the removal is on disk."""
         path.unlink(missing_ok=True)
-        sync(path.parent)
+        sync_directory(path.parent)
 
 
-def begun(meter: str, run_id: str, accelerators: tuple[Found, ...]) -> Journal:
-    """The journal of this process."""
+def new_journal(meter: str, run_id: str, accelerators: tuple[SavedLimit, ...]) -> Journal:
+    """A journal that this process owns."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Journal(meter, run_id, platform.node(), os.getpid(), now, accelerators)
 
 
 def state_directory(meter: str) -> Path | None:
-    """Where the journal of this meter's boards lies; None for simulated boards that are within one
-    process only."""
-    if not meter.startswith("simulated"):
-        return Path(os.environ.get(STATE_VARIABLE) or STATE)
-    from harness.simulation.server import (
-        VARIABLE,
-    )  # brings numpy, which the watchdog of real boards does without
-
-    socket = os.environ.get(VARIABLE)
-    return Path(socket).parent if socket else None
+    """The directory of the journal for the accelerators of `meter`. None for simulated boards that
+    only one process sees."""
+    return source_class(meter).journal_directory()
 
 
-def places() -> list[Path]:
-    """The state directories of this node: of real boards, and of the simulator that
-    WATTMARK_SIMULATOR names."""
-    return [
-        place
-        for place in (state_directory("real"), state_directory("simulated"))
-        if place is not None
-    ]
+def state_directories() -> list[Path]:
+    """The state directories of this node: that of its accelerators, and that of the simulator if
+    WATTMARK_SIMULATOR names one."""
+    directories = []
+    for name in source_names():
+        try:
+            directory = state_directory(name)
+        except MeterError:  # a source file with a mistake in it has set no cap
+            continue
+        if directory is not None and directory not in directories:
+            directories.append(directory)
+    return directories
 
 
-def journals() -> list[Path]:
-    """The journals that are in them."""
-    return [path for place in places() if (path := place / JOURNAL_FILE).exists()]
+def journal_paths() -> list[Path]:
+    """The journals of this node."""
+    paths = [directory / JOURNAL_FILE for directory in state_directories()]
+    return [path for path in paths if path.exists()]
 
 
-def refuse(path: Path, uuids: Collection[str] | None, wait_s: float = 0.0) -> None:
-    """BlockedError where, after `wait_s` at the latest, a journal at `path` still names one of
-    these boards, None is any."""
-    deadline_s = time.monotonic() + wait_s
-    while (journal := Journal.at(path)) is not None and (
-        uuids is None or any(one.uuid in uuids for one in journal.accelerators)
+def refuse_foreign_limits(
+    path: Path, uuids: Collection[str] | None, timeout_s: float = 0.0
+) -> None:
+    """Raise BlockedError if the journal at `path` still names one of these boards after
+    `timeout_s`. `uuids` None stands for any board."""
+    deadline_s = time.monotonic() + timeout_s
+    while (journal := Journal.read(path)) is not None and (
+        uuids is None or any(limit.uuid in uuids for limit in journal.accelerators)
     ):
         if time.monotonic() >= deadline_s:
+            is_running = is_locked(path.parent)
             raise BlockedError(
-                _living(path, journal) if is_locked(path.parent) else _left(path, journal)
+                _describe_running(path, journal) if is_running else _describe_dead(path, journal)
             )
         time.sleep(_STEP_S)
 
 
-def refuse_left(path: Path) -> None:
-    """BlockedError where a journal is at `path`; for whoever holds the lock, so that its owner must
-    be gone."""
-    if (journal := Journal.at(path)) is not None:
-        raise BlockedError(_left(path, journal))
+def refuse_stale_journal(path: Path) -> None:
+    """Raise BlockedError if there is a journal at `path`. The caller holds the lock, so the owner
+    of this journal has ended."""
+    if (journal := Journal.read(path)) is not None:
+        raise BlockedError(_describe_dead(path, journal))
 
 
-def _left(path: Path, journal: Journal) -> str:
+def _describe_dead(path: Path, journal: Journal) -> str:
     return (
         f"{path}: {journal.owner} has set power limits and is gone; restore them with: "
         "bench-submit restore"
     )
 
 
-def _living(path: Path, journal: Journal) -> str:
+def _describe_running(path: Path, journal: Journal) -> str:
     return (
-        f"{path}: {journal.owner} lives and holds the power limits of this node; wait for its end"
+        f"{path}: {journal.owner} is running and holds the power limits of this node; wait for "
+        "its end"
     )
 
 
 def is_locked(directory: Path) -> bool:
-    """Whether a process holds the lock; asked by a shared one, for which the file need not be
-    writable."""
+    """Whether a process holds the lock of a state directory.
+
+    Tries a shared lock, because several processes may ask at once, and because it takes no right to
+    write the file.
+    """
     try:
         with (directory / _LOCK_FILE).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # no such file, or none that may be read
+    except OSError:  # there is no lock file, or this user may not read it
         return False
     return False
 
 
 @contextmanager
-def locked(directory: Path, wait_s: float = GRACE_S) -> Iterator[None]:
-    """Hold the lock of a state directory while the block runs. Raises BlockedError where another
-    has it for longer than that."""
+def lock_directory(directory: Path, timeout_s: float = GRACE_S) -> Iterator[None]:
+    """Hold the lock of a state directory while the block runs.
+
+    Raises BlockedError if another process holds it for longer than `timeout_s`, NotAllowedError or
+    MeterError if the directory cannot be written.
+    """
     try:
         if not directory.exists():
             directory.mkdir(parents=True)
@@ -212,22 +223,22 @@ def locked(directory: Path, wait_s: float = GRACE_S) -> Iterator[None]:
             f"this node with {STATE_VARIABLE}"
         ) from None
     with lock:
-        deadline_s = time.monotonic() + wait_s
-        while not _taken(lock):
+        deadline_s = time.monotonic() + timeout_s
+        while not _try_lock(lock):
             if time.monotonic() >= deadline_s:
                 path = directory / JOURNAL_FILE
-                about = (
+                journal = Journal.read(path)
+                raise BlockedError(
                     f"{directory}: another bench-submit is about to set the power limits of "
                     "this node; wait for its end"
-                )
-                raise BlockedError(
-                    about if (journal := Journal.at(path)) is None else _living(path, journal)
+                    if journal is None
+                    else _describe_running(path, journal)
                 )
             time.sleep(_STEP_S)
         yield
 
 
-def _taken(lock: IO[str]) -> bool:
+def _try_lock(lock: IO[str]) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -235,9 +246,8 @@ def _taken(lock: IO[str]) -> bool:
     return True
 
 
-def sync(directory: Path) -> None:
-    """Return when the disk has the directory's own entries: what was renamed into it, or
-    removed."""
+def sync_directory(directory: Path) -> None:
+    """Return when the entries of a directory (files renamed into it or removed) are on disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

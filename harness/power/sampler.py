@@ -30,7 +30,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import IO, Any
 
-from harness.power.sources import Meter, MeterError, open_meter
+from harness.power.source import MeterError, PowerSource, read_back
+from harness.power.sources import open_source
 from harness.run.processes import patience_s
 from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
 
@@ -107,7 +108,7 @@ class Sampler:
         self._ask({"do": "flush"}, "flushed")
 
     def readback(self, own_pids: list[int]) -> list[Json]:
-        """Limits and state of every accelerator now: `harness.power.sources.Readback` as objects,
+        """Limits and state of every accelerator now: `harness.power.source.Readback` as objects,
         with `accelerator`."""
         found: list[Json] = self._ask({"do": "readback", "own_pids": own_pids}, "readback")[
             "accelerators"
@@ -163,9 +164,9 @@ class _Loop:
     """The sampling loop. Times are in ns on the node's monotonic clock."""
 
     def __init__(
-        self, meter: Meter, settings: Settings, file: IO[str], say: Callable[[Json], None]
+        self, source: PowerSource, settings: Settings, file: IO[str], say: Callable[[Json], None]
     ) -> None:
-        self._meter, self._settings, self._file, self._say = meter, settings, file, say
+        self._source, self._settings, self._file, self._say = source, settings, file, say
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(SAMPLE_COLUMNS)
         self._rows: list[tuple[Any, ...]] = []
@@ -218,7 +219,7 @@ class _Loop:
         elif command["do"] == "readback":
             own = frozenset(command["own_pids"])
             states = [
-                {"accelerator": u, **asdict(self._meter.readback(u, own))}
+                {"accelerator": u, **asdict(read_back(self._source, u, own))}
                 for u in self._settings.accelerators
             ]
             self._say({"said": "readback", "accelerators": states})
@@ -237,7 +238,7 @@ class _Loop:
         readings = []
         for uuid in self._settings.accelerators:
             read_ns = time.monotonic_ns()
-            reading = self._meter.read(uuid)
+            reading = self._source.read(uuid)
             readings.append(reading)
             self._rows.append(
                 Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading).row()
@@ -271,7 +272,7 @@ def main() -> None:
             sys.stdout.flush()
 
     try:
-        meter = open_meter(settings.meter)
+        source = open_source(settings.meter)
     except MeterError as error:
         say({"said": "failed", "reason": str(error)})
         return
@@ -283,14 +284,14 @@ def main() -> None:
             table as file,
             open(0, "rb", buffering=0) as stdin,
         ):  # unbuffered, so that select sees what is there
-            loop = _Loop(meter, settings, file, say)
+            loop = _Loop(source, settings, file, say)
             say({"said": "started"})
             loop.run(stdin)
     except OSError as error:
         say({"said": "failed", "reason": f"samples cannot be written: {error}"})
         return
     finally:
-        meter.close()
+        source.close()
     say({"said": "stopped", "ticks": loop.ticks, "missed": loop.missed})
 
 

@@ -11,10 +11,20 @@ from rich.console import Console
 from checker.engine import judge
 from checker.find import below
 from harness import interrupts
-from harness.power import cap_watchdog as caps
-from harness.power.cap_journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
-from harness.power.sources import MeterError, NotAllowedError, open_meter
+from harness.power.cap_apply import applied_cap
+from harness.power.cap_journal import (
+    GRACE_S,
+    JOURNAL_FILE,
+    BlockedError,
+    refuse_foreign_limits,
+    state_directory,
+)
+from harness.power.cap_restore import RestoreError
+from harness.power.limits import format_limit
+from harness.power.source import MeterError, NotAllowedError
+from harness.power.sources import measuring_meters, open_source, source_class
 from harness.power.sources.amd import VISIBLE
+from harness.power.sources.simulated import SimulatedSource
 from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
@@ -143,7 +153,7 @@ def resume(directory: Path) -> bool:
 
 
 def _limits(found_mw: Mapping[str, int]) -> str:
-    return ", ".join(f"{uuid}: {preflight.watts(mw)}" for uuid, mw in found_mw.items())
+    return ", ".join(f"{uuid}: {format_limit(mw)}" for uuid, mw in found_mw.items())
 
 
 def with_present_code(plan: Plan) -> Plan:
@@ -217,14 +227,16 @@ def _several_nodes(run_request: RunRequest) -> None:
 
 
 def meter_name(run_request: RunRequest) -> str:
-    """The meter to use: simulated where asked for, else that of the GPUs, else, for a smoke run,
-    that of the CPU."""
+    """The meter to use: the simulated or named one, otherwise the first that can be used here. A
+    meter of the CPU is chosen for smoke runs only."""
     if run_request.simulate is not None:
         return f"simulated:{run_request.simulate}"
+    if run_request.meter is not None:
+        return run_request.meter
     refusals = []
-    for name in ("nvidia", "amd", "rapl") if run_request.smoke else ("nvidia", "amd"):
+    for name in measuring_meters(("cuda", "cpu") if run_request.smoke else ("cuda",)):
         try:
-            open_meter(name).close()
+            open_source(name).close()
             return name
         except MeterError as error:
             refusals.append(str(error))
@@ -243,24 +255,24 @@ def _inspect(name: str, count: int, cap_w: float | None, first: int = 0) -> Mach
     Raises PlanError where a run on them would not pass, MeterError where another run's limits are
     on them.
     """
-    with closing(open_meter(name)) as meter:
-        devices = preflight.choose(meter, count, first)
+    with closing(open_source(name)) as source:
+        devices = preflight.choose(source, count, first)
         if (
             directory := state_directory(name)
         ) is not None:  # what a dead run has left is not "as found"
-            refuse(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
-        run_w, found_mw = preflight.cap_for(meter, devices, cap_w)
-        if wrong := list(preflight.objections(meter, devices)):
+            refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
+        run_w, found_mw = preflight.cap_for(source, devices, cap_w)
+        if wrong := list(preflight.objections(source, devices)):
             raise PlanError(
                 "this would not pass the check:\n" + "\n".join(f"  {line}" for line in wrong)
             )
-        found_state = preflight.states_for(meter, devices)
+        found_state = preflight.states_for(source, devices)
         return Machine(
             name,
-            meter.torch_device,
-            meter.driver,
+            source.torch_device,
+            source.driver,
             devices,
-            meter.state,
+            source.state,
             run_w,
             found_mw,
             found_state,
@@ -284,11 +296,11 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             View(console, directory / rundir.LOG_FILE) as view,
         ):
             _announce(plan, view)
-            with caps.held(plan) as guard:
+            with applied_cap(plan) as guard:
                 if plan.batch_search == ():
                     plan = _with_highest_batch(plan, directory, view)
                 session.run(plan, directory, target, view, cluster, guard)
-    except caps.RestoreError:
+    except RestoreError:
         if plan.node == 0 and target.exists():
             _pre_check(target, console)
         raise
@@ -350,14 +362,13 @@ def _cap(plan: Plan) -> str:
         return "no cap"
     if plan.found_mw is None:
         return f"cap {plan.cap_w:g} W as found"
-    found = ", ".join(preflight.watts(mw) for mw in sorted(set(plan.found_mw.values())))
+    found = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
     return f"cap {plan.cap_w:g} W, set for this run (found {found})"
 
 
 def _simulated(meter: str) -> str | None:
     """Which boards are simulated; None where the meter is a real one."""
-    kind, _, argument = meter.partition(":")
-    return argument if kind == "simulated" else None
+    return meter.partition(":")[2] if issubclass(source_class(meter), SimulatedSource) else None
 
 
 def boards(simulate: str | None) -> AbstractContextManager[object]:

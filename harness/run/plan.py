@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.power.sources import Device
+from harness.power.source import Device
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
@@ -45,6 +45,8 @@ class RunRequest:
     """The cap to run at, set for the run where another one is in force; None for the one that is
     found."""
     smoke: bool = False
+    meter: str | None = None
+    """`NAME` or `NAME:ARGUMENT` of the power source; None chooses one that can be used here."""
     simulate: str | None = None
     epoch_s: float | None = None
     seed: int = 1

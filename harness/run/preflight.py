@@ -5,30 +5,26 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.power.sources import Device, Meter, MeterError, Readback
+from harness.power.limits import (
+    ABOUT_CAPS,
+    ROUNDING_MW,
+    SETTABLE_STATE,
+    format_limit,
+    limit_to_restore,
+)
+from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback, read_back
 from harness.run.plan import Plan, PlanError
 from harness.system import git_state
 from rules.boards import board
 
-ABOUT_CAPS = (
-    "setting a cap takes root; without it an administrator can set one before the job, in "
-    "a Slurm prolog or by a narrow sudo "
-    "rule (docs/caps.md has both), or by hand: nvidia-smi -i GPU -pl WATTS, amd-smi set -g "
-    "GPU -o WATTS "
-    "(from ROCm 7.2 on: -o ppt0 WATTS)"
-)
-ROUNDING_MW = 1
-SETTABLE_STATE = "auto"
-"""A performance level of AMD is a setting. NVIDIA's P0 is what a board takes up under load, and
-NVML has no setter for it."""
 OWN_CLOCKS = ("manual", "determinism")
 """Performance levels that hold clocks of their own, which the name alone does not bring back."""
 
 
-def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
+def choose(source: PowerSource, count: int, first: int = 0) -> tuple[Device, ...]:
     """`count` accelerators of the meter from the `first` on. Raises PlanError where it has
     fewer."""
-    devices = meter.devices()[first:]
+    devices = source.devices()[first:]
     if len(devices) < count:
         raise PlanError(
             f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: {_names(devices)}"
@@ -40,7 +36,7 @@ def choose(meter: Meter, count: int, first: int = 0) -> tuple[Device, ...]:
 
 
 def cap_for(
-    meter: Meter, devices: Sequence[Device], wanted_w: float | None
+    source: PowerSource, devices: Sequence[Device], wanted_w: float | None
 ) -> tuple[float | None, dict[str, int] | None]:
     """The cap to run at, in W, and what each device is found with, in mW, where that has to be
     changed for the run.
@@ -49,11 +45,13 @@ def cap_for(
     where the devices then differ, or where one of them cannot be set to the requested cap;
     MeterError where one does not answer.
     """
-    states = {d.uuid: meter.readback(d.uuid, frozenset()) for d in devices}
+    states = {d.uuid: read_back(source, d.uuid) for d in devices}
     in_force = {state.enforced_mw for state in states.values()}
     if wanted_w is None:
         if len(in_force) > 1:
-            told = ", ".join(f"{u}: {watts(state.enforced_mw)}" for u, state in states.items())
+            told = ", ".join(
+                f"{u}: {format_limit(state.enforced_mw)}" for u, state in states.items()
+            )
             raise PlanError(
                 f"the accelerators have different power caps ({told}); name one with "
                 f"--cap. {ABOUT_CAPS}"
@@ -63,10 +61,15 @@ def cap_for(
     wanted_mw = round(1e3 * wanted_w)
     if all(mw is not None and abs(mw - wanted_mw) <= ROUNDING_MW for mw in in_force):
         return wanted_w, None
+    if not isinstance(source, CapControl):
+        raise PlanError(
+            f"--cap {wanted_w:g}: the meter cannot set power caps, so it measures at the cap in "
+            "force only; leave out --cap"
+        )
     found_mw = {}
     for uuid, state in states.items():
-        must_answer(meter, uuid, state)
-        limit_mw = found_limit(state)
+        must_answer(source, uuid, state)
+        limit_mw = limit_to_restore(state)
         if limit_mw is None:
             raise PlanError(f"--cap {wanted_w:g}: {uuid} has no power limit; leave out --cap")
         least_mw, most_mw = state.min_mw or 0, state.max_mw or limit_mw
@@ -79,46 +82,35 @@ def cap_for(
     return wanted_w, found_mw
 
 
-def must_answer(meter: Meter, uuid: str, state: Readback) -> None:
+def must_answer(source: PowerSource, uuid: str, state: Readback) -> None:
     """MeterError where a board gives neither a readback nor a reading: of its limits nothing can be
     said then."""
-    if state == Readback() and (status := meter.read(uuid).status) != "ok":
+    if state == Readback() and (status := source.read(uuid).status) != "ok":
         raise MeterError(
             f"{uuid}: the board gives no readback, and no reading either ({status}); have "
             "it looked at"
         )
 
 
-def states_for(meter: Meter, devices: Sequence[Device]) -> dict[str, str] | None:
+def states_for(source: PowerSource, devices: Sequence[Device]) -> dict[str, str] | None:
     """The power state of each device that is to be set to the protocol's for the run; None where
     there is none."""
-    if meter.state != SETTABLE_STATE:
+    if source.state != SETTABLE_STATE or not isinstance(source, CapControl):
         return None
-    states = {d.uuid: meter.read(d.uuid).power_state for d in devices}
+    states = {d.uuid: source.read(d.uuid).power_state for d in devices}
     return {
-        uuid: state for uuid, state in states.items() if state not in (meter.state, None)
+        uuid: state for uuid, state in states.items() if state not in (source.state, None)
     } or None
 
 
-def found_limit(state: Readback) -> int | None:
-    """The limit to restore, in mW: the one that was asked for last. What is in force may be lower,
-    by another's limit."""
-    return state.enforced_mw if state.requested_mw is None else state.requested_mw
-
-
-def watts(power_mw: int | None) -> str:
-    """A limit as people read it."""
-    return "none" if power_mw is None else f"{power_mw / 1e3:g} W"
-
-
-def objections(meter: Meter, devices: Sequence[Device]) -> Iterator[str]:
+def objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
     """What makes a run on these devices pointless: each a line that names the device, what was
     found and what to do."""
     for device in devices:
-        state = meter.readback(device.uuid, frozenset())
+        state = read_back(source, device.uuid)
         yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
-        reading = meter.read(device.uuid)
-        if meter.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
+        reading = source.read(device.uuid)
+        if source.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
             yield (
                 f"{device.uuid}: its performance level is {reading.power_state}, with "
                 "clocks that somebody chose; "

@@ -14,21 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.interrupts import Interrupted
 from harness.run.plan import PLAN_FILE, Plan, PlanError
 
 LOG_FILE = "log.txt"
 STATE_FILE = "state.json"
 _LOCK_FILE = "lock"
 _KEPT = "attempt-"
-
-
-class Interrupted(BaseException):
-    """SIGINT, SIGTERM or SIGHUP arrived. Not an Exception, so that nothing but the end of the run
-    catches it."""
-
-    def __init__(self, name: str, number: int) -> None:
-        super().__init__(name)
-        self.number = number
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.power.sources import Device, MeterError, Readback
+from harness.power.source import Device, MeterError, Readback
 from harness.simulation.throughput_model import Curve, fit
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json, Reading

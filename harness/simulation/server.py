@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.power.sources import MeterError
+from harness.power.source import MeterError
 from harness.run.processes import die_with_parent
 from harness.simulation.boards import Boards, parse
 

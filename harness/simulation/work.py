@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from harness.power.sources import MeterError
+from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, Client
 from harness.simulation.throughput_model import fit
 from rules.contract import Built, Job, Load, Progress, Recorder, Request

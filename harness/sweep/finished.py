@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from checker.engine import judge, judge_all
-from harness.power.sources import Device
+from harness.power.source import Device
 from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError, make_plan
 from harness.sweep.plan import Entry, Sweep

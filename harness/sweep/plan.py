@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from harness.power.cap_journal import sync
+from harness.power.cap_journal import sync_directory
 from harness.run.plan import (
     SIMULATED_WORK,
     Plan,
@@ -106,7 +106,7 @@ class Sweep:
             write_durable(
                 path, json.dumps({"format": FORMAT, **fields}, indent=1, default=str).encode()
             )
-            sync(out)
+            sync_directory(out)
         except OSError as error:
             raise PlanError(
                 f"--out {out}: cannot be written ({error.strerror}); name a directory that can"

@@ -12,14 +12,22 @@ from pathlib import Path
 from rich.console import Console
 
 from harness import interrupts
-from harness.power import cap_watchdog as caps
-from harness.power.cap_journal import GRACE_S, JOURNAL_FILE, BlockedError, refuse, state_directory
+from harness.interrupts import Interrupted
+from harness.power.cap_apply import explain_refusal
+from harness.power.cap_journal import (
+    GRACE_S,
+    JOURNAL_FILE,
+    BlockedError,
+    refuse_foreign_limits,
+    state_directory,
+)
+from harness.power.cap_restore import RestoreError
 from harness.power.sampler import SamplerError
-from harness.power.sources import MeterError, NotAllowedError, Readback, open_meter
+from harness.power.source import MeterError, NotAllowedError, Readback, read_back
+from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.cluster import ClusterError
 from harness.run.plan import Plan, PlanError, RunRequest
-from harness.run.run_directory import Interrupted
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
 from harness.sweep.finished import finished, strays, without_effect
@@ -44,7 +52,7 @@ FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSErro
 """What ends a run of a sweep."""
 NOT_STARTED = (NotAllowedError, BlockedError)
 """Those of them after which a run was not even begun."""
-STOPPING = (*NOT_STARTED, caps.RestoreError)
+STOPPING = (*NOT_STARTED, RestoreError)
 """Those after which no other run could start."""
 
 
@@ -103,12 +111,10 @@ def _limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readbac
     """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
     PlanError or MeterError."""
     name = command.meter_name(run_request)
-    with closing(open_meter(name)) as meter:
-        limits = {
-            d.uuid: meter.readback(d.uuid, frozenset()) for d in preflight.choose(meter, count)
-        }
+    with closing(open_source(name)) as source:
+        limits = {d.uuid: read_back(source, d.uuid) for d in preflight.choose(source, count)}
         for uuid, one in limits.items():
-            preflight.must_answer(meter, uuid, one)
+            preflight.must_answer(source, uuid, one)
         return name, limits
 
 
@@ -157,11 +163,11 @@ def _refusal(
     }
     if caps_w == (None,) or set(caps_w) == in_force_w:
         return None
-    if why := caps.refusal(meter):
+    if why := explain_refusal(meter):
         return NotAllowedError(f"--caps: {why}; --caps {AS_FOUND} needs no such right")
     if (directory := state_directory(meter)) is not None:
         try:
-            refuse(directory / JOURNAL_FILE, None, GRACE_S)
+            refuse_foreign_limits(directory / JOURNAL_FILE, None, GRACE_S)
         except BlockedError as error:
             return error
     return None
@@ -215,7 +221,7 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
     """Make every run of the sweep that is not finished, one after the other; whether all of them
     are finished then.
 
-    Raises NotAllowedError or BlockedError where no run can start, caps.RestoreError where a cap
+    Raises NotAllowedError or BlockedError where no run can start, RestoreError where a cap
     could not be put back, and Interrupted, having said how to go on.
     """
     out = path.parent
@@ -314,7 +320,7 @@ def _going_on(path: Path) -> Iterator[None]:
     try:
         yield
     except (Interrupted, *STOPPING) as error:
-        stuck = isinstance(error, caps.RestoreError)
+        stuck = isinstance(error, RestoreError)
         why = (
             "the caps were not put back; do so with: bench-submit restore, then"
             if stuck

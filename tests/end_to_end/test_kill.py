@@ -41,7 +41,8 @@ from support.kills import (
 from checker.engine import judge
 from harness.cli import main
 from harness.power.cap_journal import JOURNAL_FILE
-from harness.power.sources import MeterError, simulated
+from harness.power.source import MeterError
+from harness.power.sources import simulated
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import PLAN_FILE, RunRequest
@@ -147,11 +148,11 @@ def test_sigkill_to_the_harness(room, usual_s, moment):
 SET_AND_RESTORE = """
 import sys, time
 from pathlib import Path
-from harness.power import cap_watchdog as caps
+from harness.power.cap_apply import applied_cap
 from harness.run.plan import Plan
 plan = Plan.load(Path(sys.argv[1]))
 for _ in range(3):
-    with caps.held(plan):
+    with applied_cap(plan):
         time.sleep(0.3)
 """
 
@@ -320,14 +321,14 @@ def test_a_run_that_was_killed_with_its_watchdog_is_taken_up_once_its_limits_are
 def test_a_good_run_whose_cap_cannot_be_restored_is_judged_and_ends_with_the_reason(
     room, monkeypatch
 ):
-    plain = simulated.SimulatedMeter.set_cap
+    plain = simulated.SimulatedSource.set_cap
 
     def refused(self, uuid: str, cap_mw: int) -> None:
         if cap_mw == FOUND_MW:
             raise MeterError(f"{uuid}: the board is not itself today")
         plain(self, uuid, cap_mw)
 
-    monkeypatch.setattr(simulated.SimulatedMeter, "set_cap", refused)
+    monkeypatch.setattr(simulated.SimulatedSource, "set_cap", refused)
     done = CliRunner().invoke(main, [*RUN, "-o", str(room.out)])
     assert done.exit_code == 1 and "Usage" not in done.output, done.output
     assert "pre-check: " in done.output and "not itself today; not restored to 700 W" in done.output

@@ -1,5 +1,6 @@
 from harness import doctor
-from harness.power.cap_journal import JOURNAL_FILE, STATE_VARIABLE, Found, begun, locked
+from harness.power.cap_journal import JOURNAL_FILE, SavedLimit, lock_directory, new_journal
+from harness.power.source import STATE_VARIABLE
 
 
 def limits_set():
@@ -9,7 +10,9 @@ def limits_set():
 def test_limits_that_a_run_left_behind_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
     assert limits_set() == []
-    begun("nvidia", "a-run", (Found("GPU-1", 700_000, None),)).write(tmp_path / JOURNAL_FILE)
+    new_journal("nvidia", "a-run", (SavedLimit("GPU-1", 700_000, None),)).write(
+        tmp_path / JOURNAL_FILE
+    )
     (left,) = limits_set()
     assert (
         left.ok is False
@@ -17,9 +20,9 @@ def test_limits_that_a_run_left_behind_are_told(tmp_path, monkeypatch):
         and "GPU-1" in left.found
         and "bench-submit restore" in left.advice
     )
-    with locked(tmp_path):
+    with lock_directory(tmp_path):
         (held,) = limits_set()
-    assert held.advice == "that run lives"
+    assert held.advice == "that run is running"
 
 
 def test_journal_that_cannot_be_read_is_told(tmp_path, monkeypatch):

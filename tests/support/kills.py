@@ -16,7 +16,7 @@ import pytest
 
 from checker.find import below
 from harness.power.cap_journal import JOURNAL_FILE
-from harness.power.sources import open_meter
+from harness.power.sources import open_source
 from harness.run.processes import descendants
 from harness.simulation import server as simulator
 
@@ -75,7 +75,7 @@ class Room:
 
     @property
     def caps_mw(self) -> set[int | None]:
-        meter = open_meter("simulated:h200")
+        meter = open_source("simulated:h200")
         try:
             return {meter.readback(d.uuid, frozenset()).enforced_mw for d in meter.devices()}
         finally:

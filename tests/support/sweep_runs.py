@@ -8,7 +8,7 @@ from support.bundles import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
 from support.bundles import write_bundle as write_evidence
 
 from harness.cli import main
-from harness.power.sources import Device
+from harness.power.source import Device
 from harness.run.plan import Machine, RunRequest, make_plan
 from harness.sweep.plan import Entry, Sweep, plan_of, shuffled
 from harness.system import read_description, source_hash

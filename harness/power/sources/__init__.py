@@ -1,109 +1,103 @@
-"""Meters: sources of power readings, one file each; they are discovered by file name.
+"""Power sources, one file each. The harness finds a source by its file name.
 
-A meter's file has one function `open_meter(argument)` that returns a `Meter` or raises
-`MeterError`. A meter is used by one thread of one process. It is named as `nvidia`, `rapl` or
-`simulated:h200`: the file, then its argument.
+How to write one (docs/write-a-meter.md has a complete example):
+
+1. Create `harness/power/sources/NAME.py`, or put `NAME.py` into a directory that the environment
+   variable WATTMARK_SOURCES names (several directories are separated by colons).
+2. Define one public subclass of `harness.power.source.PowerSource` in it, with the methods `open`,
+   `devices` and `read`. Import a vendor's library inside `open`, because the harness imports the
+   file also on machines without this library.
+3. If the source can read power limits, add `SettingsReader`; if it can set them, add `CapControl`.
+   Without cap control, runs work at the cap that is in force.
+
+No list needs an entry: `bench-submit doctor` shows the source, `--meter NAME` or
+`--meter NAME:ARGUMENT` chooses it, and without `--meter` the first source that opens is used.
+
+A meter is what the user names: `nvidia`, `rapl` or `simulated:h200`, the file and an optional
+argument. A power source is the object that this name opens.
 """
 
 import importlib
+import inspect
+import math
+import os
 import pkgutil
-from dataclasses import dataclass
-from typing import Protocol, cast
+from collections.abc import Container
 
-from rules.bundle_format.records import Reading
+from harness.power.source import MeterError, PowerSource
 
+SEARCH_VARIABLE = "WATTMARK_SOURCES"
 
-class MeterError(Exception):
-    """A meter cannot be used; the message says why and what to do."""
-
-
-class NotAllowedError(MeterError):
-    """This process may not change a setting of the accelerator; an administrator may."""
+# A source of the package wins over one of the same name in another directory, because it is first
+# on the path. The sampler and the watchdog inherit the variable, so they find the same files.
+__path__ += [place for place in os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep) if place]
 
 
-@dataclass(frozen=True)
-class Device:
-    """What a meter knows of an accelerator that does not change. None where it cannot tell."""
-
-    uuid: str
-    name: str
-    vendor: str
-    memory_bytes: int | None = None
-    vbios: str | None = None
-    pci: str | None = None
-    max_power_w: float | None = None
+def source_names() -> list[str]:
+    """The names of all sources, sorted. A file whose name starts with an underscore is none."""
+    names = {module.name for module in pkgutil.iter_modules(__path__)}
+    return sorted(name for name in names if not name.startswith("_"))
 
 
-@dataclass(frozen=True)
-class Readback:
-    """Settings and state of an accelerator, read outside the 100 ms rhythm. None where the meter
-    has no such thing."""
+def source_class(meter: str) -> type[PowerSource]:
+    """The class of the source that `meter` names (`NAME` or `NAME:ARGUMENT`).
 
-    min_mw: int | None = None
-    max_mw: int | None = None
-    default_mw: int | None = None
-    requested_mw: int | None = None
-    enforced_mw: int | None = None
-    foreign_processes: int | None = None
-    mig: bool | None = None
-    ecc_uncorrected: int | None = None
-    ecc_corrected: int | None = None
-    sm_set_mhz: int | None = None
-    """The application clock in force, where the board has one; `sm_default_mhz` is its default,
-    likewise for memory."""
-    sm_default_mhz: int | None = None
-    mem_set_mhz: int | None = None
-    mem_default_mhz: int | None = None
-
-
-class Meter(Protocol):
-    """One source of readings for the accelerators of a node."""
-
-    driver: str | None
-    """The driver's version."""
-    state: str | None
-    """The power state to declare: `P0` on NVIDIA, `auto` on AMD, None where there is no such
-    thing."""
-    torch_device: str
-    """What computes on the accelerators that it reads: `cuda` (ROCm's GPUs too) or `cpu`."""
-
-    def devices(self) -> list[Device]:
-        """All accelerators that the meter can read, in its own order."""
-        ...
-
-    def read(self, uuid: str) -> Reading:
-        """One reading now. Never raises: what cannot be read is None, and the status says so."""
-        ...
-
-    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
-        """Limits and state now; `own_pids` are the run's processes, which are not foreign."""
-        ...
-
-    def set_cap(self, uuid: str, cap_mw: int) -> None:
-        """Ask the board for a power limit in mW. What came of it only a readback and the load show.
-
-        Raises NotAllowedError without the right to, MeterError where the board has no such limit or
-        refuses this one.
-        """
-        ...
-
-    def set_state(self, uuid: str, state: str) -> None:
-        """Ask the board for a power state (`Meter.state` names the protocol's). Raises as `set_cap`
-        does."""
-        ...
-
-    def close(self) -> None: ...
+    Raises MeterError if there is no such source or its file defines no usable class.
+    """
+    name = meter.partition(":")[0]
+    if name not in source_names():
+        raise MeterError(
+            f"there is no meter called {name!r}; there are {', '.join(source_names())}"
+        )
+    try:
+        module = importlib.import_module(f"{__name__}.{name}")
+    except Exception as error:  # the file may be a user's, with any mistake in it
+        raise MeterError(
+            f"the meter {name} cannot be loaded ({type(error).__name__}: {error})"
+        ) from error
+    classes = [
+        member
+        for member in vars(module).values()
+        if inspect.isclass(member)
+        and issubclass(member, PowerSource)
+        and member.__module__ == module.__name__
+        and not member.__name__.startswith("_")
+    ]
+    if len(classes) != 1:
+        raise MeterError(
+            f"{module.__file__}: defines {len(classes)} public subclasses of PowerSource; "
+            "define exactly one"
+        )
+    return classes[0]
 
 
-def names() -> list[str]:
-    """The kinds of meter there are."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+def open_source(meter: str) -> PowerSource:
+    """Open the source that `meter` names. Raises MeterError if it cannot be used here."""
+    source = source_class(meter)
+    if missing := sorted(getattr(source, "__abstractmethods__", ())):
+        raise MeterError(f"the meter {meter} lacks the methods {', '.join(missing)}")
+    try:
+        return source.open(meter.partition(":")[2])
+    except MeterError:
+        raise
+    except Exception as error:  # a mistake in a user's source must not stop runs with another one
+        raise MeterError(
+            f"the meter {meter} cannot be opened ({type(error).__name__}: {error})"
+        ) from error
 
 
-def open_meter(name: str) -> Meter:
-    """The meter called `name`. Raises MeterError where there is none of that name or it cannot be
-    used here."""
-    kind, _, argument = name.partition(":")
-    if kind not in names():
-        raise MeterError(f"there is no meter called {kind!r}; there are {', '.join(names())}")
-    return cast(Meter, importlib.import_module(f"{__name__}.{kind}").open_meter(argument))
+def measuring_meters(torch_devices: Container[str] = ("cuda", "cpu")) -> list[str]:
+    """The sources that measure accelerators of these kinds, in the order of the automatic choice.
+
+    A file that cannot be loaded comes last: opening it raises MeterError that tells the mistake.
+    """
+    order: list[tuple[float, str]] = []
+    for name in source_names():
+        try:
+            source = source_class(name)
+        except MeterError:
+            order.append((math.inf, name))
+            continue
+        if not source.simulated and source.torch_device in torch_devices:
+            order.append((source.priority, name))
+    return [name for _, name in sorted(order)]

@@ -22,7 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.power.sources import Device, MeterError, NotAllowedError, Readback
+from harness.power.source import (
+    CapControl,
+    Device,
+    MeterError,
+    NotAllowedError,
+    PowerSource,
+    Readback,
+)
 from rules.bundle_format.records import Reading
 
 PROCESSOR_HOT, PACKAGE_POWER, SOCKET_THERMAL, REGULATOR_THERMAL, MEMORY_THERMAL = (
@@ -53,31 +60,6 @@ KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
-def open_meter(argument: str) -> "AmdMeter":
-    """The GPUs that ROCm's variables leave visible (see `visible_gpus`). Takes no argument."""
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(said):  # the sampler's stdout is a protocol
-            import amdsmi
-    except ModuleNotFoundError:
-        raise MeterError(
-            "amdsmi is not installed; install it with: pip install 'wattmark[amd]'"
-        ) from None
-    except Exception as error:  # whatever the loader of a C library comes upon
-        reason = _line(said.getvalue()) or f"{type(error).__name__}: {_line(error)}"
-        raise MeterError(
-            f"amdsmi does not load ({reason}); it needs the libamd_smi of a ROCm of its own version"
-        ) from None
-    try:
-        amdsmi.amdsmi_init()
-    except amdsmi.AmdSmiException as error:
-        raise MeterError(
-            f"AMD SMI does not answer ({_line(error)}); is the amdgpu driver loaded? "
-            "amd-smi list tells"
-        ) from None
-    return AmdMeter(amdsmi, os.environ)
-
-
 @dataclass
 class _Gpu:
     handle: Any
@@ -87,12 +69,41 @@ class _Gpu:
     """Essential quantities that it has had."""
 
 
-class AmdMeter:
-    """See `harness.power.sources.Meter`. A reading is five calls; each gives some of its
-    quantities."""
+class AmdSource(PowerSource, CapControl):
+    """Reads AMD GPUs and sets their power limits and performance levels.
 
-    state: str | None = "auto"
+    A reading takes five calls, and each gives some of the quantities.
+    """
+
+    priority = 20
     torch_device = "cuda"
+    state = "auto"
+
+    @classmethod
+    def open(cls, argument: str) -> "AmdSource":
+        """The GPUs that ROCm's variables leave visible (see `visible_gpus`). Takes no argument."""
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said):  # the sampler's stdout is a protocol
+                import amdsmi
+        except ModuleNotFoundError:
+            raise MeterError(
+                "amdsmi is not installed; install it with: pip install 'wattmark[amd]'"
+            ) from None
+        except Exception as error:  # whatever the loader of a C library comes upon
+            reason = _line(said.getvalue()) or f"{type(error).__name__}: {_line(error)}"
+            raise MeterError(
+                f"amdsmi does not load ({reason}); it needs the libamd_smi of a ROCm of the same "
+                "version"
+            ) from None
+        try:
+            amdsmi.amdsmi_init()
+        except amdsmi.AmdSmiException as error:
+            raise MeterError(
+                f"AMD SMI does not answer ({_line(error)}); is the amdgpu driver loaded? "
+                "amd-smi list tells"
+            ) from None
+        return cls(amdsmi, os.environ)
 
     def __init__(self, smi: Any, environment: Mapping[str, str]) -> None:
         """Of `smi`, the module amdsmi, initialised. Raises MeterError where there is no GPU, or
@@ -120,7 +131,7 @@ class AmdMeter:
         ] or handles  # HIP cannot use one that it does not count
         uuids = [self._uuid(handle) for handle in in_order]
         self._gpus = {uuids[i]: _Gpu(in_order[i]) for i in visible_gpus(uuids, environment)}
-        self.driver: str | None = self._try(
+        self.driver = self._try(
             lambda: smi.amdsmi_get_gpu_driver_info(handles[0])["driver_version"]
         )
 

@@ -16,7 +16,14 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from harness.power.sources import Device, MeterError, NotAllowedError, Readback
+from harness.power.source import (
+    CapControl,
+    Device,
+    MeterError,
+    NotAllowedError,
+    PowerSource,
+    Readback,
+)
 from rules.bundle_format.records import Reading
 
 POWER_AVERAGE, POWER_INSTANT = 185, 186
@@ -24,34 +31,38 @@ POWER_MIN, POWER_MAX, POWER_DEFAULT, POWER_ENFORCED, POWER_REQUESTED = 187, 188,
 MEMORY_TEMPERATURE = 82
 
 
-def open_meter(argument: str) -> "NvidiaMeter":
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible, all of them where it is unset. Takes no
-    argument."""
-    try:
-        import pynvml  # the module of the nvidia-ml-py distribution
-    except ImportError:
-        raise MeterError(
-            "nvidia-ml-py is not installed; install it with: pip install 'wattmark[nvidia]'"
-        ) from None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise MeterError(
-            f"NVML does not answer ({error}); is the NVIDIA driver loaded? nvidia-smi tells"
-        ) from None
-    return NvidiaMeter(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+class NvidiaSource(PowerSource, CapControl):
+    """Reads NVIDIA GPUs and sets their power limits.
 
+    Handles are cached, and the quantities that a board supports are determined once.
+    """
 
-class NvidiaMeter:
-    """See `harness.power.sources.Meter`. Handles are cached; quantities that a board does not
-    support are found once."""
-
-    state: str | None = "P0"
+    priority = 10
     torch_device = "cuda"
+    state = "P0"
+
+    @classmethod
+    def open(cls, argument: str) -> "NvidiaSource":
+        """Open the GPUs that CUDA_VISIBLE_DEVICES leaves visible, or all of them if it is unset.
+        `argument` is not used."""
+        try:
+            import pynvml  # the module of the nvidia-ml-py distribution
+        except ImportError:
+            raise MeterError(
+                "nvidia-ml-py is not installed; install it with: pip install 'wattmark[nvidia]'"
+            ) from None
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            raise MeterError(
+                f"NVML does not answer ({error}); is the NVIDIA driver loaded? Check with "
+                "nvidia-smi"
+            ) from None
+        return cls(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
 
     def __init__(self, nvml: ModuleType, visible: str | None) -> None:
         self._nvml: Any = nvml
-        self.driver: str | None = nvml.nvmlSystemGetDriverVersion()
+        self.driver = nvml.nvmlSystemGetDriverVersion()
         handles = [
             self._try(partial(nvml.nvmlDeviceGetHandleByIndex, i))
             for i in range(nvml.nvmlDeviceGetCount())

@@ -10,33 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.power.sources import Device, MeterError, Readback
+from harness.power.source import Device, MeterError, PowerSource, Readback, SettingsReader
 from rules.bundle_format.records import Reading
 
 POWERCAP = Path("/sys/class/powercap")
-
-
-def open_meter(argument: str) -> "RaplMeter":
-    """The package domains below `argument`, a powercap tree (default: the kernel's)."""
-    root = Path(argument) if argument else POWERCAP
-    packages = [
-        p for p in sorted(root.glob("intel-rapl:*")) if p.name.count(":") == 1 and _is_package(p)
-    ]
-    if not packages:
-        raise MeterError(
-            f"{root}: no RAPL package domains there; use --simulate to run without a meter"
-        )
-    for package in packages:
-        try:
-            _number(package / "energy_uj")
-        except PermissionError:
-            raise MeterError(
-                f"{package}/energy_uj: only root may read it; an administrator can allow "
-                f"it with: chmod a+r {package}/energy_uj"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise MeterError(f"{package}/energy_uj cannot be read: {error}") from None
-    return RaplMeter(packages)
 
 
 @dataclass
@@ -48,12 +25,39 @@ class _Package:
     total_uj: int = 0
 
 
-class RaplMeter:
-    """See `harness.power.sources.Meter`. The counter starts at zero when the meter is opened."""
+class RaplSource(PowerSource, SettingsReader):
+    """Reads CPU packages. The energy counter starts at zero when the source is opened.
 
-    driver: str | None = None
-    state: str | None = None
-    torch_device = "cpu"
+    It has no cap control: the limits of CPU packages are read and not set.
+    """
+
+    priority = 30
+
+    @classmethod
+    def open(cls, argument: str) -> "RaplSource":
+        """Open the package domains below `argument`, a powercap tree (default:
+        /sys/class/powercap)."""
+        root = Path(argument) if argument else POWERCAP
+        packages = [
+            p
+            for p in sorted(root.glob("intel-rapl:*"))
+            if p.name.count(":") == 1 and _is_package(p)
+        ]
+        if not packages:
+            raise MeterError(
+                f"{root}: no RAPL package domains there; use --simulate to run without a meter"
+            )
+        for package in packages:
+            try:
+                _number(package / "energy_uj")
+            except PermissionError:
+                raise MeterError(
+                    f"{package}/energy_uj: only root may read it; an administrator can allow "
+                    f"it with: chmod a+r {package}/energy_uj"
+                ) from None
+            except (OSError, ValueError) as error:
+                raise MeterError(f"{package}/energy_uj cannot be read: {error}") from None
+        return cls(packages)
 
     def __init__(self, packages: list[Path], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
@@ -89,15 +93,6 @@ class RaplMeter:
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         limit = _limit_mw(self._packages[uuid].path)
         return Readback(requested_mw=limit, enforced_mw=limit)
-
-    def set_cap(self, uuid: str, cap_mw: int) -> None:
-        raise MeterError(f"{uuid}: the limits of CPU packages are read and not set")
-
-    def set_state(self, uuid: str, state: str) -> None:
-        raise MeterError(f"{uuid}: a CPU package has no power state to set")
-
-    def close(self) -> None:
-        pass
 
 
 def _number(path: Path) -> int:

@@ -1,38 +1,44 @@
 """Simulated accelerators, for tests, demos and tutorials: the client of the simulator.
 
 The environment variable WATTMARK_SIMULATOR holds the simulator's socket (see
-`harness/simulation/server.py`). Where it is unset, the boards are held in this process and nobody
-else sees them, which is enough to look at them.
+`harness/simulation/server.py`). If it is unset, the boards are in this process and no other process
+sees them.
 """
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from harness.power.sources import Device, MeterError, Readback
+from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback
 from harness.simulation.boards import Boards
-from harness.simulation.server import connect
+from harness.simulation.server import VARIABLE, connect
 from rules.bundle_format.records import Reading
 
 Ask = Callable[..., Any]
 
 
-def open_meter(argument: str) -> "SimulatedMeter":
-    """Eight simulated boards: the model h100, h200 or mi300x, then faults, as in
-    `h200,disobey=400`."""
-    if client := connect(argument):
-        return SimulatedMeter(client.ask, client.close)
-    boards = Boards(argument)
-    return SimulatedMeter(lambda do, **arguments: boards.answer(do, arguments))
+class SimulatedSource(PowerSource, CapControl):
+    """Reads simulated boards and sets their caps and power states."""
 
+    simulated = True
+    driver = "simulated"
 
-class SimulatedMeter:
-    """See `harness.power.sources.Meter`. `ask` puts a question to the boards, as
-    `harness.simulation.boards.Boards` has them."""
+    @classmethod
+    def open(cls, argument: str) -> "SimulatedSource":
+        """Open eight simulated boards. `argument` is a model (h100, h200 or mi300x), then faults,
+        as in `h200,disobey=400`."""
+        if client := connect(argument):
+            return cls(client.ask, client.close)
+        boards = Boards(argument)
+        return cls(lambda do, **arguments: boards.answer(do, arguments))
 
-    driver: str | None = "simulated"
-    state: str | None
-    torch_device = "cpu"
+    @classmethod
+    def journal_directory(cls) -> Path | None:
+        """The directory of the simulator's socket. Boards within this process have no journal."""
+        path = os.environ.get(VARIABLE)
+        return Path(path).parent if path else None
 
     def __init__(
         self,
@@ -40,10 +46,11 @@ class SimulatedMeter:
         close: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        """`ask` calls a method of `harness.simulation.boards.Boards` by its name."""
         self._ask, self._close, self._clock = ask, close, clock
-        found = ask("devices")
-        self.state = found["state"]
-        self._devices = [Device(**device) for device in found["devices"]]
+        answer = ask("devices")
+        self.state = answer["state"]
+        self._devices = [Device(**device) for device in answer["devices"]]
 
     def devices(self) -> list[Device]:
         return self._devices
@@ -57,7 +64,7 @@ class SimulatedMeter:
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         try:
             return Readback(**self._ask("readback", uuid=uuid))
-        except MeterError:  # as of any board that does not answer, nothing is known
+        except MeterError:  # a board that does not answer has no known settings
             return Readback()
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:

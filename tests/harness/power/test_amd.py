@@ -20,8 +20,9 @@ from support.fake_amdsmi import (
 )
 
 from harness.power.sampler import Settings, _Loop
-from harness.power.sources import Device, MeterError, NotAllowedError, amd, open_meter
-from harness.power.sources.amd import AmdMeter, uuid_of_torch, visible_gpus
+from harness.power.source import Device, MeterError, NotAllowedError
+from harness.power.sources import amd, open_source
+from harness.power.sources.amd import AmdSource, uuid_of_torch, visible_gpus
 from harness.run import command, preflight, session, worker
 from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.system import DESCRIPTION, describe_environment
@@ -51,8 +52,8 @@ def gpu() -> FakeGpu:
 
 
 @pytest.fixture
-def meter(gpu) -> AmdMeter:
-    return AmdMeter(FakeAmdSmi(gpu), {})
+def meter(gpu) -> AmdSource:
+    return AmdSource(FakeAmdSmi(gpu), {})
 
 
 def test_an_mi300x_is_read_in_the_units_of_a_reading(meter):
@@ -210,7 +211,7 @@ def test_an_older_board_has_no_residencies_and_is_not_at_fault(gpu, meter):
 
 def test_no_reading_waits_for_a_violation_status(gpu):
     smi = FakeAmdSmi(gpu)
-    meter = AmdMeter(smi, {})
+    meter = AmdSource(smi, {})
     for _ in range(3):
         meter.read(A)
     meter.readback(A, frozenset())
@@ -218,7 +219,7 @@ def test_no_reading_waits_for_a_violation_status(gpu):
 
 
 def test_devices_come_in_the_order_of_hip():
-    assert [d.uuid for d in AmdMeter(FakeAmdSmi(gpu_b(), gpu_a()), {}).devices()] == [A, B]
+    assert [d.uuid for d in AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), {}).devices()] == [A, B]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_devices_come_in_the_order_of_hip():
 )
 def test_the_variables_that_amd_smi_ignores_choose_as_in_rocm(environment, chosen):
     assert visible_gpus([A, B], environment) == chosen
-    meter = AmdMeter(FakeAmdSmi(gpu_b(), gpu_a()), environment)
+    meter = AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), environment)
     assert [d.uuid for d in meter.devices()] == [[A, B][i] for i in chosen]
 
 
@@ -254,20 +255,20 @@ def test_without_the_order_of_hip_numbers_are_refused_and_uuids_are_not():
         MeterError,
         match="HIP_VISIBLE_DEVICES=1: this AMD SMI does not tell in which order HIP counts",
     ):
-        AmdMeter(smi, {"HIP_VISIBLE_DEVICES": "1"})
-    assert [d.uuid for d in AmdMeter(smi, {"ROCR_VISIBLE_DEVICES": A}).devices()] == [A]
-    assert len(AmdMeter(smi, {}).devices()) == 2
+        AmdSource(smi, {"HIP_VISIBLE_DEVICES": "1"})
+    assert [d.uuid for d in AmdSource(smi, {"ROCR_VISIBLE_DEVICES": A}).devices()] == [A]
+    assert len(AmdSource(smi, {}).devices()) == 2
 
 
 def test_a_gpu_that_hip_does_not_count_is_left_out(gpu):
     hidden = gpu_b()
     hidden.enumeration["hip_id"] = "N/A"
-    assert [d.uuid for d in AmdMeter(FakeAmdSmi(hidden, gpu), {}).devices()] == [A]
+    assert [d.uuid for d in AmdSource(FakeAmdSmi(hidden, gpu), {}).devices()] == [A]
 
 
 def test_the_uuid_is_the_kernels_and_that_of_torch_is_the_same(gpu, meter):
     gpu.enumeration["hip_uuid"] = gpu.asic["asic_serial"] = "another"
-    (device,) = AmdMeter(FakeAmdSmi(gpu), {}).devices()
+    (device,) = AmdSource(FakeAmdSmi(gpu), {}).devices()
     assert device.uuid == A
     assert uuid_of_torch("30306336-3361-6333-6333-633633376639") == A  # the digits of A as ASCII
 
@@ -275,7 +276,7 @@ def test_the_uuid_is_the_kernels_and_that_of_torch_is_the_same(gpu, meter):
 def test_without_a_unique_id_the_pci_address_names_the_gpu(tmp_path, monkeypatch):
     guest = FakeGpu(0, hip_id=0, bus=0x05)
     monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "guest", guest))
-    (device,) = AmdMeter(FakeAmdSmi(guest), {}).devices()
+    (device,) = AmdSource(FakeAmdSmi(guest), {}).devices()
     assert (device.uuid, device.pci) == ("PCI-0000:05:00.0", "0000:05:00.0")
     assert uuid_of_torch("58580000-0000-0000-0000-000000000000") is None
 
@@ -321,7 +322,7 @@ def test_what_a_board_or_a_version_lacks_is_no_failure(gpu):
     smi = FakeAmdSmi(gpu)
     smi.lacks = {"amdsmi_get_gpu_metrics_info", "amdsmi_get_gpu_compute_partition"}
     gpu.errors["amdsmi_get_energy_count"] = NOT_SUPPORTED
-    meter = AmdMeter(smi, {})
+    meter = AmdSource(smi, {})
     reading = meter.read(A)
     assert (reading.energy_mj, reading.sm_mhz, reading.status) == (None, None, "ok")
     assert meter.readback(A, frozenset()).mig is False
@@ -385,26 +386,26 @@ def test_without_rocm_the_meter_is_refused_quietly(tmp_path, monkeypatch, capfd)
         with pytest.raises(
             MeterError, match=r"amdsmi does not load \(libamd_smi.so: cannot open .*; it needs"
         ):
-            open_meter("amd")
+            open_source("amd")
     assert capfd.readouterr() == ("", "")
 
 
 def test_without_the_binding_the_way_to_it_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "amdsmi", None)
     with pytest.raises(MeterError, match=r"pip install 'wattmark\[amd\]'"):
-        open_meter("amd")
+        open_source("amd")
 
 
 def test_without_a_driver_or_a_gpu_the_meter_is_refused(monkeypatch):
     smi = FakeAmdSmi()
     monkeypatch.setitem(sys.modules, "amdsmi", smi)
     with pytest.raises(MeterError, match="finds no GPU here"):
-        open_meter("amd")
+        open_source("amd")
     smi.init_error = 34
     with pytest.raises(
         MeterError, match=r"does not answer \(Error code: 34 .*is the amdgpu driver loaded"
     ):
-        open_meter("amd")
+        open_source("amd")
 
 
 def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch):
@@ -412,7 +413,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     monkeypatch.setitem(sys.modules, "amdsmi", smi)
     for variable in amd.VISIBLE:
         monkeypatch.delenv(variable, raising=False)
-    meter = open_meter("amd")
+    meter = open_source("amd")
     read_end, write_end = os.pipe()
     said: list[dict] = []
     table = (tmp_path / "table.csv").open("w")

@@ -24,15 +24,19 @@ from support.kills import command_line
 
 from harness import interrupts
 from harness.cli import main
+from harness.interrupts import Interrupted
 from harness.power import cap_journal as journal
-from harness.power import cap_watchdog as caps
-from harness.power.cap_journal import JOURNAL_FILE, Journal
-from harness.power.sources import MeterError, NotAllowedError, amd, open_meter
+from harness.power import cap_watchdog
+from harness.power.cap_apply import applied_cap, explain_refusal
+from harness.power.cap_journal import JOURNAL_FILE, Journal, SavedLimit
+from harness.power.cap_restore import RestoreError
+from harness.power.cap_watchdog import WatchdogError
+from harness.power.source import MeterError, NotAllowedError
+from harness.power.sources import amd, open_source
 from harness.run import command, evidence
 from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.run.preflight import states_for
 from harness.run.processes import descendants
-from harness.run.run_directory import Interrupted
 from harness.system import DESCRIPTION
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
@@ -41,9 +45,9 @@ DEADLINE_S = 60
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.power import cap_watchdog as caps
+from harness.power.cap_apply import applied_cap
 from harness.run.plan import Plan
-with caps.held(Plan.load(Path(sys.argv[1]))):
+with applied_cap(Plan.load(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -77,7 +81,7 @@ class Node:
         return self.state / JOURNAL_FILE
 
     def plan(self, cap_w: float = 400, found_mw: dict[str, int] | None = None) -> Plan:
-        devices = tuple(open_meter("nvidia").devices())
+        devices = tuple(open_source("nvidia").devices())
         found_mw = {A: 700_000, B: 700_000} if found_mw is None else found_mw
         machine = Machine("nvidia", "cuda", "580", devices, "P0", cap_w, found_mw or None)
         return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
@@ -132,7 +136,7 @@ def watchdogs() -> list[int]:
 
 
 def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):
-    with caps.held(node.plan()):
+    with applied_cap(node.plan()):
         assert node.limits == SET
         stored = json.loads(node.journal.read_text())
         assert [(one["uuid"], one["found_mw"]) for one in stored["accelerators"]] == [
@@ -150,7 +154,7 @@ def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):
 
 def test_boards_that_were_found_at_different_limits_get_each_its_own_back(node):
     node.change(limits={A: 700_000, B: 500_000})
-    with caps.held(node.plan(found_mw={A: 700_000, B: 500_000})):
+    with applied_cap(node.plan(found_mw={A: 700_000, B: 500_000})):
         assert node.limits == SET
     assert node.limits == {A: 700_000, B: 500_000}
 
@@ -167,18 +171,18 @@ def test_a_limit_that_another_holds_lower_is_restored_to_what_was_asked_for(node
         return values
 
     node.nvml.nvmlDeviceGetFieldValues = held_down
-    with caps.held(node.plan()):
+    with applied_cap(node.plan()):
         assert node.limits == SET
     assert node.limits == AS_FOUND
 
     says = f"{B}: a power limit of 600 W was asked for, and the board has 500 W"
-    with pytest.raises(MeterError, match=says), caps.held(node.plan(600)):
+    with pytest.raises(MeterError, match=says), applied_cap(node.plan(600)):
         pytest.fail("held at a cap that is not in force")
     assert node.limits == AS_FOUND
 
 
 def test_nothing_is_touched_where_the_cap_is_the_one_that_was_found(node):
-    with caps.held(node.plan(700, found_mw={})) as guard:
+    with applied_cap(node.plan(700, found_mw={})) as guard:
         guard()
         assert not watchdogs()
     assert not node.state.exists()
@@ -189,11 +193,11 @@ def test_journal_and_watchdog_stand_before_the_first_write(node, monkeypatch):
     plain = node.nvml.nvmlDeviceSetPowerManagementLimit
 
     def look(handle, limit_mw):
-        seen.append((limit_mw, len(Journal.at(node.journal).accelerators), len(watchdogs())))
+        seen.append((limit_mw, len(Journal.read(node.journal).accelerators), len(watchdogs())))
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", look, raising=False)
-    with caps.held(node.plan()):
+    with applied_cap(node.plan()):
         pass
     assert seen == [(400_000, 2, 1), (400_000, 2, 1), (700_000, 2, 1), (700_000, 2, 1)]
 
@@ -217,7 +221,7 @@ def test_the_watchdog_is_in_a_session_of_its_own_and_outlives_what_ends_the_owne
 
 
 def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
-    with caps.held(node.plan()) as guard:
+    with applied_cap(node.plan()) as guard:
         (first,) = watchdogs()
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: ended(first))
@@ -231,13 +235,13 @@ def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
 def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
     with (
         monkeypatch.context() as patch,
-        pytest.raises(caps.WatchdogError) as said,
-        caps.held(node.plan()) as guard,
+        pytest.raises(WatchdogError) as said,
+        applied_cap(node.plan()) as guard,
     ):
         (first,) = watchdogs()
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: ended(first))
-        patch.setattr(caps.sys, "executable", "/bin/false")
+        patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
         guard()
     assert str(said.value).startswith(
         "the run was ended: its watchdog died, and"
@@ -250,8 +254,8 @@ def test_without_a_watchdog_nothing_is_set(node, monkeypatch):
         monkeypatch.context() as patch,
         pytest.raises(MeterError, match=r"the watchdog .* did not start .*so no limit was set"),
     ):
-        patch.setattr(caps.sys, "executable", "/bin/false")
-        with caps.held(node.plan()):
+        patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
+        with applied_cap(node.plan()):
             pytest.fail("held without a watchdog")
     assert node.limits == AS_FOUND and not node.journal.exists()
 
@@ -274,9 +278,9 @@ def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
         MeterError,
         match=rf"{node.journal}: .*process {pid}.* restore them with: bench-submit restore",
     ):
-        caps.held(node.plan(found_mw=SET)).__enter__()
+        applied_cap(node.plan(found_mw=SET)).__enter__()
     with pytest.raises(MeterError, match=f"process {pid}"):
-        caps.held(
+        applied_cap(
             node.plan(400, found_mw={})
         ).__enter__()  # as found, but what is found is another run's
     done = CliRunner().invoke(main, ["restore"])
@@ -293,12 +297,12 @@ def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
 def test_a_run_as_found_on_other_boards_is_not_refused(node):
     power_cut(node)
     plan = node.plan(400, found_mw={})
-    journal = Journal.at(node.journal)
+    journal = Journal.read(node.journal)
     others = tuple(
         replace(one, uuid=one.uuid.replace("0000", "1111")) for one in journal.accelerators
     )
     replace(journal, accelerators=others).write(node.journal)
-    with caps.held(plan):
+    with applied_cap(plan):
         pass
 
 
@@ -329,14 +333,14 @@ def test_the_lock_of_a_run_that_ends_is_waited_for(node):
     """As a watchdog has it for a moment after it has removed the journal."""
     program = (
         "import time; from pathlib import Path; from harness.power.cap_journal import "
-        f"locked\nwith locked(Path({str(node.state)!r})):"
+        f"lock_directory\nwith lock_directory(Path({str(node.state)!r})):"
     )
     program += " print('locked', flush=True); time.sleep(0.5)"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
     ) as holder:
         assert holder.stdout.readline() == "locked\n"
-        with caps.held(node.plan()):
+        with applied_cap(node.plan()):
             assert node.limits == SET
 
 
@@ -350,13 +354,13 @@ def test_restoring_sees_boards_that_the_environment_hides(node, monkeypatch):
 def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
     with node.held_elsewhere() as (owner, watchdog):
         with pytest.raises(
-            MeterError, match=f"process {owner.pid}.* lives and holds the power limits"
+            MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
         ):
-            caps.held(node.plan(found_mw=SET)).__enter__()
+            applied_cap(node.plan(found_mw=SET)).__enter__()
         with pytest.raises(
-            MeterError, match=f"process {owner.pid}.* lives and holds the power limits"
+            MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
         ):
-            caps.held(node.plan(400, found_mw={})).__enter__()
+            applied_cap(node.plan(400, found_mw={})).__enter__()
         done = CliRunner().invoke(main, ["restore"])
         assert done.exit_code == 1 and f"process {owner.pid}" in done.output
         assert node.limits == SET
@@ -369,7 +373,7 @@ def test_a_board_that_does_not_take_the_limit_is_named_and_all_are_put_back(node
     with pytest.raises(
         MeterError, match=f"{B}: a power limit of 400 W was asked for, and the board has 700 W"
     ):
-        caps.held(node.plan()).__enter__()
+        applied_cap(node.plan()).__enter__()
     assert node.limits == AS_FOUND and not node.journal.exists() and not watchdogs()
 
 
@@ -378,12 +382,12 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
         pytest.raises(
             MeterError, match=f"{A}: .* not restored to 700 W; try: bench-submit restore"
         ),
-        caps.held(node.plan()),
+        applied_cap(node.plan()),
     ):
         node.change(deaf=[A])
     assert node.limits == {A: 400_000, B: 700_000}
     wait_for(lambda: not watchdogs())  # which has tried once more
-    assert [one.uuid for one in Journal.at(node.journal).accelerators] == [A]
+    assert [one.uuid for one in Journal.read(node.journal).accelerators] == [A]
     done = CliRunner().invoke(main, ["restore"])
     assert done.exit_code == 1 and "the board has 400 W; not restored to 700 W" in done.output
     node.change(deaf=[])
@@ -397,7 +401,7 @@ def test_without_the_right_to_set_it_is_said_what_an_administrator_can_do(node):
     with pytest.raises(
         NotAllowedError, match=rf"{A}: .*refused by NVML .*setting a cap takes root.*docs/caps\.md"
     ):
-        caps.held(node.plan()).__enter__()
+        applied_cap(node.plan()).__enter__()
     assert not node.journal.exists() and not watchdogs()
 
 
@@ -415,7 +419,7 @@ def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypa
     out = node.root / "out"
     monkeypatch.setattr(journal, "GRACE_S", 0.2)
     with node.held_elsewhere() as (owner, _):
-        theirs = Journal.at(node.journal)
+        theirs = Journal.read(node.journal)
         others = tuple(
             replace(one, uuid=one.uuid.replace("0000", "1111")) for one in theirs.accelerators
         )
@@ -424,7 +428,7 @@ def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypa
     assert (
         done.exit_code == 2
         and f"process {owner.pid}" in done.output
-        and "lives and holds" in done.output
+        and "is running and holds" in done.output
     )
     assert "--resume" not in done.output and not list(out.iterdir())
 
@@ -453,20 +457,20 @@ def test_a_state_directory_that_may_not_be_written_is_the_right_that_lacks(node)
     os.seteuid(65534)
     try:
         with pytest.raises(NotAllowedError, match=r"may not be written; setting a cap takes root"):
-            caps.held(plan).__enter__()
-        assert caps.refusal("nvidia") is not None and caps.refusal("simulated:h200") is None
+            applied_cap(plan).__enter__()
+        assert explain_refusal("nvidia") is not None and explain_refusal("simulated:h200") is None
     finally:
         os.seteuid(0)
-    assert node.limits == AS_FOUND and caps.refusal("nvidia") is None
+    assert node.limits == AS_FOUND and explain_refusal("nvidia") is None
 
 
 def test_a_full_disk_refuses_the_run_before_a_limit_moves(node):
     program = (
-        "import resource, sys; from pathlib import Path; from harness import caps; from "
-        "harness.run.plan import Plan\n"
+        "import resource, sys; from pathlib import Path; from harness.power.cap_apply import "
+        "applied_cap; from harness.run.plan import Plan\n"
         "plan = Plan.load(Path(sys.argv[1]))\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
-        "caps.held(plan).__enter__()\n"
+        "applied_cap(plan).__enter__()\n"
     )
     node.plan().save(node.root)
     done = subprocess.run(
@@ -483,7 +487,7 @@ def test_a_state_directory_that_cannot_be_is_named_with_what_to_do(node, monkeyp
         MeterError,
         match=r"cannot be written \(Not a directory\); name a directory .* with WATTMARK_STATE",
     ):
-        caps.held(node.plan()).__enter__()
+        applied_cap(node.plan()).__enter__()
 
 
 def test_a_limit_that_moved_since_the_plan_was_made_is_refused(node):
@@ -493,12 +497,12 @@ def test_a_limit_that_moved_since_the_plan_was_made_is_refused(node):
         MeterError,
         match=f"{B}: the power limit was 700 W when the run was planned and is 600 W now",
     ):
-        caps.held(plan).__enter__()
+        applied_cap(plan).__enter__()
     with pytest.raises(
         MeterError,
         match=f"{B}: the power limit was 700 W when the run was planned and is 600 W now",
     ):
-        caps.held(node.plan(700, found_mw={})).__enter__()
+        applied_cap(node.plan(700, found_mw={})).__enter__()
     assert node.limits == {A: 700_000, B: 600_000} and not node.journal.exists()
 
 
@@ -513,7 +517,7 @@ def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
         with pytest.raises(
             MeterError, match=rf"{node.journal}: .* cannot be read .*remove the file"
         ):
-            caps.held(plan).__enter__()
+            applied_cap(plan).__enter__()
     done = CliRunner().invoke(main, ["restore"])
     assert (
         done.exit_code == 1 and str(node.journal) in done.output and "Traceback" not in done.output
@@ -523,7 +527,7 @@ def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
 
 def test_a_journal_of_another_host_is_left_to_that_host(node):
     power_cut(node)
-    replace(Journal.at(node.journal), host="elsewhere").write(node.journal)
+    replace(Journal.read(node.journal), host="elsewhere").write(node.journal)
     done = CliRunner().invoke(main, ["restore"])
     assert done.exit_code == 1 and "on elsewhere; restore them there" in done.output
     assert node.limits == SET and node.journal.exists()
@@ -531,11 +535,11 @@ def test_a_journal_of_another_host_is_left_to_that_host(node):
 
 def test_a_watchdog_leaves_the_journal_of_a_later_run_alone(node):
     with node.held_elsewhere() as (owner, watchdog):
-        later = replace(Journal.at(node.journal), run_id="a-later-one")
+        later = replace(Journal.read(node.journal), run_id="a-later-one")
         later.write(node.journal)
         owner.kill()
         wait_for(lambda: ended(watchdog))
-    assert node.limits == SET and Journal.at(node.journal) == later
+    assert node.limits == SET and Journal.read(node.journal) == later
 
 
 def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeypatch):
@@ -547,7 +551,7 @@ def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeyp
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False)
-    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
         pass
     assert node.limits == AS_FOUND and not node.journal.exists() and not watchdogs()
 
@@ -561,7 +565,7 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
             os.kill(os.getpid(), signal.SIGTERM)
         plain(handle, limit_mw)
 
-    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
         node.change(deaf=[A])
         monkeypatch.setattr(
             node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False
@@ -576,7 +580,7 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
     wait_for(lambda: not watchdogs())
     CliRunner().invoke(main, ["restore"])
 
-    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
         node.change(deaf=[A])
         os.kill(os.getpid(), signal.SIGTERM)
     assert says in capsys.readouterr().err
@@ -584,8 +588,8 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
 
 def test_a_run_that_failed_and_could_not_be_put_back_says_both(node):
     with (
-        pytest.raises(caps.RestoreError, match=f"it broke; {A}: .* not restored to 700 W"),
-        caps.held(node.plan()),
+        pytest.raises(RestoreError, match=f"it broke; {A}: .* not restored to 700 W"),
+        applied_cap(node.plan()),
     ):
         node.change(deaf=[A])
         raise ValueError("it broke")
@@ -598,7 +602,7 @@ def test_a_signal_while_something_that_fails_is_waited_for_is_not_lost():
 
 
 def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
-    with pytest.raises(Interrupted), interrupts.signals(), caps.held(node.plan()):
+    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("the signal was not heard")
     assert capsys.readouterr().err == f"power limits restored: {A} to 700 W, {B} to 700 W\n"
@@ -608,7 +612,7 @@ def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
 def test_simulated_boards_that_nobody_else_sees_cannot_be_held(node):
     plan = replace(node.plan(), meter="simulated:h200")
     with pytest.raises(MeterError, match="in a process of their own only"):
-        caps.held(plan).__enter__()
+        applied_cap(plan).__enter__()
 
 
 @pytest.fixture
@@ -618,7 +622,7 @@ def gpu(tmp_path, monkeypatch) -> FakeGpu:
     board = FakeGpu(1, hip_id=0, bus=0xE5)
     board.level = "AMDSMI_DEV_PERF_LEVEL_HIGH"
     (tmp_path / "amdsmi.py").write_text(
-        "import sys, fake_amdsmi\nsys.modules[__name__] = "
+        "import sys\nfrom support import fake_amdsmi\nsys.modules[__name__] = "
         "fake_amdsmi.FakeAmdSmi(fake_amdsmi.FakeGpu(1, 0, 0xE5))\n"
     )
     monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(board))
@@ -627,7 +631,7 @@ def gpu(tmp_path, monkeypatch) -> FakeGpu:
 
 
 def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
-    meter = open_meter("amd")
+    meter = open_source("amd")
     devices = tuple(meter.devices())
     machine = Machine(
         "amd", "cuda", "6", devices, "auto", cap_w, found_mw, states_for(meter, devices)
@@ -636,10 +640,10 @@ def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
 
 
 def test_amds_limit_and_performance_level_are_set_and_restored(node, gpu):
-    with caps.held(plan_of_amd(400, {"PCI-0000:e5:00.0": 600_000})):
+    with applied_cap(plan_of_amd(400, {"PCI-0000:e5:00.0": 600_000})):
         assert (gpu.caps["power_cap"], gpu.level) == (400_000_000, "AMDSMI_DEV_PERF_LEVEL_AUTO")
-        assert Journal.at(node.journal).accelerators == (
-            caps.Found("PCI-0000:e5:00.0", 600_000, "high"),
+        assert Journal.read(node.journal).accelerators == (
+            SavedLimit("PCI-0000:e5:00.0", 600_000, "high"),
         )
     assert (gpu.caps["power_cap"], gpu.level) == (600_000_000, "AMDSMI_DEV_PERF_LEVEL_HIGH")
 
@@ -653,15 +657,15 @@ def test_a_performance_level_that_moved_since_the_plan_was_made_is_refused(node,
             MeterError,
             match=f"performance level was {found.lower()} when .* and is {now.lower()} now",
         ):
-            caps.held(plan).__enter__()
+            applied_cap(plan).__enter__()
 
 
 def test_amds_performance_level_is_set_for_a_run_at_the_cap_that_was_found(node, gpu):
-    with caps.held(plan_of_amd(600, None)):
+    with applied_cap(plan_of_amd(600, None)):
         assert (gpu.caps["power_cap"], gpu.level) == (600_000_000, "AMDSMI_DEV_PERF_LEVEL_AUTO")
     assert gpu.level == "AMDSMI_DEV_PERF_LEVEL_HIGH"
     gpu.level = "AMDSMI_DEV_PERF_LEVEL_AUTO"
-    with caps.held(plan_of_amd(600, None)):
+    with applied_cap(plan_of_amd(600, None)):
         assert not node.journal.exists()
 
 
@@ -669,6 +673,6 @@ def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     says = (
         r"the performance level high was refused .* not restored to high; try: bench-submit restore"
     )
-    with pytest.raises(caps.RestoreError, match=says), caps.held(plan_of_amd(600, None)):
+    with pytest.raises(RestoreError, match=says), applied_cap(plan_of_amd(600, None)):
         gpu.errors["amdsmi_set_gpu_perf_level"] = BUSY
     wait_for(lambda: not watchdogs())

@@ -8,11 +8,13 @@ import pytest
 from support import fake_nvml
 from support.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
-from harness.power.sources import MeterError, NotAllowedError, names, open_meter
-from harness.power.sources.nvidia import NvidiaMeter, visible_devices
-from harness.power.sources.rapl import RaplMeter
-from harness.power.sources.rapl import open_meter as open_rapl
-from harness.power.sources.simulated import SimulatedMeter
+from harness.power.source import MeterError, NotAllowedError, cap_control, read_back
+from harness.power.sources import open_source, source_names
+from harness.power.sources.nvidia import NvidiaSource, visible_devices
+from harness.power.sources.rapl import RaplSource
+from harness.power.sources.simulated import SimulatedSource
+from harness.run.plan import PlanError
+from harness.run.preflight import cap_for
 from harness.simulation.boards import MODELS, Boards, BusyShare
 from harness.simulation.server import VARIABLE
 
@@ -21,15 +23,15 @@ MS = 1_000_000
 
 
 def test_every_meter_is_found_and_an_unknown_one_is_refused():
-    assert names() == ["amd", "nvidia", "rapl", "simulated"]
+    assert source_names() == ["amd", "nvidia", "rapl", "simulated"]
     with pytest.raises(
         MeterError, match="no meter called 'wattson'; there are amd, nvidia, rapl, simulated"
     ):
-        open_meter("wattson")
+        open_source("wattson")
 
 
 def test_nvidia_takes_instantaneous_power_from_its_field_and_the_average_from_power_usage():
-    reading = NvidiaMeter(FakeNvml(A), None).read(A)
+    reading = NvidiaSource(FakeNvml(A), None).read(A)
     assert (reading.power_mw, reading.power_avg_mw, reading.energy_mj) == (
         690_000,
         650_000,
@@ -53,14 +55,14 @@ def test_nvidia_takes_instantaneous_power_from_its_field_and_the_average_from_po
 def test_nvidia_heeds_the_return_code_of_a_field_instead_of_its_value():
     nvml = FakeNvml(A)
     nvml.field_errors[186] = NVML_ERROR_NOT_SUPPORTED
-    reading = NvidiaMeter(nvml, None).read(A)
+    reading = NvidiaSource(nvml, None).read(A)
     assert reading.power_mw is None
     assert reading.status == "ok"  # this board has no such quantity, which is no failure
 
 
 def test_nvidia_says_which_quantity_failed_and_keeps_the_others():
     nvml = FakeNvml(A)
-    meter = NvidiaMeter(nvml, None)
+    meter = NvidiaSource(nvml, None)
     nvml.field_errors[186] = 999
     reading = meter.read(A)
     assert (reading.power_mw, reading.power_avg_mw) == (None, 650_000)
@@ -69,7 +71,7 @@ def test_nvidia_says_which_quantity_failed_and_keeps_the_others():
 
 def test_nvidia_survives_a_board_that_vanishes():
     nvml = FakeNvml(A)
-    meter = NvidiaMeter(nvml, None)
+    meter = NvidiaSource(nvml, None)
     nvml.lost = True
     reading = meter.read(A)
     assert reading.power_mw is None and reading.energy_mj is None
@@ -80,29 +82,29 @@ def test_nvidia_survives_a_board_that_vanishes():
 def test_nvidia_needs_only_the_boards_it_is_given():
     nvml = FakeNvml(A, B)
     nvml.forbidden = {A}
-    assert [d.uuid for d in NvidiaMeter(nvml, B).devices()] == [B]
+    assert [d.uuid for d in NvidiaSource(nvml, B).devices()] == [B]
     with pytest.raises(MeterError, match="NVML may not read GPU 0"):
-        NvidiaMeter(nvml, None)
+        NvidiaSource(nvml, None)
 
 
 def test_nvidia_counts_only_the_processes_of_others_as_foreign():
     nvml = FakeNvml(A)
     nvml.pids = [10, 11, 12]
-    assert NvidiaMeter(nvml, None).readback(A, frozenset({11})).foreign_processes == 2
+    assert NvidiaSource(nvml, None).readback(A, frozenset({11})).foreign_processes == 2
 
 
 def test_nvidia_reads_limits_and_mig():
     nvml = FakeNvml(A)
     nvml.fields[190] = 500_000
-    state = NvidiaMeter(nvml, None).readback(A, frozenset())
+    state = NvidiaSource(nvml, None).readback(A, frozenset())
     assert (state.min_mw, state.max_mw, state.default_mw) == (200_000, 700_000, 700_000)
     assert (state.enforced_mw, state.requested_mw, state.mig) == (500_000, 700_000, False)
     nvml.mig = 1
-    assert NvidiaMeter(nvml, None).readback(A, frozenset()).mig is True
+    assert NvidiaSource(nvml, None).readback(A, frozenset()).mig is True
 
 
 def test_nvidia_sets_a_limit_in_milliwatts_and_the_board_has_it():
-    meter = NvidiaMeter(FakeNvml(A, B), None)
+    meter = NvidiaSource(FakeNvml(A, B), None)
     meter.set_cap(A, 400_000)
     assert [meter.readback(u, frozenset()).enforced_mw for u in (A, B)] == [400_000, 700_000]
     assert meter.readback(A, frozenset()).requested_mw == meter.read(A).cap_mw == 400_000
@@ -119,14 +121,14 @@ def test_nvidia_says_what_nvml_refused(cap_mw, root, kind):
         MeterError,
         match=rf"{A}: a power limit of {cap_mw / 1e3:g} W was refused by NVML \(error \d\)",
     ) as caught:
-        NvidiaMeter(nvml, None).set_cap(A, cap_mw)
+        NvidiaSource(nvml, None).set_cap(A, cap_mw)
     assert type(caught.value) is kind
-    assert NvidiaMeter(nvml, None).readback(A, frozenset()).enforced_mw == 700_000
+    assert NvidiaSource(nvml, None).readback(A, frozenset()).enforced_mw == 700_000
 
 
 def test_nvidia_has_no_state_to_set():
     with pytest.raises(MeterError, match="a board takes up P0 when it computes"):
-        NvidiaMeter(FakeNvml(A), None).set_state(A, "P0")
+        NvidiaSource(FakeNvml(A), None).set_state(A, "P0")
 
 
 def test_nvidia_reads_application_clocks_and_their_defaults_where_a_board_has_them(monkeypatch):
@@ -134,7 +136,7 @@ def test_nvidia_reads_application_clocks_and_their_defaults_where_a_board_has_th
     nvml.clocks[fake_nvml.NVML_CLOCK_SM] = 1500
 
     def clocks():
-        state = NvidiaMeter(nvml, None).readback(A, frozenset())
+        state = NvidiaSource(nvml, None).readback(A, frozenset())
         return (state.sm_set_mhz, state.sm_default_mhz, state.mem_set_mhz, state.mem_default_mhz)
 
     assert clocks() == (1500, 1980, 3201, 3201)
@@ -144,11 +146,15 @@ def test_nvidia_reads_application_clocks_and_their_defaults_where_a_board_has_th
     assert clocks() == (None, None, None, None)
 
 
-def test_limits_of_cpu_packages_are_not_set(tmp_path):
+def test_limits_of_cpu_packages_are_read_and_not_set(tmp_path):
     rapl_tree(tmp_path)
-    for change in (lambda m: m.set_cap("RAPL-0", 1), lambda m: m.set_state("RAPL-0", "P0")):
-        with pytest.raises(MeterError, match="RAPL-0: "):
-            change(open_rapl(str(tmp_path)))
+    source = RaplSource.open(str(tmp_path))
+    assert read_back(source, "RAPL-0").enforced_mw == 125_000
+    with pytest.raises(MeterError, match="cannot set power caps"):
+        cap_control(source)
+    with pytest.raises(PlanError, match="--cap 100: the meter cannot set power caps"):
+        cap_for(source, source.devices(), 100.0)
+    assert cap_for(source, source.devices(), None) == cap_for(source, source.devices(), 125.0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,7 @@ def rapl_tree(root: Path, energy_uj: int = 0, name: str = "package-0") -> Path:
 def test_rapl_derives_average_power_and_unwraps_the_counter(tmp_path):
     package = rapl_tree(tmp_path, 900_000)
     now_ns = 0
-    meter = RaplMeter([package], clock=lambda: now_ns)
+    meter = RaplSource([package], clock=lambda: now_ns)
     (package / "energy_uj").write_text(
         "400000\n"
     )  # over the edge: 99 999 left, one for the step, 400 000 more
@@ -200,15 +206,15 @@ def test_rapl_derives_average_power_and_unwraps_the_counter(tmp_path):
 
 def test_rapl_says_what_is_missing(tmp_path):
     with pytest.raises(MeterError, match="no RAPL package domains there; use --simulate"):
-        open_rapl(str(tmp_path))
+        RaplSource.open(str(tmp_path))
     rapl_tree(tmp_path / "dram", name="dram")
     with pytest.raises(MeterError, match="no RAPL package"):
-        open_rapl(str(tmp_path / "dram"))
+        RaplSource.open(str(tmp_path / "dram"))
 
 
 def test_rapl_reports_a_failed_read_as_failed(tmp_path):
     package = rapl_tree(tmp_path)
-    meter = open_rapl(str(tmp_path))
+    meter = RaplSource.open(str(tmp_path))
     (package / "energy_uj").write_text("garbage\n")
     assert meter.read("RAPL-0").status.startswith("energy_uj: ")
 
@@ -219,7 +225,7 @@ class Bench:
     def __init__(self, load: float, cap_w: float = 700) -> None:
         self.now_ns, self.load = 0, load
         boards = Boards("h200", lambda: self.load, lambda: self.now_ns)
-        self.meter = SimulatedMeter(
+        self.meter = SimulatedSource(
             lambda do, **arguments: boards.answer(do, arguments), clock=lambda: self.now_ns
         )
         self.meter.set_cap("SIM-H200-0", round(1e3 * cap_w))
@@ -269,7 +275,7 @@ def test_simulated_refuses_an_unknown_model(monkeypatch):
     with pytest.raises(
         MeterError, match="no simulated accelerator 'b300'; there are h100, h200, mi300x"
     ):
-        open_meter("simulated:b300")
+        open_source("simulated:b300")
 
 
 def test_busy_share_comes_from_the_ticks_between_two_looks(tmp_path):

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness.power.sampler import Sampler, SamplerError, Settings, _Loop
-from harness.power.sources import Readback
+from harness.power.source import Readback
 from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
 
 NAMES = ("SIM-H200-0", "SIM-H200-3")

@@ -10,9 +10,10 @@ from support.fake_nvml import FakeNvml
 
 from harness import doctor
 from harness.cli import main
-from harness.power.sources import MeterError, Readback, open_meter
-from harness.power.sources.nvidia import NvidiaMeter
-from harness.power.sources.simulated import SimulatedMeter
+from harness.power.source import MeterError, Readback
+from harness.power.sources import open_source
+from harness.power.sources.nvidia import NvidiaSource
+from harness.power.sources.simulated import SimulatedSource
 from harness.run import preflight
 from harness.run.plan import PlanError
 from harness.system import describe_environment, git_state, read_description, source_hash
@@ -21,11 +22,11 @@ from rules.workloads import workloads
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
 
 
-def meter(**changes: object) -> NvidiaMeter:
+def meter(**changes: object) -> NvidiaSource:
     nvml = FakeNvml(A, B)
     for name, value in changes.items():
         setattr(nvml, name, value)
-    return NvidiaMeter(nvml, None)
+    return NvidiaSource(nvml, None)
 
 
 def test_a_machine_in_order_gives_no_objection():
@@ -48,7 +49,7 @@ def test_what_would_be_refused_later_is_an_objection_now(changes, says):
 
 def test_a_quantity_that_cannot_be_read_is_an_objection():
     nvml = FakeNvml(A)
-    one = NvidiaMeter(nvml, None)
+    one = NvidiaSource(nvml, None)
     nvml.field_errors[186] = 999
     (objection,) = preflight.objections(one, one.devices())
     assert objection.startswith(f"{A}: a first reading failed (power_mw: ")
@@ -181,7 +182,7 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
     def no_meter(name: str) -> None:
         raise MeterError("there is no driver; load it")
 
-    monkeypatch.setattr(doctor, "open_meter", no_meter)
+    monkeypatch.setattr(doctor, "open_source", no_meter)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 1  # nothing can be signed here
@@ -192,7 +193,7 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
 
 
 def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
-    monkeypatch.setattr(doctor, "open_meter", lambda name: open_meter("simulated:h200"))
+    monkeypatch.setattr(doctor, "open_source", lambda name: open_source("simulated:h200"))
     found = [c for c in doctor.examine() if c.what == "meter nvidia"]
     assert len(found) == 8
     assert all(c.ok for c in found) and "cap 700 W, energy counter" in found[0].found
@@ -206,9 +207,9 @@ def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
     ],
 )
 def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, says):
-    monkeypatch.setattr(doctor, "open_meter", lambda name: open_meter("simulated:h200"))
-    monkeypatch.setattr(doctor, "refusal", lambda name: refusal)
-    monkeypatch.setattr(SimulatedMeter, "set_cap", lambda *_: pytest.fail("it tried"))
+    monkeypatch.setattr(doctor, "open_source", lambda name: open_source("simulated:h200"))
+    monkeypatch.setattr(doctor, "explain_refusal", lambda name: refusal)
+    monkeypatch.setattr(SimulatedSource, "set_cap", lambda *_: pytest.fail("it tried"))
     (check,) = [c for c in doctor.examine() if c.what == "caps nvidia"]
     assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {says}"
     assert check.advice == (refusal or "")

@@ -21,7 +21,7 @@ from support.kills import DEADLINE_S, whole_rows
 from checker.engine import judge, judge_all
 from harness import interrupts
 from harness.cli import main
-from harness.power.sources import open_meter
+from harness.power.sources import open_source
 from harness.run import batch_size as batchsize
 from harness.run import command, preflight
 from harness.run import run_directory as rundir
@@ -50,7 +50,7 @@ def plan(
     batch_size: int = 4,
     epoch_s: float = 0.3,
 ) -> Plan:
-    meter = open_meter("simulated:h200")
+    meter = open_source("simulated:h200")
     run_request = RunRequest(
         "resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s
     )
@@ -310,7 +310,7 @@ def interrupted(*_: object) -> None:
 )
 def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, says):
     if "devices" in changes:
-        changes = {"devices": tuple(open_meter("simulated:h100").devices()[:1])}
+        changes = {"devices": tuple(open_source("simulated:h100").devices()[:1])}
     directory = left_behind(tmp_path, **changes)
     before = {p.name: p.read_bytes() for p in directory.iterdir()}
     with pytest.raises(PlanError, match=says):
@@ -573,6 +573,7 @@ def test_run_has_few_options():
         "--gpus",
         "--head",
         "--implementation",
+        "--meter",
         "--node",
         "--nodes",
         "--option",
@@ -626,7 +627,7 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
         workload: str = "llama3-8b-pretrain", device: str = "cuda", **options: object
     ) -> str:
         machine = Machine(
-            "nvidia", device, None, tuple(open_meter("simulated:h200").devices()[:1]), "P0", 700.0
+            "nvidia", device, None, tuple(open_source("simulated:h200").devices()[:1]), "P0", 700.0
         )
         return make_plan(
             RunRequest(workload, **options), machine, dict(DESCRIPTION), source_hash()

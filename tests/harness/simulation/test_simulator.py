@@ -17,7 +17,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.power.sources import MeterError, Readback, open_meter
+from harness.power.source import MeterError, Readback
+from harness.power.sources import open_source
 from harness.run.load_generator import LoadGenerator
 from harness.run.recorder import EpochRecorder, HostClock
 from harness.simulation import server as simulator
@@ -206,13 +207,13 @@ def boards(monkeypatch):
 
 
 def test_what_one_client_sets_another_sees_and_it_stays_when_all_have_gone(boards):
-    one, other = open_meter("simulated:h200"), open_meter("simulated:h200")
+    one, other = open_source("simulated:h200"), open_source("simulated:h200")
     one.set_cap(BOARD, 400_000)
     assert other.readback(BOARD, frozenset()).enforced_mw == other.read(BOARD).cap_mw == 400_000
     one.set_state(BOARD, "P2")
     one.close()
     other.close()
-    later = open_meter("simulated:h200")
+    later = open_source("simulated:h200")
     assert (
         later.readback(BOARD, frozenset()).requested_mw == 400_000
         and later.read(BOARD).power_state == "P2"
@@ -226,7 +227,7 @@ def test_what_one_client_sets_another_sees_and_it_stays_when_all_have_gone(board
 
 
 def test_limits_and_states_that_the_board_does_not_have_are_refused(boards):
-    meter = open_meter("simulated:h200")
+    meter = open_source("simulated:h200")
     for cap_mw in (199_999, 700_001):
         with pytest.raises(MeterError, match="is refused; it takes 200 to 700 W"):
             meter.set_cap(BOARD, cap_mw)
@@ -261,7 +262,7 @@ def test_work_lasts_as_long_as_the_connection_that_put_it_on(boards):
 def test_running_takes_the_simulator_that_is_there_and_leaves_it(boards):
     with simulator.running("h200") as directory:
         assert os.environ[simulator.VARIABLE] == boards and directory == Path(boards).parent
-    open_meter("simulated:h200").close()
+    open_source("simulated:h200").close()
     with pytest.raises(MeterError, match="holds h200, not h100"), simulator.running("h100"):
         pass
 
@@ -269,7 +270,7 @@ def test_running_takes_the_simulator_that_is_there_and_leaves_it(boards):
 def test_running_leaves_nothing_behind(monkeypatch):
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
     with simulator.running("mi300x") as directory:
-        meter = open_meter("simulated:mi300x")
+        meter = open_source("simulated:mi300x")
     assert not directory.exists() and simulator.VARIABLE not in os.environ
     reading = meter.read("SIM-MI300X-0")
     assert "does not answer" in reading.status and reading.power_mw is None
@@ -283,7 +284,7 @@ def test_a_simulator_that_is_named_and_not_there_is_told(monkeypatch, tmp_path):
     with pytest.raises(
         MeterError, match=rf"{tmp_path}/none \(WATTMARK_SIMULATOR\) does not answer"
     ):
-        open_meter("simulated:h200")
+        open_source("simulated:h200")
     with pytest.raises(ValueError, match="does not answer"):
         build(Job("resnet50-train", "tuned", "smoke", 4, 1, "cpu", uuids=(BOARD,)))
 
@@ -308,7 +309,7 @@ def test_nonsense_is_refused_and_the_simulator_goes_on(boards):
             "h200",
             "h200",
         ]
-    open_meter("simulated:h200").close()
+    open_source("simulated:h200").close()
 
 
 def wait_for(condition, within_s: float = 30) -> None:

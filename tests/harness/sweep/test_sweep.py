@@ -12,13 +12,13 @@ import pytest
 from support.bundles import CAP_MW
 from support.sweep_runs import Runs, bundles, invoke, planned, said, write_bundle
 
-from harness.power import cap_watchdog as caps
+from harness.interrupts import Interrupted
 from harness.power.cap_journal import BlockedError
-from harness.power.sources import MeterError, NotAllowedError
+from harness.power.cap_restore import RestoreError
+from harness.power.source import MeterError, NotAllowedError
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import PlanError, RunRequest
-from harness.run.run_directory import Interrupted
 from harness.run.session import RunFailed
 from harness.sweep import finished as sweep_finished
 from harness.sweep import plan as sweep_plan
@@ -133,7 +133,7 @@ def test_run_whose_bundle_stands_is_finished_whatever_came_after(
 
 def test_sweep_stops_where_a_cap_was_not_put_back(tmp_path: Path, runs: Runs) -> None:
     _, path = planned(tmp_path, 300.0, 500.0, 700.0)
-    runs.then = {2: caps.RestoreError("still at 300 W")}
+    runs.then = {2: RestoreError("still at 300 W")}
     done = invoke("--resume", path)
     assert done.exit_code == 1 and runs.places == [1, 2] and len(bundles(tmp_path)) == 2
     assert "run 2 is finished, but: still at 300 W" in said(done) and "failed: still" not in said(

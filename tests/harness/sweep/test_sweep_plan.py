@@ -12,9 +12,15 @@ from click.testing import CliRunner
 from support.sweep_runs import RUN_REQUEST, Runs, invoke, made_of, planned, said
 
 from harness.cli import main
-from harness.power import cap_watchdog as caps
-from harness.power.cap_journal import JOURNAL_FILE, Found, begun, locked, state_directory
-from harness.power.sources import MeterError, open_meter
+from harness.power.cap_journal import (
+    JOURNAL_FILE,
+    SavedLimit,
+    lock_directory,
+    new_journal,
+    state_directory,
+)
+from harness.power.source import MeterError
+from harness.power.sources import open_source
 from harness.run import command
 from harness.run.plan import PlanError, RunRequest
 from harness.simulation import server as simulator
@@ -228,7 +234,7 @@ def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: 
 
 def test_boards_at_different_caps_are_swept_but_not_as_found(tmp_path: Path, runs: Runs) -> None:
     asked = ["resnet50-train", "--simulate", "h200", "--gpus", 2, "--dry-run", "-o", tmp_path]
-    with simulator.running("h200"), closing(open_meter("simulated:h200")) as meter:
+    with simulator.running("h200"), closing(open_source("simulated:h200")) as meter:
         meter.set_cap(meter.devices()[0].uuid, 400_000)
         assert invoke(*asked).exit_code == 0
         assert invoke(*asked, "--caps", "300,700").exit_code == 0
@@ -313,7 +319,7 @@ def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
 def test_without_the_right_to_set_caps_nothing_runs(
     tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caps, "refusal", lambda meter: "setting a cap takes root")
+    monkeypatch.setattr(sweep, "explain_refusal", lambda meter: "setting a cap takes root")
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     done = invoke(*asked, "--caps", "300,700")
     assert (
@@ -339,7 +345,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     with simulator.running("h200"):
         directory = state_directory("simulated")
-        begun("simulated:h200", "a-run", (Found("SIM-H200-7", 700_000, None),)).write(
+        new_journal("simulated:h200", "a-run", (SavedLimit("SIM-H200-7", 700_000, None),)).write(
             directory / JOURNAL_FILE
         )
         says = "run a-run (process"
@@ -353,11 +359,11 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         assert done.exit_code == 2 and "is gone; restore them with: bench-submit restore" in said(
             done
         )
-        with locked(directory):
+        with lock_directory(directory):
             held = invoke(*asked, "--caps", "700,300")
         assert (
             held.exit_code == 2
-            and "lives and holds the power limits" in said(held)
+            and "is running and holds the power limits" in said(held)
             and "restore" not in said(held)
         )
         assert not list(tmp_path.iterdir()) and not runs.run_requests
@@ -384,7 +390,7 @@ def test_plan_of_one_run_has_no_order_and_tells_simulated_work(tmp_path: Path) -
 def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
     with (
         simulator.running("h200,vanish=0"),
-        closing(open_meter("simulated:h200,vanish=0")) as meter,
+        closing(open_source("simulated:h200,vanish=0")) as meter,
     ):
         vanished = meter.devices()[0].uuid
         work = simulator.connect("h200,vanish=0")

@@ -1,0 +1,167 @@
+"""Options that the commands `run` and `sweep` of bench-submit share, and what the command line
+gave."""
+
+import contextlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from harness.run.plan import RunRequest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+METER_HELP = (
+    "power meter: nvidia, amd, rapl or one of your own (docs/write-a-meter.md)  "
+    "[default: the first that can be used here]"
+)
+_SHARED_OPTIONS = (
+    click.argument("workload", required=False),
+    click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
+    click.option(
+        "--batch",
+        metavar="N|auto",
+        help="samples per batch, or requests in flight; auto (not in a sweep) finds the most "
+        "that is stable",
+    ),
+    click.option(
+        "--smoke",
+        is_flag=True,
+        help="the shrunk size that a laptop finishes in seconds; standing demo",
+    ),
+    click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP),
+    click.option(
+        "--simulate",
+        metavar="MODEL",
+        help="simulated accelerators: h100, h200 or mi300x, then faults as in h200,drop=5 "
+        "(docs/simulated.md); standing demo",
+    ),
+    click.option(
+        "--epoch-seconds",
+        "epoch_s",
+        type=click.FloatRange(0.1, 3600),
+        help="length of an epoch; closed needs 30 and more",
+    ),
+    click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1)),
+    click.option(
+        "--system", type=click.Path(path_type=Path), help="TOML file that describes the system"
+    ),
+    click.option(
+        "--implementation",
+        metavar="MODULE:FUNCTION",
+        help="your own code for the workload; standing open",
+    ),
+    click.option(
+        "--option",
+        "options",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="for the implementation; may be repeated",
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(path_type=Path),
+        help="pre-training: a text file to train on; standing open",
+    ),
+    click.option(
+        "--weights",
+        type=click.Path(path_type=Path),
+        help="a checkpoint; without one weights are made from the seed",
+    ),
+    click.option(
+        "--prompt-tokens",
+        type=click.IntRange(1),
+        help="serving: length of a prompt; closed has the workload's",
+    ),
+    click.option(
+        "--output-tokens",
+        type=click.IntRange(1),
+        help="serving: length of an answer; closed has the workload's",
+    ),
+    click.option(
+        "--request-rate",
+        "rate_per_s",
+        type=click.FloatRange(0, min_open=True),
+        help="serving: Poisson arrivals, per s",
+    ),
+    click.option(
+        "-o",
+        "--out",
+        default=Path("results"),
+        show_default=True,
+        type=click.Path(path_type=Path),
+        help="where bundles go",
+    ),
+)
+
+
+def add_shared_options(command: Command) -> Command:
+    """Decorator: the options that describe a run, which every run of a sweep has too."""
+    for option in reversed(_SHARED_OPTIONS):
+        command = option(command)
+    return command
+
+
+def parse_cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
+    """The cap in W that `--cap` gives, None for `as-found`."""
+    if text == "as-found":
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 < (cap_w := float(text)) < math.inf:
+            return cap_w
+    raise click.BadParameter(f"{text}: give watts, or as-found")
+
+
+def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
+    """What the options request of a run. Raises UsageError, or MeterError if there is no such
+    meter."""
+    # Imported here to keep --help fast.
+    from harness.power.sources import source_class
+    from harness.power.sources.simulated import SimulatedSource
+    from harness.run.plan import RunRequest
+
+    meter = options["meter"]
+    if meter is not None:
+        if options["simulate"] is not None:
+            raise click.UsageError("--meter and --simulate: give one of them")
+        # `--meter simulated:h200` and `--simulate h200` mean the same.
+        if issubclass(source_class(meter), SimulatedSource):
+            options = {**options, "meter": None, "simulate": meter.partition(":")[2]}
+    return RunRequest(workload, **options)
+
+
+def is_given(context: click.Context, parameter: click.Parameter) -> bool:
+    """Whether the command line gives the parameter."""
+    return context.get_parameter_source(str(parameter.name)) != click.core.ParameterSource.DEFAULT
+
+
+def refuse_other_options(context: click.Context) -> None:
+    """Raise UsageError if anything else is given with --resume, which repeats a plan unchanged."""
+    options = [p.opts[-1] for p in context.command.params if is_given(context, p)]
+    if others := [name for name in options if name != "--resume"]:
+        raise click.UsageError(
+            f"--resume takes the plan of the {context.command.name} as it is; leave out "
+            f"{', '.join(others)}"
+        )
+
+
+def format_run_arguments(context: click.Context, run: click.Command) -> list[str]:
+    """The arguments of the command `run` that the command line of a sweep gives for its runs."""
+    # Each run has its own count of accelerators; the batch script sets the nodes.
+    shared = {parameter.name for parameter in run.params} - {"gpus", "nodes"}
+    arguments: list[str] = []
+    for parameter in context.command.params:
+        if parameter.name not in shared or not is_given(context, parameter):
+            continue
+        value = context.params[str(parameter.name)]
+        if isinstance(parameter, click.Argument):
+            arguments.append(value)
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            arguments.append(parameter.opts[-1])
+        else:
+            for item in value if parameter.multiple else [value]:
+                arguments += [parameter.opts[-1], str(item)]
+    return arguments

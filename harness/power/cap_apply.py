@@ -1,0 +1,214 @@
+"""Sets power limits for a run and restores the former ones, however the run ends.
+
+The former limits are written to a journal before anything is set, and a watchdog process
+(`harness.power.cap_watchdog`) runs from before the first change on.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from harness import interrupts
+from harness.interrupts import Interrupted
+from harness.power.cap_journal import (
+    JOURNAL_FILE,
+    SavedLimit,
+    lock_directory,
+    new_journal,
+    refuse_foreign_limits,
+    refuse_stale_journal,
+    state_directory,
+)
+from harness.power.cap_restore import RestoreError, describe_limit, restore_boards
+from harness.power.cap_watchdog import Watchdog
+from harness.power.limits import (
+    ABOUT_CAPS,
+    SETTABLE_STATE,
+    format_limit,
+    is_same_limit,
+    limit_to_restore,
+    set_cap,
+    set_state,
+)
+from harness.power.source import (
+    CapControl,
+    Device,
+    MeterError,
+    NotAllowedError,
+    PowerSource,
+    cap_control,
+    read_back,
+)
+from harness.power.sources import open_source, source_class
+
+
+class CapPlan(Protocol):
+    """The fields of a run's plan (`harness.run.plan.Plan`) that its caps need. A protocol, so that
+    this package does not depend on harness.run."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def meter(self) -> str: ...
+
+    @property
+    def devices(self) -> tuple[Device, ...]: ...
+
+    @property
+    def cap_w(self) -> float | None: ...
+
+    @property
+    def state(self) -> str | None: ...
+
+    @property
+    def found_mw(self) -> Mapping[str, int] | None: ...
+
+    @property
+    def found_state(self) -> Mapping[str, str] | None: ...
+
+
+def explain_refusal(meter: str) -> str | None:
+    """Why this process cannot set caps with `meter`, as far as can be told without trying; None if
+    nothing is known to prevent it."""
+    source = source_class(meter)
+    if not issubclass(source, CapControl):
+        return f"the meter {meter} cannot set power caps"
+    if not source.simulated and os.geteuid() != 0:
+        return ABOUT_CAPS
+    return None
+
+
+@contextmanager
+def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
+    """Apply the plan's cap, and the performance level `auto` on AMD, to its accelerators while the
+    block runs.
+
+    Yields a function that starts another watchdog if the watchdog died; call it now and then. It
+    raises WatchdogError. If the accelerators have the planned settings already, nothing is set.
+
+    Raises MeterError (NotAllowedError without the right to set) that names the board, the requested
+    and the actual limit, or why the journal cannot be written. Raises RestoreError at the end.
+    """
+    directory = state_directory(plan.meter)
+    if plan.found_mw is None and plan.found_state is None:
+        if directory is not None:
+            refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in plan.devices})
+        with closing(open_source(plan.meter)) as source:
+            _check_unchanged(source, plan)
+        yield lambda: None
+        return
+    if directory is None:
+        raise MeterError(
+            f"{plan.meter}: a cap can be set on simulated boards in a process of their own only"
+        )
+    path = directory / JOURNAL_FILE
+    # The source stays open: a driver without clients may be unloaded, which resets the limits.
+    with lock_directory(directory), closing(open_source(plan.meter)) as source:
+        refuse_stale_journal(path)
+        _check_unchanged(source, plan)
+        with _restoring(source, path, plan) as watchdog:
+            yield watchdog.ensure_running
+
+
+@contextmanager
+def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watchdog]:
+    """Write the journal, start the watchdog and set the cap; restore all when the block ends."""
+    journal = new_journal(plan.meter, plan.run_id, _limits_to_save(plan))
+    watchdog, cause = None, None
+    try:
+        journal.write(path)
+        watchdog = Watchdog(path)
+        _apply(source, plan, journal.accelerators)
+        yield watchdog
+    except BaseException as error:
+        cause = error
+        raise
+    finally:
+        # A signal during this block takes effect after it, so that it cannot end the restoring.
+        with interrupts.deferred() as signals:
+            may_be_set = watchdog is not None or path.exists()
+            results = restore_boards(source, path, journal) if may_be_set else []
+            failures = [line for line, is_restored in results if not is_restored]
+            if watchdog is not None:
+                watchdog.end(wait=not failures)
+            if failures:
+                _report_failures(failures, cause, bool(signals))
+            elif may_be_set and (signals or isinstance(cause, Interrupted)):
+                limits = [
+                    f"{limit.uuid} to {describe_limit(limit)}" for limit in journal.accelerators
+                ]
+                _print_error(f"power limits restored: {', '.join(limits)}")
+
+
+def _report_failures(
+    failures: Sequence[str], cause: BaseException | None, is_interrupted: bool
+) -> None:
+    """Raise RestoreError, together with the error that ended the run. An interrupt takes precedence
+    over it, so the failures are then printed instead."""
+    text = f"{'; '.join(failures)}; try: bench-submit restore"
+    if is_interrupted or not isinstance(cause, Exception | None):
+        _print_error(f"wattmark: {text}")
+    else:
+        raise RestoreError(text if cause is None else f"{cause}; {text}")
+
+
+def _print_error(line: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print(line, file=sys.stderr, flush=True)
+
+
+def _check_unchanged(source: PowerSource, plan: CapPlan) -> None:
+    """Raise MeterError if a limit or a power state is no longer the one that was planned with."""
+    for uuid in (device.uuid for device in plan.devices):
+        readback = read_back(source, uuid)
+        if plan.found_mw is None:
+            planned_mw = None if plan.cap_w is None else round(1e3 * plan.cap_w)
+            current_mw = readback.enforced_mw
+        else:
+            planned_mw, current_mw = plan.found_mw[uuid], limit_to_restore(readback)
+        if not is_same_limit(current_mw, planned_mw):
+            raise _changed(uuid, "power limit", format_limit(planned_mw), format_limit(current_mw))
+        if plan.state == SETTABLE_STATE:
+            planned_state = (plan.found_state or {}).get(uuid, plan.state)
+            current_state = source.read(uuid).power_state
+            if current_state not in (planned_state, None):
+                raise _changed(uuid, "performance level", planned_state, current_state)
+
+
+def _changed(uuid: str, setting: str, planned: str, current: str | None) -> MeterError:
+    return MeterError(
+        f"{uuid}: the {setting} was {planned} when the run was planned and is {current} now; "
+        "something else sets it, start again when that is done"
+    )
+
+
+def _limits_to_save(plan: CapPlan) -> tuple[SavedLimit, ...]:
+    """The former settings of the boards that the run changes."""
+    limits_mw, states = plan.found_mw or {}, plan.found_state or {}
+    return tuple(
+        SavedLimit(device.uuid, limits_mw.get(device.uuid), states.get(device.uuid))
+        for device in plan.devices
+        if device.uuid in {*limits_mw, *states}
+    )
+
+
+def _apply(source: PowerSource, plan: CapPlan, limits: Sequence[SavedLimit]) -> None:
+    """Set the planned cap and state on each board and read them back. Raises MeterError, or
+    NotAllowedError that says what an administrator can do."""
+    control = cap_control(source)
+    try:
+        for limit in limits:
+            if limit.found_mw is not None:
+                assert plan.cap_w is not None
+                cap_mw = round(1e3 * plan.cap_w)
+                set_cap(control, limit.uuid, cap_mw, lambda readback: readback.enforced_mw)
+            if limit.found_state is not None:
+                assert plan.state is not None
+                set_state(source, control, limit.uuid, plan.state)
+    except NotAllowedError as error:
+        raise NotAllowedError(f"{error}; {ABOUT_CAPS}") from None

@@ -1,0 +1,143 @@
+"""What a power source and its cap control are: the interfaces that a file in
+`harness/power/sources/` implements, and the values that they exchange."""
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from rules.bundle_format.records import Reading
+
+STATE_VARIABLE = "WATTMARK_STATE"
+STATE_DIRECTORY = Path("/var/lib/wattmark")
+
+
+class MeterError(Exception):
+    """A meter cannot be used; the message says why and what to do."""
+
+
+class NotAllowedError(MeterError):
+    """This process may not change a setting of the accelerator; an administrator may."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """Constant properties of an accelerator. A property is None if the source cannot tell it."""
+
+    uuid: str
+    name: str
+    vendor: str
+    memory_bytes: int | None = None
+    vbios: str | None = None
+    pci: str | None = None
+    max_power_w: float | None = None
+
+
+@dataclass(frozen=True)
+class Readback:
+    """Settings and state of an accelerator, read outside the 100 ms sampling. A field is None if
+    the source cannot tell it."""
+
+    min_mw: int | None = None
+    """The lowest and, below, the highest and the default power limit that the board accepts."""
+    max_mw: int | None = None
+    default_mw: int | None = None
+    requested_mw: int | None = None
+    """The power limit that was set last."""
+    enforced_mw: int | None = None
+    """The power limit in force. It can be lower than the requested one."""
+    foreign_processes: int | None = None
+    """Processes of other users or runs that compute on the accelerator."""
+    mig: bool | None = None
+    """Whether the board is partitioned (Multi-Instance GPU or AMD's compute partitions)."""
+    ecc_uncorrected: int | None = None
+    ecc_corrected: int | None = None
+    sm_set_mhz: int | None = None
+    """The application clock in force, if the board has one. `sm_default_mhz` is its default. The
+    same holds for the memory clock."""
+    sm_default_mhz: int | None = None
+    mem_set_mhz: int | None = None
+    mem_default_mhz: int | None = None
+
+
+class PowerSource(ABC):
+    """A source of power readings for the accelerators of a node.
+
+    One thread of one process uses an instance. Several processes of a run open their own.
+    """
+
+    priority: ClassVar[int] = 100
+    """Without `--meter`, the harness tries the sources in ascending order of this number."""
+    simulated: ClassVar[bool] = False
+    """Whether the readings are computed instead of measured. Such a source is never chosen without
+    being named, and changing its caps needs no root."""
+    torch_device: ClassVar[str] = "cpu"
+    """Where a workload computes while this source measures: `cuda` (also for ROCm) or `cpu`. A full
+    size run needs `cuda`, so without `--meter` only smoke runs use a source of the CPU."""
+    driver: str | None = None
+    """Version of the driver, for the bundle."""
+    state: str | None = None
+    """The power state that a run declares: `P0` on NVIDIA, `auto` on AMD, None if the accelerator
+    has no power states."""
+
+    @classmethod
+    @abstractmethod
+    def open(cls, argument: str) -> "PowerSource":
+        """Open the source. `argument` is the text after the colon of `--meter NAME:ARGUMENT`, or
+        empty. Raises MeterError if the source cannot be used on this machine."""
+
+    @classmethod
+    def journal_directory(cls) -> Path | None:
+        """The directory of the cap journal for these accelerators, None if their caps cannot be
+        changed."""
+        return Path(os.environ.get(STATE_VARIABLE) or STATE_DIRECTORY)
+
+    @abstractmethod
+    def devices(self) -> list[Device]:
+        """All accelerators that the source can read, in a fixed order."""
+
+    @abstractmethod
+    def read(self, uuid: str) -> Reading:
+        """Read the accelerator `uuid` now. Never raises: a quantity that cannot be read is None,
+        and the status says why."""
+
+    def close(self) -> None:  # noqa: B027  # most sources have nothing to release
+        """Release what `open` acquired."""
+
+
+class SettingsReader(ABC):
+    """Optional for a source: reads power limits and the state of accelerators."""
+
+    @abstractmethod
+    def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        """Read limits and state now. `own_pids` are the processes of the run, which do not count as
+        foreign."""
+
+
+class CapControl(SettingsReader):
+    """Optional for a source: sets power caps and power states, and reads them back."""
+
+    @abstractmethod
+    def set_cap(self, uuid: str, cap_mw: int) -> None:
+        """Request a power limit in mW. Only a readback and the load show what the board made of it.
+
+        Raises NotAllowedError without the right to set it, MeterError if the board refuses it.
+        """
+
+    def set_state(self, uuid: str, state: str) -> None:
+        """Request a power state (`PowerSource.state` is the one of the protocol). Raises as
+        `set_cap` does."""
+        raise MeterError(f"{uuid}: the meter cannot set a power state")
+
+
+def read_back(source: PowerSource, uuid: str, own_pids: frozenset[int] = frozenset()) -> Readback:
+    """Read limits and state of an accelerator; all None if the source cannot read them."""
+    return source.readback(uuid, own_pids) if isinstance(source, SettingsReader) else Readback()
+
+
+def cap_control(source: PowerSource) -> CapControl:
+    """The cap control of a source. Raises MeterError if it has none."""
+    if not isinstance(source, CapControl):
+        raise MeterError("the meter cannot set power caps")
+    return source
