@@ -57,17 +57,17 @@ def main(
 
     from checker import CheckerError
     from checker.output import OutputError, refuse_output, write_output
-    from reporting.charts import ChartError, charts
+    from reporting.charts import ChartError, build_charts
     from reporting.collect import NothingFoundError, collect
-    from reporting.page import make, render, write_tables
+    from reporting.page import build_page, render_page, write_tables
 
     now = datetime.now(UTC)
     target = out
     try:
         refuse_output(out, MARK)
         collected = collect(paths, keyring)
-        shown = make(collected, out)
-        write_output(out, render(shown, out, now), MARK)
+        shown = build_page(collected, out)
+        write_output(out, render_page(shown, out, now), MARK)
         if tables is not None:
             target = tables
             write_tables(shown, tables, now)
@@ -75,12 +75,14 @@ def main(
             from reporting.charts.render import write_figures
 
             target = figures
-            write_figures((chart for table in shown.tables for chart in charts(table)), figures)
+            write_figures(
+                (chart for table in shown.tables for chart in build_charts(table)), figures
+            )
     except (ChartError, CheckerError, NothingFoundError, OutputError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{target}: cannot be written: {error.strerror}") from None
-    passed = sum(row.trail is not None for row in collected.rows)
+    passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
     click.echo(

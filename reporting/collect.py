@@ -8,7 +8,13 @@ from pathlib import Path
 from checker.engine import judge_all
 from checker.find import below
 from checker.verdict import BESIDE, Verdict
-from reporting.results_model import Row, Run, published, reduce, submitted
+from reporting.results_model import (
+    ResultRow,
+    RunRecord,
+    build_published_rows,
+    build_submitted_row,
+    summarize_bundle,
+)
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
 from rules.bundle_format.load import read_published, read_tables
@@ -24,7 +30,7 @@ class Collected:
     """What a report is made of. `rejected` are verdicts of what failed the check, `withdrawn` of
     bundles that no longer stand."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
     papers: Sequence[Json]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
@@ -49,12 +55,12 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
             raise NothingFoundError(
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
-    verdicts = judge_all(paths, keyring, keep=reduce).verdicts
+    verdicts = judge_all(paths, keyring, keep=summarize_bundle).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
-    papers = [_paper(v.path) for v in passed if v.standing == "published"]
-    rows = [submitted(v.kept, v) for v in passed if isinstance(v.kept, Run)]
+    papers = [_read_paper(v.path) for v in passed if v.standing == "published"]
+    rows = [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
     for paper in papers:
-        rows.extend(published(paper))
+        rows.extend(build_published_rows(paper))
     failed, withdrawn = (
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
@@ -66,7 +72,7 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle(path, (), read_tables(read_files(path))[0])
 
 
-def _paper(path: Path) -> Json:
+def _read_paper(path: Path) -> Json:
     return read_published(
         path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT
     )

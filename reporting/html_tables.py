@@ -4,16 +4,24 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
-from reporting.page_model import Content
-from reporting.report_table import Column, Row, Table, doubtful, interval, seen, text
+from reporting.page_model import PageModel
+from reporting.report_table import (
+    Column,
+    ReportTable,
+    TableRow,
+    escape_invisible,
+    find_doubt,
+    format_interval,
+    format_value,
+)
 from rules.finding import Finding
 
 UNKNOWN = "\u2013"
-_WITH_N = ("items_per_s_per_accelerator", "fastest_rate", "value")
+_COLUMNS_WITH_N = ("items_per_s_per_accelerator", "fastest_rate", "value")
 """Columns that show the n of their interval: it is the same for the others of the row."""
-_SAID_IN_FULL = 5
+_MAX_FULL_REPEATS = 5
 """How many bundles are told one and the same thing in full."""
-_LONG = 100
+_LAZY_ROWS = 100
 """Rows from which on a table is laid out late."""
 
 
@@ -21,7 +29,7 @@ class TableMarkup:
     """Makes the tables of one page: a row tells where on the page the evidence of its bundle
     stands."""
 
-    def __init__(self, shown: Content) -> None:
+    def __init__(self, shown: PageModel) -> None:
         bundles = [str(row["bundle"]) for row in shown.evidence.rows] if shown.evidence else []
         self.places = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
         self.notes = {
@@ -30,16 +38,16 @@ class TableMarkup:
             for n, caution in enumerate(section.cautions)
         }
         self.findings: Mapping[str, Sequence[Finding]] = {
-            bundle: row.trail.findings
+            bundle: row.provenance.findings
             for bundle, row in zip(
-                bundles, (r for r in shown.collected.rows if r.trail), strict=True
+                bundles, (r for r in shown.collected.rows if r.provenance), strict=True
             )
-            if row.trail
+            if row.provenance
         }
 
         self.said: dict[Finding, list[str]] = {}
 
-    def html(self, table: Table) -> Markup:
+    def html(self, table: ReportTable) -> Markup:
         """The table, with its controls still to come: the page's script makes them."""
         shown = [column for column in table.columns if not column.hidden]
         heads = "".join(self._head(column) for column in shown)
@@ -47,14 +55,14 @@ class TableMarkup:
         # Rows off the screen are laid out when they are scrolled to; about 40 px each until then.
         long = (
             f' long" style="contain-intrinsic-size: auto {40 * len(table.rows)}px'
-            if len(table.rows) > _LONG
+            if len(table.rows) > _LAZY_ROWS
             else ""
         )
         return Markup(
             f'<div class="scroll{long}" role="region" aria-label="{escape(table.title)}" '
             'tabindex="0">\n'
             f'<table data-table="{escape(table.id)}" '
-            f'class="{_numeric(shown)}">\n<caption>{escape(table.title)}</caption>\n'
+            f'class="{_number_column_classes(shown)}">\n<caption>{escape(table.title)}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
 
@@ -66,19 +74,19 @@ class TableMarkup:
             f'data-key="{escape(column.key)}">{escape(column.title)}{unit}</th>'
         )
 
-    def _row(self, table: Table, row: Row, shown: Sequence[Column]) -> str:
+    def _row(self, table: ReportTable, row: TableRow, shown: Sequence[Column]) -> str:
         classes = [str(row.get("standing") or ""), "implausible" if row.get("implausible") else ""]
         classes.append("unenforced" if row.get("doubt") else "")
         anchor = f" id={self.places[str(row['bundle'])]}" if table.id == "evidence" else ""
         first, *rest = shown
         head = self._cell(table, first, row)
-        if row.get("bundle") and not any(map(_told, shown)):
+        if row.get("bundle") and not any(map(_has_links, shown)):
             head = Markup("<a href=#{}>{}</a>").format(self.places[str(row["bundle"])], head)
         # A cell ends where the next begins: HTML asks for no end tags here, and a page of many runs
         # is a twelfth shorter.
         cells = [f"<th scope=row>{head}"]
         cells += [
-            f"<td{_EVIDENCE if _told(column) else ''}>{self._cell(table, column, row)}"
+            f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>{self._cell(table, column, row)}"
             for column in rest
         ]
         found = " ".join(filter(None, classes))
@@ -89,26 +97,26 @@ class TableMarkup:
         )
         return f"<tr{marked}{anchor}>{''.join(cells)}"
 
-    def _cell(self, table: Table, column: Column, row: Row) -> str:
+    def _cell(self, table: ReportTable, column: Column, row: TableRow) -> str:
         if column.form == "evidence":
             return self._evidence(column, row, brief=not table.id.endswith("-results"))
         if column.form == "findings":
             return self._folded(column, row)
-        value = text(column, row)
+        value = format_value(column, row)
         if not value:
             return UNKNOWN
         shown = escape(value)
         kind = row.get(f"{column.key}_kind")
-        if why := doubtful(column, row):
+        if why := find_doubt(column, row):
             shown = Markup('<span title="{}">({})</span>').format(why, shown)
         if kind in ("assumed", "bound"):
             shown = Markup("<i>{}</i>").format(shown)
-        between = interval(column, row)
-        if column.key not in _WITH_N:
+        between = format_interval(column, row)
+        if column.key not in _COLUMNS_WITH_N:
             between = between.partition(",")[0]
         return shown + (Markup("<small>{}</small>").format(between) if between else "")
 
-    def _evidence(self, column: Column, row: Row, brief: bool) -> str:
+    def _evidence(self, column: Column, row: TableRow, brief: bool) -> str:
         """Links to the bundle and to what is told of it below, or to a paper; and why the row is
         not to be trusted.
 
@@ -116,7 +124,7 @@ class TableMarkup:
         """
         parts = []
         bundles = str(row["bundle"]).split() if row.get("bundle") else []
-        value = text(column, row)
+        value = format_value(column, row)
         if len(bundles) == 1:
             place = self.places[bundles[0]]
             if not brief:
@@ -140,52 +148,54 @@ class TableMarkup:
         parts += [Markup('<span class="reason">✕ {}</span>').format(reason) for reason in reasons]
         return Markup(" ").join(parts)
 
-    def _folded(self, column: Column, row: Row) -> str:
+    def _folded(self, column: Column, row: TableRow) -> str:
         """The findings of a bundle, folded, beside the link to it."""
         bundle = str(row["bundle"])
         shown = Markup('<a href="{}">bundle</a> ').format(bundle)
         found = self.findings[bundle]
         if not found:
-            return shown + escape(text(column, row))
+            return shown + escape(format_value(column, row))
         items = Markup("").join(self._item(f, self.places[bundle]) for f in found)
         folded = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
-        return shown + folded.format(text(column, row), items)
+        return shown + folded.format(format_value(column, row), items)
 
     def _item(self, f: Finding, place: str) -> Markup:
         """A finding, in full unless many others have said the same, as of each bundle of a round
         that ran in no image."""
         said = self.said.setdefault(f, [])
         said.append(place)
-        if len(said) <= _SAID_IN_FULL:
-            return finding_item(f)
-        return Markup("<li>{}: <a href=#{}>same text as here</a></li>").format(_headed(f), said[0])
+        if len(said) <= _MAX_FULL_REPEATS:
+            return format_finding(f)
+        return Markup("<li>{}: <a href=#{}>same text as here</a></li>").format(
+            _format_finding_head(f), said[0]
+        )
 
 
-def finding_item(f: Finding) -> Markup:
+def format_finding(f: Finding) -> Markup:
     """A finding as an item of a list."""
     return Markup("<li>{}: found {}, expected {}. {}</li>").format(
-        _headed(f), *map(seen, (f.found, f.expected, f.message))
+        _format_finding_head(f), *map(escape_invisible, (f.found, f.expected, f.message))
     )
 
 
-def _headed(f: Finding) -> Markup:
+def _format_finding_head(f: Finding) -> Markup:
     where = f"{f.file} {f.pointer}".strip()
     waived = f" (waived by {f.waived})" if f.waived else ""
     return Markup("<b class={0}>{0} {1}</b>{2} {3}").format(
-        *map(seen, (f.severity, f.rule, waived, where))
+        *map(escape_invisible, (f.severity, f.rule, waived, where))
     )
 
 
-_EVIDENCE = " class=e"
+_EVIDENCE_CLASS = " class=e"
 """Short, as thousands of cells have it, and without quotes, which HTML asks for where there are
 blanks alone."""
 
 
-def _told(column: Column) -> bool:
+def _has_links(column: Column) -> bool:
     return column.form in ("evidence", "findings")
 
 
-def _numeric(shown: Sequence[Column]) -> str:
+def _number_column_classes(shown: Sequence[Column]) -> str:
     """Which columns hold numbers, as classes of the table: `n3 n5`. A class for each cell would be
     a sixth of a large page."""
     return " ".join(

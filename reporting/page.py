@@ -16,14 +16,14 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reporting.charts import draw, pack, scripts
+from reporting.charts import draw, load_scripts, pack
 from reporting.charts.compact import intern
 from reporting.collect import Collected
-from reporting.html_tables import TableMarkup, finding_item
-from reporting.page_model import Content, content
-from reporting.report_table import record, seen, to_csv, to_latex, to_markdown
+from reporting.html_tables import TableMarkup, format_finding
+from reporting.page_model import PageModel, build_page_model
+from reporting.report_table import escape_invisible, to_csv, to_latex, to_markdown, to_record
 from reporting.sections.planning import DEFAULTS
-from reporting.sections.results import Link, counted, plural
+from reporting.sections.results import BundleLink, count_findings, pluralize
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity
@@ -48,12 +48,12 @@ class PassedBundles:
         return cls(len(findings), warnings, sum(map(bool, findings)) - warnings)
 
 
-def linker(output: Path) -> Link:
+def make_linker(output: Path) -> BundleLink:
     """Gives the address of a bundle relative to the page at `output`."""
     return lambda path: quote(Path(os.path.relpath(path, output.parent)).as_posix())
 
 
-def render(shown: Content, output: Path, now: datetime) -> str:
+def render_page(shown: PageModel, output: Path, now: datetime) -> str:
     """The HTML of the page; links to bundles are relative to `output`. Raises ChartError without
     the extra `report`."""
     environment = Environment(
@@ -62,22 +62,25 @@ def render(shown: Content, output: Path, now: datetime) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: seen(value) if type(value) is str else value,
+        finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
-    environment.filters.update(counted=counted, plural=plural)
+    environment.filters.update(counted=count_findings, plural=pluralize)
     drawn = draw(shown.tables)
-    programs = (_template("report.js").replace("PANELS\n", _template("panels.js")), *scripts())
+    programs = (
+        _read_template("report.js").replace("PANELS\n", _read_template("panels.js")),
+        *load_scripts(),
+    )
     rows = shown.collected.rows
-    bundles = [row for row in rows if row.trail is not None]
+    bundles = [row for row in rows if row.provenance is not None]
     return environment.get_template("report.html").render(
         shown=shown,
         table=TableMarkup(shown).html,
         charts=drawn,
-        data=Markup(_json(intern([record(table) for table in shown.tables]))),
-        specs=Markup(_json(pack(drawn))),
-        about=Markup(_json(_about(shown, now))),
+        data=Markup(_embed_json(intern([to_record(table) for table in shown.tables]))),
+        specs=Markup(_embed_json(pack(drawn))),
+        about=Markup(_embed_json(_describe_report(shown, now))),
         programs=[Markup(program) for program in programs],
-        policy=_policy(programs),
+        policy=_make_policy(programs),
         defaults=DEFAULTS,
         board_spread=comparison.BOARD_SPREAD_PERCENT,
         now=now,
@@ -86,18 +89,20 @@ def render(shown: Content, output: Path, now: datetime) -> str:
         + shown.collected.bundles_rejected
         + len(shown.collected.withdrawn),
         systems=sorted({row.system for row in bundles}),
-        passed=PassedBundles.count_findings([row.trail.findings for row in bundles if row.trail]),
-        link=linker(output),
-        finding=finding_item,
+        passed=PassedBundles.count_findings(
+            [row.provenance.findings for row in bundles if row.provenance]
+        ),
+        link=make_linker(output),
+        finding=format_finding,
     )
 
 
-def make(collected: Collected, output: Path) -> Content:
+def build_page(collected: Collected, output: Path) -> PageModel:
     """The tables of a page at `output`."""
-    return content(collected, linker(output))
+    return build_page_model(collected, make_linker(output))
 
 
-def write_tables(shown: Content, directory: Path, now: datetime) -> None:
+def write_tables(shown: PageModel, directory: Path, now: datetime) -> None:
     """Every table as CSV, Markdown and LaTeX, and everything as `report.json`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in shown.tables:
@@ -105,13 +110,16 @@ def write_tables(shown: Content, directory: Path, now: datetime) -> None:
             (directory / f"{table.id}{suffix}").write_text(
                 text_of(table), encoding="utf-8", newline=""
             )
-    everything = {**_about(shown, now), "tables": [record(table) for table in shown.tables]}
+    everything = {
+        **_describe_report(shown, now),
+        "tables": [to_record(table) for table in shown.tables],
+    }
     (directory / "report.json").write_text(
         json.dumps(everything, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
 
 
-def _about(shown: Content, now: datetime) -> dict[str, Any]:
+def _describe_report(shown: PageModel, now: datetime) -> dict[str, Any]:
     """What a download says of itself."""
     return {
         "format": FORMAT,
@@ -119,27 +127,27 @@ def _about(shown: Content, now: datetime) -> dict[str, Any]:
         "rules_version": VERSION,
         "assumptions": asdict(DEFAULTS),
         "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
-        "sources": [_source(paper) for paper in shown.collected.papers],
+        "sources": [_cite_paper(paper) for paper in shown.collected.papers],
     }
 
 
-def _source(paper: Json) -> Json:
+def _cite_paper(paper: Json) -> Json:
     stated = {key: paper[key] for key in ("authors", "year", "title")}
     return stated | (
         {"url": paper["url"]} if paper["url"].startswith(("https://", "http://")) else {}
     )
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     return (files("reporting") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _json(value: object) -> str:
+def _embed_json(value: object) -> str:
     """JSON that ends no script element, whatever strangers wrote into it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _policy(programs: Sequence[str]) -> str:
+def _make_policy(programs: Sequence[str]) -> str:
     """A Content-Security-Policy that lets these programs run and nothing else, and nothing over the
     network."""
     digests = (

@@ -5,23 +5,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.collect import Collected, read_bundle
-from reporting.report_table import Table
-from reporting.results_model import Row, in_order
+from reporting.report_table import ReportTable
+from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.results import Link
-from reporting.sections.scaling import scaling, scaling_table
-from reporting.sections.sweeps import peak_table, sweep_table, sweeps
-from reporting.sections.traces import trace
+from reporting.sections.results import BundleLink
+from reporting.sections.scaling import build_scaling_table, find_scaled_runs
+from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
+from reporting.sections.traces import build_trace_table
 from rules.workloads import Workload, workloads
 
 
 @dataclass(frozen=True)
-class Section:
+class WorkloadSection:
     """One workload of the page: tables of what is compared, and of demo runs, which are not."""
 
     workload: Workload
-    tables: Sequence[Table]
-    demo: Sequence[Table]
+    tables: Sequence[ReportTable]
+    demo: Sequence[ReportTable]
     submitted: int
     cautions: Sequence[str]
     """Footnotes, each once, in the order of the rows."""
@@ -30,30 +30,30 @@ class Section:
 
 
 @dataclass(frozen=True)
-class System:
+class SystemPart:
     """One system: what is stated of it, and its runs."""
 
     name: str
     facts: Sequence[tuple[str, str]]
-    table: Table
+    table: ReportTable
 
 
 @dataclass(frozen=True)
-class Content:
+class PageModel:
     """All of the page. A table is None where it would be empty."""
 
-    sections: Sequence[Section]
-    workloads: Table
-    systems_table: Table | None
-    findings: Table | None
-    what_if: Table | None
-    rack: Table
-    systems: Sequence[System]
-    evidence: Table | None
+    sections: Sequence[WorkloadSection]
+    workloads: ReportTable
+    systems_table: ReportTable | None
+    findings: ReportTable | None
+    what_if: ReportTable | None
+    rack: ReportTable
+    systems: Sequence[SystemPart]
+    evidence: ReportTable | None
     collected: Collected
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Every table, in the order of the page."""
         over = (self.workloads, self.systems_table, self.findings)
         of_sections = [
@@ -63,115 +63,124 @@ class Content:
         return [table for table in (*over, *of_sections, *rest) if table is not None]
 
 
-def content(collected: Collected, link: Link) -> Content:
+def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
     """The tables of everything collected."""
     rows = collected.rows
-    sections = [s for w in workloads().values() if (s := _section(w, rows, link)) is not None]
-    own = overview.by_system(rows)
-    return Content(
+    sections = [s for w in workloads().values() if (s := _build_section(w, rows, link)) is not None]
+    own = overview.group_by_system(rows)
+    return PageModel(
         sections=sorted(sections, key=lambda s: not s.submitted),
-        workloads=overview.workloads_table(rows),
-        systems_table=overview.systems_table(rows) if own else None,
-        findings=overview.findings_table(rows, collected.rejected),
-        what_if=planning.what_if_table(rows, link),
-        rack=planning.rack_table(rows, link),
+        workloads=overview.build_workloads_table(rows),
+        systems_table=overview.build_systems_table(rows) if own else None,
+        findings=overview.build_findings_table(rows, collected.rejected),
+        what_if=planning.build_what_if_table(rows, link),
+        rack=planning.build_rack_table(rows, link),
         systems=[
-            System(
+            SystemPart(
                 name,
-                overview.facts(of),
-                overview.system_table(in_order(of), f"system-{place}", f"Runs on {name}", link),
+                overview.collect_facts(of),
+                overview.build_system_table(
+                    sort_results(of), f"system-{place}", f"Runs on {name}", link
+                ),
             )
             for place, (name, of) in enumerate(own, start=1)
         ],
-        evidence=overview.evidence_table(rows, link),
+        evidence=overview.build_evidence_table(rows, link),
         collected=collected,
     )
 
 
-def _section(workload: Workload, rows: Sequence[Row], link: Link) -> Section | None:
+def _build_section(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink
+) -> WorkloadSection | None:
     own = [r for r in rows if r.workload == workload.id]
     if not own:
         return None
-    submitted = in_order([r for r in own if r.standing in ("closed", "open")])
+    submitted = sort_results([r for r in own if r.standing in ("closed", "open")])
     published = sorted(
         (r for r in own if r.standing == "published"),
         key=lambda r: (r.system, r.accelerator, r.cap_w or 0),
     )
-    demo = in_order([r for r in own if r.standing == "demo"])
-    return Section(
+    demo = sort_results([r for r in own if r.standing == "demo"])
+    return WorkloadSection(
         workload=workload,
-        tables=list(_tables(workload, submitted, published, link)),
-        demo=list(_demo(workload, demo, link)),
+        tables=list(_build_compared_tables(workload, submitted, published, link)),
+        demo=list(_build_demo_tables(workload, demo, link)),
         submitted=len(submitted),
         cautions=list(dict.fromkeys(r.caution for r in published if r.caution)),
         simulated=any(
-            r.trail and r.trail.run.result["implementation"]["settings"].get("simulated")
+            r.provenance and r.provenance.run.result["implementation"]["settings"].get("simulated")
             for r in demo
         ),
     )
 
 
-def _tables(
-    workload: Workload, submitted: Sequence[Row], published: Sequence[Row], link: Link
-) -> Iterator[Table]:
+def _build_compared_tables(
+    workload: Workload,
+    submitted: Sequence[ResultRow],
+    published: Sequence[ResultRow],
+    link: BundleLink,
+) -> Iterator[ReportTable]:
     compared = (*submitted, *published)
     if not compared:
         return
-    yield results.results_table(
+    yield results.build_results_table(
         workload, compared, link, f"{workload.id}-results", f"{workload.title}: results"
     )
     found = (
-        compare.best_table(workload, compared, link, f"{workload.id}-best"),
-        compare.compare_table(workload, compared, link, f"{workload.id}-compare"),
-        compare.tuned_table(workload, submitted, link, f"{workload.id}-tuned"),
-        results.serving_table(workload, submitted, link, f"{workload.id}-serving"),
+        compare.build_best_table(workload, compared, link, f"{workload.id}-best"),
+        compare.build_compare_table(workload, compared, link, f"{workload.id}-compare"),
+        compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned"),
+        results.build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
     )
     yield from (table for table in found if table is not None)
-    yield from _of_runs(workload, submitted, link, workload.id, "")
+    yield from _build_run_tables(workload, submitted, link, workload.id, "")
 
 
-def _demo(workload: Workload, demo: Sequence[Row], link: Link) -> Iterator[Table]:
+def _build_demo_tables(
+    workload: Workload, demo: Sequence[ResultRow], link: BundleLink
+) -> Iterator[ReportTable]:
     if not demo:
         return
     id = f"{workload.id}-demo"
-    yield from _of_runs(workload, demo, link, id, "demo, ")
-    yield results.results_table(
+    yield from _build_run_tables(workload, demo, link, id, "demo, ")
+    yield results.build_results_table(
         workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"
     )
 
 
-def _of_runs(
-    workload: Workload, rows: Sequence[Row], link: Link, id: str, kind: str
-) -> Iterator[Table]:
+def _build_run_tables(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, kind: str
+) -> Iterator[ReportTable]:
     """The tables of sweeps, of scaling, and of clocks and power."""
     not_compared = ", not compared" if kind else ""
-    if swept := sweeps(rows):
-        yield sweep_table(
+    if swept := find_sweeps(rows):
+        yield build_sweep_table(
             workload,
             swept,
             link,
             f"{id}-sweeps",
             f"{workload.title}: {kind}power-cap sweep{not_compared}",
         )
-        yield peak_table(
+        yield build_peak_table(
             workload, swept, f"{id}-peaks", f"{workload.title}: {kind}efficiency peaks"
         )
-    if several := scaling(rows):
+    if several := find_scaled_runs(rows):
         title = f"{workload.title}: {kind}scaling over accelerators{not_compared}"
-        yield scaling_table(workload, several, link, f"{id}-scaling", title)
+        yield build_scaling_table(workload, several, link, f"{id}-scaling", title)
     if rows:
-        yield results.power_table(
+        yield results.build_power_table(
             workload, rows, link, f"{id}-power", f"{workload.title}: {kind}clocks and power"
         )
-    for place, row in enumerate(_traced(rows), start=1):
-        if row.trail:
-            yield trace(read_bundle(row.trail.run.path), f"{id}-trace-{place}")
+    for place, row in enumerate(_select_traced_rows(rows), start=1):
+        if row.provenance:
+            yield build_trace_table(read_bundle(row.provenance.run.path), f"{id}-trace-{place}")
 
 
-def _traced(rows: Sequence[Row]) -> list[Row]:
+def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """The runs whose power is shown over time: the fastest, and the most efficient where it is
     another."""
-    counted = [row for row in rows if row.comparable and row.trail]
+    counted = [row for row in rows if row.comparable and row.provenance]
     if not counted:
         return []
     fastest = max(counted, key=lambda row: row.items_per_s_per_accelerator.value)

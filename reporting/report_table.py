@@ -1,18 +1,21 @@
-"""A Table is the source of everything that shows its numbers: the HTML table, its CSV, its part of
-the page's JSON, the Markdown and LaTeX tables, and the data of its charts. So title, tooltip, table
-and download cannot disagree.
+"""The table behind everything that shows its numbers: the HTML table, its CSV, its part of the
+page's JSON, the Markdown and LaTeX tables, and the data of its charts. One source keeps title,
+tooltip, table and download consistent.
 
-A row is a flat mapping from key to plain value: a number in the column's unit, a text, true, false,
-or None for what is not known. Beside the value at `key` may stand, where the column says so:
+A row is a flat mapping from key to plain value: a number in the unit of its column, a text, true,
+false, or None if the value is unknown. A column may add keys beside `key`:
 
-    key_low, key_high, key_n   the 95 % interval and how many epochs or runs (`Column.interval`)
-    key_kind                   how the value came about, one of `KINDS` (`Column.kinds`)
+    key_low, key_high, key_n   95 % interval and number of epochs or runs (`Column.interval`)
+    key_kind                   origin of the value, one of `KINDS` (`Column.kinds`)
 
-Some keys mean the same in every table: `standing` (closed, open, demo, published), `doubt` (why the
-cap is not taken to have held, else None), `implausible` (why the figure cannot be, else None),
-`bundle` (links to the evidence, relative to the page, parted by blanks; else None), `line` (what
-the caps of one line of a chart have in common) and `model` (the board's short name, for its colour
-and shape).
+These keys have the same meaning in every table:
+
+    standing      closed, open, demo or published
+    doubt         reason why the cap is not known to have held, else None
+    implausible   reason why the figure is implausible, else None
+    bundle        links to the evidence, relative to the page, separated by blanks, else None
+    line          configuration shared by all caps of one line of a chart
+    model         short name of the board, which selects colour and shape
 """
 
 import csv
@@ -24,12 +27,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Value = float | int | str | bool | None
-Row = Mapping[str, Value]
+TableRow = Mapping[str, Value]
 
 KINDS = ("measured", "printed", "assumed", "bound")
 """Measured by a bundle, printed in a paper, resting on a named assumption, or a lower bound."""
 
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
@@ -72,14 +75,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table. `id` is its anchor on the page and the name of its files; it begins with a
     workload's id where it is of one."""
 
     id: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     """Every key in every row, figures with `_DIGITS` significant digits, whatever was given."""
     about: str = ""
     """What the reader must know to read it."""
@@ -95,7 +98,7 @@ class Table:
                 )
         # Rounded here, once: what is shown is rounded from what is downloaded, and so the same in
         # the page's script.
-        rows = tuple({key: _plain(row.get(key)) for key in keys} for row in self.rows)
+        rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
         object.__setattr__(self, "rows", rows)
 
     @property
@@ -115,7 +118,7 @@ class Table:
         return [dict(row) for row in self.rows]
 
 
-def record(table: Table) -> dict[str, Any]:
+def to_record(table: ReportTable) -> dict[str, Any]:
     """The table for JSON: columns with what differs from a `Column` as it comes, and the rows as
     lists in the order of `keys`."""
     of_all = {"id": table.id, "title": table.title, "about": table.about}
@@ -126,18 +129,18 @@ def record(table: Table) -> dict[str, Any]:
     return of_all | {"columns": columns, "keys": list(table.keys), "rows": rows}
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: ReportTable) -> str:
     """The table as RFC 4180 with one header line of keys. None is an empty cell. Text that a
     spreadsheet would run as a formula begins with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(table.keys)
     for row in table.rows:
-        writer.writerow(_csv_cell(value) for value in row.values())
+        writer.writerow(_format_csv_cell(value) for value in row.values())
     return out.getvalue()
 
 
-def _csv_cell(value: Value) -> str:
+def _format_csv_cell(value: Value) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -147,11 +150,11 @@ def _csv_cell(value: Value) -> str:
     return repr(value)
 
 
-def _plain(value: Value) -> Value:
+def _normalize(value: Value) -> Value:
     """A float rounded, and without a fraction as an integer, as JavaScript writes it; what is no
     number is not known."""
     if isinstance(value, str):
-        return seen(value)
+        return escape_invisible(value)
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
@@ -160,13 +163,13 @@ def _plain(value: Value) -> Value:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def seen(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """`text` with every character escaped that is not seen, or turns the direction of what follows:
     names come from strangers."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode-escape").decode(), text)
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode-escape").decode(), text)
 
 
-def text(column: Column, row: Row) -> str:
+def format_value(column: Column, row: TableRow) -> str:
     """The value of a cell as it is shown, without its interval; an empty text where it is not
     known.
 
@@ -181,31 +184,31 @@ def text(column: Column, row: Row) -> str:
         case "printed":
             return f"{value:,}".removesuffix(".0").replace(",", NO_BREAK)
         case "assumed":
-            return f"≈{NO_BREAK}{number(value, column.digits)}"
+            return f"≈{NO_BREAK}{format_number(value, column.digits)}"
         case "bound":
-            return f"≥{NO_BREAK}{number(value, 3)}"
+            return f"≥{NO_BREAK}{format_number(value, 3)}"
     match column.form:
         case "count":
-            return number(value, 1)
+            return format_number(value, 1)
         case "signed":
-            return signed(value)
+            return format_signed(value)
         case _:
-            return number(value, column.digits)
+            return format_number(value, column.digits)
 
 
-def interval(column: Column, row: Row) -> str:
+def format_interval(column: Column, row: TableRow) -> str:
     """The 95 % interval of a cell and its n, as they are shown; an empty text where there is
     none."""
     low, high, n = (row.get(f"{column.key}_{end}") for end in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
     return (
-        f"{number(low, column.digits)}\u2013{number(high, column.digits)}, "
+        f"{format_number(low, column.digits)}\u2013{format_number(high, column.digits)}, "
         f"n{NO_BREAK}={NO_BREAK}{n}"
     )
 
 
-def doubtful(column: Column, row: Row) -> str | None:
+def find_doubt(column: Column, row: TableRow) -> str | None:
     """Why a figure is shown in parentheses: its cap is not shown to have held, or it cannot be.
     Powers and clocks are as read."""
     if column.form not in ("number", "signed") or column.key.endswith(("_w", "_mhz")):
@@ -214,7 +217,7 @@ def doubtful(column: Column, row: Row) -> str | None:
     return str(why) if why else None
 
 
-def number(value: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """`value` with at least `digits` significant digits, no digit before the point rounded away,
     groups of three."""
     if value == 0 or not math.isfinite(value):
@@ -223,42 +226,45 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Two digits after the point, a true minus where it is negative; never a minus before zero."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: ReportTable) -> str:
     """The shown columns but evidence as a table of GitHub's Markdown, with a title line."""
-    shown = _for_paper(table)
+    shown = _select_paper_columns(table)
     lines = [
-        f"**{_markdown(table.title)}**",
+        f"**{_escape_markdown(table.title)}**",
         "",
-        "| " + " | ".join(_markdown(c.label) for c in shown) + " |",
+        "| " + " | ".join(_escape_markdown(c.label) for c in shown) + " |",
         "|" + "|".join("---" if c.form == "text" else "---:" for c in shown) + "|",
     ]
     lines += [
-        "| " + " | ".join(_markdown(cell) for cell in cells) + " |"
-        for cells in _cells(table, shown)
+        "| " + " | ".join(_escape_markdown(cell) for cell in cells) + " |"
+        for cells in _format_rows(table, shown)
     ]
     return "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: ReportTable) -> str:
     """The shown columns but evidence as a LaTeX `table` with rules of the package booktabs; text of
     strangers is escaped."""
-    shown = _for_paper(table)
+    shown = _select_paper_columns(table)
     lines = [
         "% needs \\usepackage{booktabs}",
         "\\begin{table}",
         "\\centering",
-        f"\\caption{{{_latex(table.title)}}}",
+        f"\\caption{{{_escape_latex(table.title)}}}",
         f"\\label{{tab:{table.id}}}",
         f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in shown)}}}",
         "\\toprule",
-        " & ".join(_latex(c.label) for c in shown) + " \\\\",
+        " & ".join(_escape_latex(c.label) for c in shown) + " \\\\",
         "\\midrule",
-        *(" & ".join(_latex(cell) for cell in cells) + " \\\\" for cells in _cells(table, shown)),
+        *(
+            " & ".join(_escape_latex(cell) for cell in cells) + " \\\\"
+            for cells in _format_rows(table, shown)
+        ),
         "\\bottomrule",
         "\\end{tabular}",
         "\\end{table}",
@@ -266,22 +272,25 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _for_paper(table: Table) -> list[Column]:
+def _select_paper_columns(table: ReportTable) -> list[Column]:
     return [c for c in table.columns if not c.hidden and c.form not in ("evidence", "findings")]
 
 
-def _cells(table: Table, shown: Sequence[Column]) -> Iterator[list[str]]:
+def _format_rows(table: ReportTable, shown: Sequence[Column]) -> Iterator[list[str]]:
     for row in table.rows:
-        yield [f"({cell})" if (cell := text(c, row)) and doubtful(c, row) else cell for c in shown]
+        yield [
+            f"({cell})" if (cell := format_value(c, row)) and find_doubt(c, row) else cell
+            for c in shown
+        ]
 
 
-def _markdown(cell: str) -> str:
+def _escape_markdown(cell: str) -> str:
     for character in "\\`*_[]<>|~#&$":
         cell = cell.replace(character, f"\\{character}")
     return " ".join(cell.split())
 
 
-_LATEX = {
+_LATEX_ESCAPES = {
     "\\": "\\textbackslash{}",
     "<": "\\textless{}",
     ">": "\\textgreater{}",
@@ -305,5 +314,7 @@ _LATEX = {
 } | {character: f"\\{character}" for character in "&%$#_"}
 
 
-def _latex(cell: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in re.sub(r"[ \t\n]+", " ", cell))
+def _escape_latex(cell: str) -> str:
+    return "".join(
+        _LATEX_ESCAPES.get(character, character) for character in re.sub(r"[ \t\n]+", " ", cell)
+    )

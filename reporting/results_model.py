@@ -1,4 +1,4 @@
-"""What the report knows of each result: one `Row` per accepted bundle and one per published
+"""What the report knows of each result: one `ResultRow` per accepted bundle and one per published
 figure."""
 
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from reporting.sections.traces import power_spread
+from reporting.sections.traces import summarize_power
 from rules.boards import SIMULATED_PREFIX, board
 from rules.bundle import Bundle
 from rules.bundle_format.records import Json
@@ -40,7 +40,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """What a report keeps of an accepted bundle: its documents without the epochs, and what was
     recomputed."""
 
@@ -72,10 +72,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Trail:
+class Provenance:
     """What stands behind a submitted row."""
 
-    run: Run
+    run: RunRecord
     signer: str | None
     findings: tuple[Finding, ...]
     reviewers: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class Trail:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One line of a table. Powers are W per accelerator; None is what is not known or not
     stated."""
 
@@ -127,7 +127,7 @@ class Row:
     """Mean power of the accelerator that drew most above its cap; None where none is known to
     have."""
     items_per_s: Figure | None = None
-    trail: Trail | None = None
+    provenance: Provenance | None = None
     table: str | None = None
     url: str | None = None
     caution: str | None = None
@@ -142,7 +142,7 @@ class Row:
         """Why the cap is not taken to have held, or None where it is."""
         if self.cap_enforced is not False:
             return None
-        without_effect = self.trail is not None and _without_effect(self.trail.findings)
+        without_effect = self.provenance is not None and _without_effect(self.provenance.findings)
         same = "a higher cap gives the same throughput and power" if without_effect else ""
         if self.drew_w is not None:
             also = f"; {same}" if same else ""
@@ -155,7 +155,7 @@ class Row:
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
-def reduce(bundle: Bundle) -> Run:
+def summarize_bundle(bundle: Bundle) -> RunRecord:
     """What a report keeps of a bundle; small enough that one process holds a thousand.
 
     Raises LookupError where the bundle has no evidence and MetricsError where the tables give no
@@ -164,7 +164,7 @@ def reduce(bundle: Bundle) -> Run:
     computed = bundle.computed
     if isinstance(computed, str):
         raise metrics.MetricsError(computed)
-    return Run(
+    return RunRecord(
         path=bundle.path,
         kind=kind(bundle),
         result={
@@ -180,16 +180,16 @@ def reduce(bundle: Bundle) -> Run:
         serving=computed.get("serving"),
         imbalance=imbalance(computed),
         clocks=clocks(computed["epochs"]),
-        spread=power_spread(bundle),
+        spread=summarize_power(bundle),
         nodes=tuple(node_power(bundle)),
     )
 
 
-def submitted(run: Run, verdict: "Verdict") -> Row:
+def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
     """The row of an accepted bundle, from figures recomputed out of its raw tables."""
     result, headline = run.result, run.headline
     names = sorted({a["name"] for a in run.accelerators})
-    mfu = _figure(headline["mfu"])
+    mfu = _make_figure(headline["mfu"])
     peak = metrics.peak_flops(result, run.system)
     precision = result["implementation"]["precision"]
     exceeds = (
@@ -197,15 +197,15 @@ def submitted(run: Run, verdict: "Verdict") -> Row:
         and peak is not None
         and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
     )
-    rate = _figure(headline["items_per_s_per_accelerator"])
+    rate = _make_figure(headline["items_per_s_per_accelerator"])
     if rate is None:
         raise metrics.MetricsError("there is no throughput")
-    return Row(
+    return ResultRow(
         workload=result["workload"],
         standing=result["standing"],
         system=run.system["name"],
         accelerator=", ".join(names),
-        model=_model(names[0]),
+        model=_get_board_id(names[0]),
         count=len(run.accelerators),
         variant=result["implementation"]["variant"],
         precision=precision,
@@ -220,20 +220,20 @@ def submitted(run: Run, verdict: "Verdict") -> Row:
                 }
             )
         ),
-        observed_w=_figure(headline["mean_power_w_per_accelerator"]),
+        observed_w=_make_figure(headline["mean_power_w_per_accelerator"]),
         drew_w=max(
             (o["mean_power_w"] for o in run.observed if o["cap_enforced"] is False), default=None
         ),
-        cap_enforced=_held([o["cap_enforced"] for o in run.observed], verdict.findings),
+        cap_enforced=_is_cap_held([o["cap_enforced"] for o in run.observed], verdict.findings),
         items_per_s_per_accelerator=rate,
-        items_per_s=_figure(headline["items_per_s"]),
-        joules_per_item=_figure(headline["joules_per_item"]),
-        items_per_joule=_figure(headline["items_per_joule"]),
-        mfu=None if _simulated_work(result) else mfu,
-        implausible=_exceeds(mfu.value, peak / 1e12, precision)
+        items_per_s=_make_figure(headline["items_per_s"]),
+        joules_per_item=_make_figure(headline["joules_per_item"]),
+        items_per_joule=_make_figure(headline["items_per_joule"]),
+        mfu=None if _is_simulated(result) else mfu,
+        implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds and mfu and peak
         else None,
-        trail=Trail(
+        provenance=Provenance(
             run,
             verdict.signer,
             tuple(verdict.findings),
@@ -244,18 +244,18 @@ def submitted(run: Run, verdict: "Verdict") -> Row:
     )
 
 
-def line_name(row: Row) -> str:
+def name_submitted_line(row: ResultRow) -> str:
     """What the caps of a submitted row have in common."""
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    return f"{row.system}{several(row)} · {row.variant}{precision}"
+    return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}"
 
 
-def several(row: Row) -> str:
+def format_accelerator_count(row: ResultRow) -> str:
     """How many accelerators a row has, where it is more than one."""
     return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
 
 
-def published(paper: Json) -> Iterator[Row]:
+def build_published_rows(paper: Json) -> Iterator[ResultRow]:
     """The rows of a paper (schema `published-1`). Rows of workloads that the rule book lacks are
     left out."""
     by = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
@@ -268,19 +268,19 @@ def published(paper: Json) -> Iterator[Row]:
         peak = known.peak_tflops.get(PUBLISHED_PRECISION) if known else None
         workload = workloads()[row["workload"]]
         share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
-        yield Row(
+        yield ResultRow(
             workload=workload.id,
             standing=paper["standing"],
             system=by,
             accelerator=row["accelerator"],
-            model=_model(row["accelerator"]),
+            model=_get_board_id(row["accelerator"]),
             cap_w=cap,
             cap_enforced=row["cap_enforced"],
             items_per_s_per_accelerator=Figure(rate, "printed"),
             joules_per_item=None if joules is None else Figure(joules, "assumed"),
             items_per_joule=None if per_joule is None else Figure(per_joule, "assumed"),
             mfu=None if share is None else Figure(share, "bound"),
-            implausible=_published_exceeds(
+            implausible=_explain_published_excess(
                 share, peak, rate, workload, paper.get("accelerators_per_run")
             ),
             table=row["table"],
@@ -289,14 +289,14 @@ def published(paper: Json) -> Iterator[Row]:
         )
 
 
-def in_order(rows: Sequence[Row]) -> list[Row]:
+def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
     return sorted(
         rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system)
     )
 
 
-def _simulated_work(result: Json) -> bool:
+def _is_simulated(result: Json) -> bool:
     """Whether the throughput is that of another size than the FLOPs are counted for
     (`harness/simulation/work.py`)."""
     return bool(
@@ -304,7 +304,7 @@ def _simulated_work(result: Json) -> bool:
     )
 
 
-def _held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
+def _is_cap_held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
     """Whether the cap held on every accelerator, and does not give what a higher one gives."""
     if False in enforced or _without_effect(findings):
         return False
@@ -315,7 +315,7 @@ def _without_effect(findings: Sequence[Finding]) -> bool:
     return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
 
 
-def _figure(stated: dict[str, Any] | None) -> Figure | None:
+def _make_figure(stated: dict[str, Any] | None) -> Figure | None:
     if stated is None:
         return None
     return Figure(
@@ -323,16 +323,16 @@ def _figure(stated: dict[str, Any] | None) -> Figure | None:
     )
 
 
-def _model(name: str) -> str:
+def _get_board_id(name: str) -> str:
     known = board(name)
     return known.id if known else name.removeprefix(SIMULATED_PREFIX)
 
 
-def _exceeds(share: float, peak_tflops: float, precision: str) -> str:
+def _explain_excess(share: float, peak_tflops: float, precision: str) -> str:
     return f"exceeds the peak: {share * 100:.0f} % of {peak_tflops:.0f} TFLOP/s dense {precision}"
 
 
-def _published_exceeds(
+def _explain_published_excess(
     share: float | None,
     peak: float | None,
     rate: float,
@@ -341,7 +341,7 @@ def _published_exceeds(
 ) -> str | None:
     if share is None or peak is None or share <= CURRENT.max_peak_share:
         return None
-    reason = _exceeds(share, peak, PUBLISHED_PRECISION)
+    reason = _explain_excess(share, peak, PUBLISHED_PRECISION)
     if accelerators is None:
         return reason
     one = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")

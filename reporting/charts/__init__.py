@@ -1,8 +1,8 @@
-"""The charts of the page. Each is drawn from one table: its spec names the table and holds none of
-its numbers.
+"""The charts of the page. Each chart is drawn from one table: its spec names the table and holds no
+numbers.
 
-`charts(table)` finds those that belong to a table by the end of its id. `draw` makes their static
-pictures, and the page draws the same specs again when a reader scrolls to them.
+`build_charts(table)` selects the charts by the end of the table's id. `draw` makes their static
+pictures. The page draws the same specs again, interactively, when a reader scrolls to them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +15,10 @@ from checker.engine import cores
 from rules.bundle_format.records import Json
 
 if TYPE_CHECKING:
-    from reporting.report_table import Table
+    from reporting.report_table import ReportTable
 
 
-_FEW = 3
+_MAX_SERIAL_TABLES = 3
 """As many tables are drawn sooner than processes start."""
 
 
@@ -36,32 +36,32 @@ class Chart:
     about: str
     """What the reader must know to read it: the caption."""
     alt: str
-    table: "Table"
+    table: "ReportTable"
     spec: Json
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnChart:
     """A chart and its static picture, an SVG element in the colour of the text around it."""
 
     chart: Chart
     svg: str
 
 
-def charts(table: "Table") -> list[Chart]:
+def build_charts(table: "ReportTable") -> list[Chart]:
     """The charts of a table; none where it has no rows for them. Raises ChartError without the
     extra `report`."""
-    altair = _altair()
+    altair = _import_altair()
     from reporting.charts import bars, curves, spans
 
-    of: Mapping[str, Callable[[Table], list[Chart]]] = {
-        "results": lambda t: [*curves.of_results(t), *bars.energy(t)],
-        "sweeps": curves.of_sweeps,
-        "scaling": bars.scaling,
-        "best": bars.best,
-        "tuned": bars.tuned,
-        "power": lambda t: [*spans.distribution(t), *curves.of_power(t)],
-        "trace": spans.trace,
+    of: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
+        "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
+        "sweeps": curves.build_sweep_charts,
+        "scaling": bars.build_scaling_chart,
+        "best": bars.build_best_charts,
+        "tuned": bars.build_tuned_chart,
+        "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
+        "trace": spans.build_trace_chart,
     }
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
     with altair.utils.schemapi.debug_mode(
@@ -70,7 +70,7 @@ def charts(table: "Table") -> list[Chart]:
         return of[kind](table) if kind in of else []
 
 
-def _altair() -> Any:
+def _import_altair() -> Any:
     try:
         import altair
         import vl_convert  # noqa: F401  what draws must be there too
@@ -79,36 +79,36 @@ def _altair() -> Any:
     return altair
 
 
-def draw(tables: "Sequence[Table]") -> "dict[str, list[Drawn]]":
+def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
     """The charts of all tables, drawn, by the id of the table. Raises ChartError without the extra
     `report`."""
-    _altair()  # before there are processes that each would miss it
-    if len(tables) <= _FEW:
-        return {table.id: _drawn(table) for table in tables}
+    _import_altair()  # before there are processes that each would miss it
+    if len(tables) <= _MAX_SERIAL_TABLES:
+        return {table.id: _draw_table(table) for table in tables}
     # A forked copy of a process that has drawn before would wait for the renderer's threads, which
     # are not copied.
     with ProcessPoolExecutor(cores(), mp_context=get_context("forkserver")) as pool:
-        return dict(zip((table.id for table in tables), pool.map(_drawn, tables), strict=True))
+        return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
 
 
-def _drawn(table: "Table") -> list[Drawn]:
-    found = charts(table)
+def _draw_table(table: "ReportTable") -> list[DrawnChart]:
+    found = build_charts(table)
     if not found:
         return []
     from reporting.charts.render import to_svg
 
-    return [Drawn(chart, to_svg(chart)) for chart in found]
+    return [DrawnChart(chart, to_svg(chart)) for chart in found]
 
 
-def scripts() -> tuple[str, ...]:
+def load_scripts() -> tuple[str, ...]:
     """The texts of the page's scripts that draw charts, in their order. They come after the one
     that sets `window.wattmark`."""
     from reporting.charts import render
 
-    return render.scripts()
+    return render.load_scripts()
 
 
-def pack(drawn: "Mapping[str, Sequence[Drawn]]") -> Json:
+def pack(drawn: "Mapping[str, Sequence[DrawnChart]]") -> Json:
     """The specs of all charts, short, for the script that draws them in the page."""
     from reporting.charts import compact
 

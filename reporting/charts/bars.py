@@ -6,35 +6,43 @@ from typing import Any
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.style import INK, linear, looks, numbers, points, spec, zero_based
-from reporting.report_table import Table
+from reporting.charts.style import (
+    INK,
+    assign_styles,
+    build_spec,
+    draw_points,
+    make_linear_axis,
+    make_zero_axis,
+    select_numbers,
+)
+from reporting.report_table import ReportTable
 
-_MOST = 24
+_MAX_ROWS = 24
 """More rows than that are a list and no chart: the best are drawn, and the caption says so."""
 _ROW_PX = 32
 _NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
 
 
-def energy(table: Table) -> list[Chart]:
+def build_energy_chart(table: ReportTable) -> list[Chart]:
     """Energy per item of each run with its 95 % interval, lowest first."""
     key = "joules_per_item"
     data = [row for row in table.data if row.get(f"{key}_low") is not None]
     if len(data) < 2:
         return []
-    drawn = sorted(data, key=lambda row: float(row[key] or 0))[:_MOST]
-    look = looks(drawn)
-    base = _listed(
+    drawn = sorted(data, key=lambda row: float(row[key] or 0))[:_MAX_ROWS]
+    look = assign_styles(drawn)
+    base = _list_rows(
         alt.Chart(alt.NamedData(table.id))
         .transform_filter(f"datum['{key}_low'] != null")
         .transform_window(place="row_number()", sort=[alt.SortField(key)])
     )
     interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=linear(alt.X, table, key, drawn, f"{key}_low"),
+        x=make_linear_axis(alt.X, table, key, drawn, f"{key}_low"),
         x2=f"{key}_high:Q",
         stroke=alt.Stroke("line:N", scale=look.colour, legend=None),
     )
-    at = points(base.encode(x=linear(alt.X, table, key, drawn)), look, legend=False)
-    rest = f"The {_MOST} lowest of {len(data)} runs. " if len(data) > _MOST else ""
+    at = draw_points(base.encode(x=make_linear_axis(alt.X, table, key, drawn)), look, legend=False)
+    rest = f"The {_MAX_ROWS} lowest of {len(data)} runs. " if len(data) > _MAX_ROWS else ""
     hollow = (
         " Hollow points: the cap is not known to have held."
         if any(row["doubt"] for row in drawn)
@@ -48,7 +56,7 @@ def energy(table: Table) -> list[Chart]:
         f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table has "
         "the same values."
     )
-    made = spec(alt.layer(interval, at, _written(base)), 8 + _ROW_PX * len(drawn))
+    made = build_spec(alt.layer(interval, at, _write_names(base)), 8 + _ROW_PX * len(drawn))
     return [
         Chart(
             f"{table.id}-energy",
@@ -61,18 +69,18 @@ def energy(table: Table) -> list[Chart]:
     ]
 
 
-def scaling(table: Table) -> list[Chart]:
+def build_scaling_chart(table: ReportTable) -> list[Chart]:
     """Speed-up over the number of accelerators, beside what perfect scaling would be."""
     data = [row for row in table.data if row.get("speed_up") is not None]
     if not data:
         return []
-    look = looks(data)
+    look = assign_styles(data)
     base = alt.Chart(alt.NamedData(table.id)).transform_filter("datum.speed_up != null")
     highest = max(max(float(row["speed_up"] or 0), float(row["count"] or 0)) for row in data)
     x = alt.X(
         "count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending"
     )
-    y = zero_based(alt.Y, "speed_up", table.column("speed_up").label, highest)
+    y = make_zero_axis(alt.Y, "speed_up", table.column("speed_up").label, highest)
     wide = min(48, 480 // len(data))
     bar = base.mark_bar(size=wide, strokeWidth=1.5, tooltip={"content": "data"}).encode(
         x=x,
@@ -88,7 +96,7 @@ def scaling(table: Table) -> list[Chart]:
         x=x, xOffset=alt.XOffset("bar:N", sort="ascending"), y="count:Q"
     )
     bars = "datum.line + ' · ' + datum.cap_w + ' W'"
-    drawn = spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
+    drawn = build_spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
     about = (
         "Compared with runs on one accelerator of the same model at the same cap. The line "
         "across a bar is perfect scaling. Hollow bars: the cap is not known to have held, or the "
@@ -103,7 +111,7 @@ def scaling(table: Table) -> list[Chart]:
     ]
 
 
-def best(table: Table) -> list[Chart]:
+def build_best_charts(table: ReportTable) -> list[Chart]:
     """The best system at each cap, in throughput and in efficiency."""
     found = []
     for by, title in (
@@ -113,9 +121,9 @@ def best(table: Table) -> list[Chart]:
         data = [row for row in table.data if row["by"] == by]
         if len({row["cap_w"] for row in data}) < 2:
             continue
-        look = looks(data)
-        x = linear(alt.X, table, "cap_w", data)
-        y = zero_based(
+        look = assign_styles(data)
+        x = make_linear_axis(alt.X, table, "cap_w", data)
+        y = make_zero_axis(
             alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data)
         )
         named = (
@@ -124,27 +132,29 @@ def best(table: Table) -> list[Chart]:
             .encode(x=x, y=y)
         )
         alt_text = f"{title}, {len(data)} points. The table has the same values."
-        drawn = spec(points(named, look, "true"), 180)
+        drawn = build_spec(draw_points(named, look, "true"), 180)
         found.append(Chart(f"{table.id}-{by}", title, table.about, alt_text, table, drawn))
     return found
 
 
-def tuned(table: Table) -> list[Chart]:
+def build_tuned_chart(table: ReportTable) -> list[Chart]:
     """Tuned beside baseline on the same boards at the same cap."""
     key, other = "items_per_s_per_accelerator", "baseline_rate"
-    data = [row for row in table.data if row[key] is not None and row[other] is not None][:_MOST]
+    data = [row for row in table.data if row[key] is not None and row[other] is not None][
+        :_MAX_ROWS
+    ]
     if not data:
         return []
-    base = _listed(
+    base = _list_rows(
         alt.Chart(alt.NamedData(table.id))
         .transform_filter(f"datum['{key}'] != null && datum['{other}'] != null")
         .transform_window(place="row_number()")
     )
-    highest = max(numbers(data, key, other))
+    highest = max(select_numbers(data, key, other))
     column = table.column(key)
 
     def x(field: str) -> Any:
-        return zero_based(alt.X, field, column.label, highest)
+        return make_zero_axis(alt.X, field, column.label, highest)
 
     gap = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(other), x2=f"{key}:Q")
     layers = [gap]
@@ -153,22 +163,22 @@ def tuned(table: Table) -> list[Chart]:
             shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
         )
         layers.append(at.encode(x=x(field)))
-    rest = f"First {_MOST} rows of the table. " if len(table.rows) > _MOST else ""
+    rest = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
     about = f"{rest}Square: baseline variant. Circle: tuned variant, named above. {table.about}"
     alt_text = f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values."
-    drawn = spec(alt.layer(*layers, _written(base)), 8 + _ROW_PX * len(data))
+    drawn = build_spec(alt.layer(*layers, _write_names(base)), 8 + _ROW_PX * len(data))
     return [
         Chart(f"{table.id}-pairs", "Tuned and baseline throughput", about, alt_text, table, drawn)
     ]
 
 
-def _listed(base: Any) -> Any:
+def _list_rows(base: Any) -> Any:
     """One row below the other, by `place`, of which the first are drawn."""
-    few = base.transform_filter(f"datum.place <= {_MOST}").transform_calculate(name=_NAME)
+    few = base.transform_filter(f"datum.place <= {_MAX_ROWS}").transform_calculate(name=_NAME)
     return few.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
 
 
-def _written(base: Any) -> Any:
+def _write_names(base: Any) -> Any:
     """The names of the rows, each above its own: so they have room on a phone too."""
     return base.mark_text(align="left", baseline="bottom", x=2, dy=-6, fontSize=11).encode(
         text="name:N"

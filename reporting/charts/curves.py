@@ -9,22 +9,22 @@ from collections.abc import Iterator
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.label_layout import labels
+from reporting.charts.label_layout import place_labels
 from reporting.charts.style import (
     EFFICIENCY_HEIGHT,
     HEIGHT,
     INK,
     NARROW_PX,
     Data,
-    crosses,
-    linear,
-    logarithmic,
-    looks,
-    numbers,
-    points,
-    spec,
+    assign_styles,
+    build_spec,
+    draw_crosses,
+    draw_points,
+    make_linear_axis,
+    make_log_axis,
+    select_numbers,
 )
-from reporting.report_table import Table
+from reporting.report_table import ReportTable
 
 HOLLOW = "Hollow points off the line: the cap is not known to have held."
 CROSSED = "Crossed points: the figure is above the peak of the board; the table gives the reason."
@@ -57,15 +57,15 @@ _SWEPT = {
 }
 """The end of the chart's id, and what its column is of the same work; the chart is called as its
 column is."""
-_SMALL = 150
+_SMALL_HEIGHT = 150
 
 
-def of_results(table: Table) -> list[Chart]:
+def build_result_charts(table: ReportTable) -> list[Chart]:
     """Throughput, efficiency and utilisation."""
     found = [
-        _against_cap(table, _RATE, "throughput", "Throughput against cap", ""),
-        _efficiency(table),
-        _against_cap(
+        _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", ""),
+        _build_efficiency_chart(table),
+        _build_cap_chart(
             table,
             "mfu_percent",
             "mfu",
@@ -76,35 +76,39 @@ def of_results(table: Table) -> list[Chart]:
     return [chart for chart in found if chart]
 
 
-def of_power(table: Table) -> list[Chart]:
+def build_clock_charts(table: ReportTable) -> list[Chart]:
     """Clocks."""
     about = "Mean over the scored epochs. "
     found = [
-        _against_cap(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL),
-        _against_cap(table, "mem_mhz", "mem", "Memory clock against cap", about, _SMALL),
+        _build_cap_chart(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL_HEIGHT),
+        _build_cap_chart(table, "mem_mhz", "mem", "Memory clock against cap", about, _SMALL_HEIGHT),
     ]
     return [chart for chart in found if chart]
 
 
-def of_sweeps(table: Table) -> list[Chart]:
+def build_sweep_charts(table: ReportTable) -> list[Chart]:
     """Efficiency against the cap with its peak, and what each cap saves and costs against the
     default cap."""
     peak = "Larger points: most efficient comparable run of each sweep. "
     found = [
-        _against_cap(
+        _build_cap_chart(
             table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best"
         )
     ]
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
         better = "worse" if column.key == "performance_loss_percent" else "better"
-        about = f"{_begun(about)}, for the same work; positive is {better}. "
-        found.append(_against_cap(table, column.key, name, _begun(column.title), about, _SMALL))
+        about = f"{_capitalize(about)}, for the same work; positive is {better}. "
+        found.append(
+            _build_cap_chart(
+                table, column.key, name, _capitalize(column.title), about, _SMALL_HEIGHT
+            )
+        )
     return [chart for chart in found if chart]
 
 
-def _against_cap(
-    table: Table,
+def _build_cap_chart(
+    table: ReportTable,
     key: str,
     name: str,
     title: str,
@@ -117,8 +121,8 @@ def _against_cap(
     data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
     if len({row[_CAP] for row in data}) < 2:
         return None
-    look = looks(data)
-    x, y = linear(alt.X, table, _CAP, data), linear(alt.Y, table, key, data)
+    look = assign_styles(data)
+    x, y = make_linear_axis(alt.X, table, _CAP, data), make_linear_axis(alt.Y, table, key, data)
     base = (
         alt.Chart(alt.NamedData(table.id))
         .transform_filter(f"datum.{_CAP} != null && datum['{key}'] != null")
@@ -136,35 +140,39 @@ def _against_cap(
             strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
         )
     )
-    layers = [line, points(base, look, large), crosses(base)]
-    if min(numbers(data, key)) < 0 < max(numbers(data, key)):
+    layers = [line, draw_points(base, look, large), draw_crosses(base)]
+    if min(select_numbers(data, key)) < 0 < max(select_numbers(data, key)):
         zero = (
             alt.Chart(alt.InlineData(values=[{}]))
             .mark_rule(stroke=INK, opacity=0.5)
             .encode(y=alt.datum(0))
         )
         layers.insert(0, zero)
-    drawn = spec(alt.layer(*layers), height)
-    alt_text = f"{table.column(key).label} against {table.column(_CAP).label}, {_counted(data)}"
-    return Chart(f"{table.id}-{name}", title, f"{about}{_marks(data)}", alt_text, table, drawn)
+    drawn = build_spec(alt.layer(*layers), height)
+    alt_text = (
+        f"{table.column(key).label} against {table.column(_CAP).label}, {_count_points(data)}"
+    )
+    return Chart(
+        f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, drawn
+    )
 
 
-def _efficiency(table: Table) -> Chart | None:
+def _build_efficiency_chart(table: ReportTable) -> Chart | None:
     """Items/J against items/s with the cap at each point; a switch adds the assumed power of the
     node."""
     data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
     if not data:
         return None
-    look = looks(data)
+    look = assign_styles(data)
     assumed = alt.param(
         name="node",
         value=False,
         bind=alt.binding_checkbox(name="add 100 W per node of 4 accelerators (assumption) "),
     )
-    rates = numbers(data, _RATE)
-    efficiencies = numbers(data, _EFFICIENCY, _WITH_NODE)
-    x = logarithmic(alt.X, _RATE, table.column(_RATE).label, rates)
-    y = logarithmic(alt.Y, "efficiency", table.column(_EFFICIENCY).label, efficiencies)
+    rates = select_numbers(data, _RATE)
+    efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
+    x = make_log_axis(alt.X, _RATE, table.column(_RATE).label, rates)
+    y = make_log_axis(alt.Y, "efficiency", table.column(_EFFICIENCY).label, efficiencies)
     base = (
         alt.Chart(alt.NamedData(table.id))
         .transform_window(row="row_number()")
@@ -188,26 +196,31 @@ def _efficiency(table: Table) -> Chart | None:
     ring = base.transform_filter("datum.ahead").mark_point(
         shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False
     )
-    layers = [line, ring, points(base, look, "datum.best"), crosses(base), *_labels(base, table)]
+    layers = [
+        line,
+        ring,
+        draw_points(base, look, "datum.best"),
+        draw_crosses(base),
+        *_add_labels(base, table),
+    ]
     about = (
         "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
         "Rings: Pareto front; no comparable point has both higher throughput and higher "
         "efficiency. Published points assume power = cap and have a separate front. Both axes "
-        f"are logarithmic. {_marks(data)} The switch adds an assumed 25 W per accelerator, as "
-        "Mayr et al. do (100 W per node of four accelerators)."
+        f"are logarithmic. {_explain_marks(data)} The switch adds an assumed 25 W per "
+        "accelerator, as Mayr et al. do (100 W per node of four accelerators)."
     )
-    alt_text = (
-        f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}, {_counted(data)}"
-    )
-    drawn = spec(alt.layer(*layers).add_params(assumed), EFFICIENCY_HEIGHT)
+    labels = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}"
+    alt_text = f"{labels}, {_count_points(data)}"
+    drawn = build_spec(alt.layer(*layers).add_params(assumed), EFFICIENCY_HEIGHT)
     return Chart(
         f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn
     )
 
 
-def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
+def _add_labels(base: alt.Chart, table: ReportTable) -> Iterator[alt.Chart]:
     """The caps above the points; the spec knows rows by their number."""
-    placed = labels(table)
+    placed = place_labels(table)
     if placed:
         found = alt.LookupData(data=alt.InlineData(values=placed), key="row", fields=["label"])
         with_label = base.transform_lookup("row", from_=found).transform_filter(
@@ -218,11 +231,11 @@ def _labels(base: alt.Chart, table: Table) -> Iterator[alt.Chart]:
         ).encode(text="label:N")
 
 
-def _begun(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _marks(data: Data) -> str:
+def _explain_marks(data: Data) -> str:
     """What the marks mean that some of the rows have."""
     said = (
         (HOLLOW, any(row["doubt"] for row in data)),
@@ -232,7 +245,7 @@ def _marks(data: Data) -> str:
     return " ".join(text for text, wanted in said if wanted)
 
 
-def _counted(data: Data) -> str:
+def _count_points(data: Data) -> str:
     lines = len({row["line"] for row in data})
     return (
         f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table has the same "

@@ -10,14 +10,14 @@ from pathlib import Path
 import vl_convert
 
 from reporting.charts import Chart, compact
-from reporting.charts.style import CONFIG, UNSEEN, WIDTH
+from reporting.charts.style import CONFIG, HOVER_LAYER, WIDTH
 from rules.bundle_format.records import Json
 
 
 def to_svg(chart: Chart) -> str:
     """The chart as one compact SVG element. The renderer escapes text of the data; what it returns
     is markup."""
-    return compact.svg(str(vl_convert.vegalite_to_svg(_filled(chart), config=CONFIG)))
+    return compact.svg(str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)))
 
 
 def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
@@ -26,7 +26,7 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
-        svg = str(vl_convert.vegalite_to_svg(_filled(chart), config=CONFIG)).replace(
+        svg = str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)).replace(
             "currentColor", "#000"
         )
         for suffix, content in ((".svg", svg.encode()), (".pdf", vl_convert.svg_to_pdf(svg))):
@@ -37,7 +37,7 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
 
 
 @cache
-def scripts() -> tuple[str, ...]:
+def load_scripts() -> tuple[str, ...]:
     """The texts of the scripts that draw charts in the page, in their order: the libraries, then
     what calls them."""
     upgrade = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def scripts() -> tuple[str, ...]:
     return libraries, upgrade.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 
-def _filled(chart: Chart) -> Json:
+def _fill_spec(chart: Chart) -> Json:
     """The spec with the rows of its table, at the width of a static picture."""
     spec = {
         **chart.spec,
@@ -53,5 +53,5 @@ def _filled(chart: Chart) -> Json:
         "datasets": {**chart.spec.get("datasets", {}), chart.table.id: chart.table.data},
     }
     if "layer" in spec:
-        spec["layer"] = [layer for layer in spec["layer"] if layer.get("name") != UNSEEN]
+        spec["layer"] = [layer for layer in spec["layer"] if layer.get("name") != HOVER_LAYER]
     return spec

@@ -5,11 +5,11 @@ from typing import Any
 import altair as alt
 
 from reporting.charts import Chart
-from reporting.charts.style import INK, UNSEEN, numbers, spec, zero_based
-from reporting.report_table import Table
+from reporting.charts.style import HOVER_LAYER, INK, build_spec, make_zero_axis, select_numbers
+from reporting.report_table import ReportTable
 
 _POWER, _CAP, _RATED = "#0072B2", "#D55E00", "#CC79A7"
-_MOST = 24
+_MAX_ROWS = 24
 _ROW_PX = 34
 _EPOCHS = {"discarded": "#D55E00", "even": "#888888", "odd": "#444444"}
 _LIMITS = (
@@ -19,12 +19,12 @@ _LIMITS = (
 )
 
 
-def trace(table: Table) -> list[Chart]:
+def build_trace_chart(table: ReportTable) -> list[Chart]:
     """Power over time with the cap, the rated and the idle power, and the epochs shaded."""
     data = table.data
     if not data:
         return []
-    highest = max(numbers(data, "high_w", "cap_w", "rated_w"))
+    highest = max(select_numbers(data, "high_w", "cap_w", "rated_w"))
     base = alt.Chart(alt.NamedData(table.id))
     scale = alt.Scale(domain=[0, highest * 1.08], nice=False)
     x = alt.X("t_s:Q", title="time, s", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=8))
@@ -52,7 +52,7 @@ def trace(table: Table) -> list[Chart]:
     hover = (
         base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
         .encode(x=x, x2="to_s:Q")
-        .properties(name=UNSEEN)
+        .properties(name=HOVER_LAYER)
     )
     layers = [epochs, power]
     for key, name, colour, dash in _LIMITS:
@@ -85,14 +85,14 @@ def trace(table: Table) -> list[Chart]:
             about,
             alt_text,
             table,
-            spec(alt.layer(*layers, hover), 170),
+            build_spec(alt.layer(*layers, hover), 170),
         )
     ]
 
 
-def distribution(table: Table) -> list[Chart]:
+def build_distribution_chart(table: ReportTable) -> list[Chart]:
     """How the power readings of each run spread over its scored epochs."""
-    data = table.data[:_MOST]
+    data = table.data[:_MAX_ROWS]
     if not data:
         return []
     named = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
@@ -100,13 +100,13 @@ def distribution(table: Table) -> list[Chart]:
         alt.Chart(alt.NamedData(table.id))
         .transform_calculate(name=named)
         .transform_window(place="row_number()")
-        .transform_filter(f"datum.place <= {_MOST}")
+        .transform_filter(f"datum.place <= {_MAX_ROWS}")
         .encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
     )
-    highest = max(numbers(data, "max_w", "cap_w", "rated_w"))
+    highest = max(select_numbers(data, "max_w", "cap_w", "rated_w"))
 
     def x(key: str) -> Any:
-        return zero_based(alt.X, key, "power, W", highest)
+        return make_zero_axis(alt.X, key, "power, W", highest)
 
     whisker = base.mark_rule(strokeWidth=1).encode(x=x("min_w"), x2="max_w:Q")
     wide = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(x=x("p5_w"), x2="p95_w:Q")
@@ -119,16 +119,16 @@ def distribution(table: Table) -> list[Chart]:
         text="name:N"
     )
     about = (
-        f"{_first(len(table.data))}Power readings of all accelerators in the scored epochs. "
+        f"{_note_limit(len(table.data))}Power readings of all accelerators in the scored epochs. "
         "Dark box: 25th to 75th percentile with the median; light box: 5th to 95th percentile; "
         "line: minimum to maximum; orange: cap."
     )
     alt_text = f"Distribution of power of {len(data)} runs. The table has the same values."
-    drawn = spec(alt.layer(whisker, wide, box, median, cap, name), 8 + _ROW_PX * len(data))
+    drawn = build_spec(alt.layer(whisker, wide, box, median, cap, name), 8 + _ROW_PX * len(data))
     return [
         Chart(f"{table.id}-spread", "Distribution of power readings", about, alt_text, table, drawn)
     ]
 
 
-def _first(count: int) -> str:
-    return f"First {_MOST} of {count} runs of the table. " if count > _MOST else ""
+def _note_limit(count: int) -> str:
+    return f"First {_MAX_ROWS} of {count} runs of the table. " if count > _MAX_ROWS else ""

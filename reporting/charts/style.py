@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from reporting.report_table import Table, Value
+from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
 
 INK = "currentColor"
@@ -28,15 +28,15 @@ _PUBLISHED_SHAPES = {
 }
 _PUBLISHED_DASH = (5, 3)
 _DASHES = ((1, 0), (8, 2), (2, 2), (8, 2, 2, 2))
-_OTHER = "#888888"
+_OTHER_COLOUR = "#888888"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
-_GROUPED = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
-UNSEEN = "hover"
+_GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
+HOVER_LAYER = "hover"
 """Names a layer that only answers the pointer: a static picture leaves it out."""
 _LETTER_PX = 8
 NARROW_PX = 320
 """Of a chart on a phone: there letters are smaller, and caps are not written beside points."""
-_MOST_IN_LEGEND = 18
+_MAX_LEGEND_ENTRIES = 18
 
 CONFIG: Json = {
     "font": "system-ui, sans-serif",
@@ -69,7 +69,7 @@ CONFIG: Json = {
 
 
 @dataclass(frozen=True)
-class Looks:
+class LineStyles:
     """The scales of the lines of one chart, and their one legend."""
 
     colour: alt.Scale
@@ -78,7 +78,7 @@ class Looks:
     legend: alt.Legend
 
 
-def looks(data: Data) -> Looks:
+def assign_styles(data: Data) -> LineStyles:
     """A colour, a shape and a dash for each line of the rows, those of submitted ones first.
 
     A line has the colour of its board, unless two submitted lines have one board: then these have
@@ -92,7 +92,9 @@ def looks(data: Data) -> Looks:
     taken = {_BOARDS.get(model[line]) for line in published}
     free = [colour for colour in _COLOURS if colour not in taken]
     colours = [
-        free[own.index(n) % len(free)] if alike and n in own else _BOARDS.get(model[n], _OTHER)
+        free[own.index(n) % len(free)]
+        if alike and n in own
+        else _BOARDS.get(model[n], _OTHER_COLOUR)
         for n in lines
     ]
     shapes = [
@@ -105,14 +107,14 @@ def looks(data: Data) -> Looks:
         _DASHES[own.index(n) // len(free) % len(_DASHES)] if n in own else _PUBLISHED_DASH
         for n in lines
     ]
-    return Looks(
+    return LineStyles(
         colour=alt.Scale(domain=lines, range=colours),
         shape=alt.Scale(domain=lines, range=shapes),
         dash=alt.Scale(domain=lines, range=dashes),
         legend=alt.Legend(
             symbolDash=[1, 0],
             symbolOpacity=1,
-            symbolLimit=_MOST_IN_LEGEND,
+            symbolLimit=_MAX_LEGEND_ENTRIES,
             labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
             labelLimit=alt.ExprRef("max(120, width - 20)"),
             columns=alt.ExprRef(f"width < {2 * _LETTER_PX * max(map(len, lines))} ? 1 : 2"),
@@ -120,33 +122,35 @@ def looks(data: Data) -> Looks:
     )
 
 
-def numbers(data: Data, *keys: str) -> list[float]:
+def select_numbers(data: Data, *keys: str) -> list[float]:
     """All values at the keys that are numbers."""
     found = [row.get(key) for row in data for key in keys]
     return [float(v) for v in found if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
-def linear(channel: Any, table: Table, key: str, data: Data, field: str | None = None) -> Any:
+def make_linear_axis(
+    channel: Any, table: ReportTable, key: str, data: Data, field: str | None = None
+) -> Any:
     """A linear axis that ends a little beyond the points; it need not begin at zero, since no
     lengths are compared.
 
     `field` is what is drawn on it, by default the value at `key` itself.
     """
-    values = numbers(data, key, f"{key}_low", f"{key}_high")
+    values = select_numbers(data, key, f"{key}_low", f"{key}_high")
     low, high = min(values), max(values)
     room = 0.06 * (high - low or abs(high) or 1)
-    axis = alt.Axis(labelExpr=_GROUPED, tickCount=6)
+    axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.column(key).label, axis=axis, scale=scale)
 
 
-def logarithmic(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
+def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
     """A logarithmic axis with round ticks that ends a little beyond the values, which are above
     zero."""
     low, high = min(values) / 1.25, max(values) * 1.25
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
-    axis = alt.Axis(values=ticks, labelExpr=_GROUPED, labelOverlap=True)
+    axis = alt.Axis(values=ticks, labelExpr=_GROUPED_DIGITS, labelOverlap=True)
     return channel(
         f"{field}:Q",
         title=title,
@@ -155,9 +159,9 @@ def logarithmic(channel: Any, field: str, title: str, values: Sequence[float]) -
     )
 
 
-def zero_based(channel: Any, field: str, title: str, highest: float, **more: Any) -> Any:
+def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more: Any) -> Any:
     """A linear axis from zero, for bars and for what is to be seen against nothing."""
-    axis = alt.Axis(labelExpr=_GROUPED, tickCount=6)
+    axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     return channel(
         f"{field}:Q",
         title=title,
@@ -167,7 +171,7 @@ def zero_based(channel: Any, field: str, title: str, highest: float, **more: Any
     )
 
 
-def points(base: Any, look: Looks, large: str = "false", legend: bool = True) -> Any:
+def draw_points(base: Any, look: LineStyles, large: str = "false", legend: bool = True) -> Any:
     """Points of lines, hollow where the cap is in doubt, larger where the expression `large`
     holds."""
     shown = look.legend if legend else None
@@ -180,14 +184,14 @@ def points(base: Any, look: Looks, large: str = "false", legend: bool = True) ->
     )
 
 
-def crosses(base: Any) -> Any:
+def draw_crosses(base: Any) -> Any:
     """A cross over what cannot be."""
     return base.transform_filter("datum.implausible").mark_point(
         shape=CROSS, size=150, stroke=INK, strokeWidth=1.4, filled=False, opacity=0.9
     )
 
 
-def spec(chart: Any, height: int = HEIGHT) -> Json:
+def build_spec(chart: Any, height: int = HEIGHT) -> Json:
     """The Vega-Lite of a chart as wide as its place."""
     made = chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}

@@ -4,10 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from reporting.report_table import Column, Table
-from reporting.results_model import Row, Trail
-from reporting.sections.compare import label
-from reporting.sections.results import SCOPE, Cells, Link, counted, figure, plural
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import Provenance, ResultRow
+from reporting.sections.compare import format_label
+from reporting.sections.results import (
+    SCOPE,
+    BundleLink,
+    Cells,
+    count_findings,
+    make_figure_cells,
+    pluralize,
+)
 from rules import VERSION
 from rules.finding import Finding
 from rules.registry import rules_by_id
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from checker.verdict import Verdict
 
 
-def workloads_table(rows: Sequence[Row]) -> Table:
+def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
     """What there is of each workload, and its fastest and most efficient result that may be
     compared."""
     columns = (
@@ -41,14 +48,14 @@ def workloads_table(rows: Sequence[Row]) -> Table:
         ),
     )
     found = [
-        _workload(w, own)
+        _make_workload_cells(w, own)
         for w in workloads().values()
         if (own := [r for r in rows if r.workload == w.id])
     ]
-    return Table("workloads", "Workloads", columns, tuple(found))
+    return ReportTable("workloads", "Workloads", columns, tuple(found))
 
 
-def _workload(workload: Workload, rows: Sequence[Row]) -> Cells:
+def _make_workload_cells(workload: Workload, rows: Sequence[ResultRow]) -> Cells:
     standing = Counter(row.standing for row in rows)
     own = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
     theirs = [
@@ -66,34 +73,38 @@ def _workload(workload: Workload, rows: Sequence[Row]) -> Cells:
     if own:
         fastest = max(own, key=lambda row: row.items_per_s_per_accelerator.value)
         cells |= {
-            "fastest": label(fastest),
-            **_measured("fastest_rate", fastest, "items_per_s_per_accelerator"),
+            "fastest": format_label(fastest),
+            **_make_measured_cells("fastest_rate", fastest, "items_per_s_per_accelerator"),
         }
     if efficient := [row for row in own if row.items_per_joule]:
-        best = max(efficient, key=_per_joule)
+        best = max(efficient, key=_get_items_per_joule)
         cells |= {
-            "efficient": label(best),
-            **_measured("efficient_per_joule", best, "items_per_joule"),
+            "efficient": format_label(best),
+            **_make_measured_cells("efficient_per_joule", best, "items_per_joule"),
         }
     if theirs:
-        best = max(theirs, key=_per_joule)
+        best = max(theirs, key=_get_items_per_joule)
         cells |= {
-            "published_efficient": label(best),
-            "published_per_joule": _per_joule(best),
+            "published_efficient": format_label(best),
+            "published_per_joule": _get_items_per_joule(best),
             "published_per_joule_kind": best.items_per_joule.kind if best.items_per_joule else None,
         }
     return cells
 
 
-def _measured(key: str, row: Row, name: str) -> Cells:
-    return {k: v for k, v in figure(key, getattr(row, name)).items() if not k.endswith("_kind")}
+def _make_measured_cells(key: str, row: ResultRow, name: str) -> Cells:
+    return {
+        k: v
+        for k, v in make_figure_cells(key, getattr(row, name)).items()
+        if not k.endswith("_kind")
+    }
 
 
-def _per_joule(row: Row) -> float:
+def _get_items_per_joule(row: ResultRow) -> float:
     return row.items_per_joule.value if row.items_per_joule else 0.0
 
 
-def systems_table(rows: Sequence[Row]) -> Table:
+def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
     """The systems that have submitted, by name."""
     columns = (
         Column("system", "system"),
@@ -106,26 +117,26 @@ def systems_table(rows: Sequence[Row]) -> Table:
         Column("demo", "demo", "", "count"),
         Column("findings", "runs with warnings or notes", "", "count"),
     )
-    return Table(
+    return ReportTable(
         "systems-table",
         "Systems",
         columns,
-        tuple(_system(name, own) for name, own in by_system(rows)),
+        tuple(_make_system_cells(name, own) for name, own in group_by_system(rows)),
     )
 
 
-def by_system(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+def group_by_system(rows: Iterable[ResultRow]) -> list[tuple[str, list[ResultRow]]]:
     """The submitted rows of each system, by its name."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[ResultRow]] = {}
     for row in rows:
-        if row.trail:
+        if row.provenance:
             found.setdefault(row.system, []).append(row)
     return sorted(found.items())
 
 
-def _system(system: str, rows: Sequence[Row]) -> Cells:
+def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
     standing = Counter(row.standing for row in rows)
-    trails = [row.trail for row in rows if row.trail]
+    trails = [row.provenance for row in rows if row.provenance]
     return {
         "system": system,
         "site": ", ".join(sorted({trail.run.system["site"] for trail in trails})),
@@ -137,9 +148,11 @@ def _system(system: str, rows: Sequence[Row]) -> Cells:
     }
 
 
-def findings_table(rows: Sequence[Row], rejected: Sequence["Verdict"]) -> Table | None:
+def build_findings_table(
+    rows: Sequence[ResultRow], rejected: Sequence["Verdict"]
+) -> ReportTable | None:
     """Which rules had something to say, and of how many bundles; None where none had."""
-    accepted = [row.trail.findings for row in rows if row.trail]
+    accepted = [row.provenance.findings for row in rows if row.provenance]
     refused = [verdict.findings for verdict in rejected]
     by_rule: dict[str, Finding] = {f.rule: f for of in (*accepted, *refused) for f in of}
     if not by_rule:
@@ -162,10 +175,10 @@ def findings_table(rows: Sequence[Row], rejected: Sequence["Verdict"]) -> Table 
         }
         for rule, finding in sorted(by_rule.items())
     ]
-    return Table("findings", "Findings", columns, tuple(found))
+    return ReportTable("findings", "Findings", columns, tuple(found))
 
 
-def evidence_table(rows: Sequence[Row], link: Link) -> Table | None:
+def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
     """What stands behind each accepted bundle; its findings are folded into the last cell. None
     where there is none."""
     columns = (
@@ -192,20 +205,20 @@ def evidence_table(rows: Sequence[Row], link: Link) -> Table | None:
         Column("findings", "findings", form="findings"),
         Column("bundle", "bundle", hidden=True),
     )
-    found = [_evidence(row, link) for row in rows if row.trail]
-    return Table("evidence", "Evidence", columns, tuple(found)) if found else None
+    found = [_make_evidence_cells(row, link) for row in rows if row.provenance]
+    return ReportTable("evidence", "Evidence", columns, tuple(found)) if found else None
 
 
-def _evidence(row: Row, link: Link) -> Cells:
-    assert row.trail is not None
-    trail, run = row.trail, row.trail.run
+def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
+    assert row.provenance is not None
+    trail, run = row.provenance, row.provenance.run
     return {
         "run": run.result["run_id"],
         "system": row.system,
         "workload": row.workload,
         "standing": row.standing,
         "signer": trail.signer or "unsigned",
-        "reviewed": _reviewed(trail),
+        "reviewed": _format_reviews(trail),
         "accepted": trail.accepted or None,
         "scope": SCOPE,
         "n": row.items_per_s_per_accelerator.n,
@@ -214,12 +227,12 @@ def _evidence(row: Row, link: Link) -> Cells:
         "protocol": run.result["protocol"],
         "rules": run.result["rules_version"],
         "judged_by": VERSION,
-        "findings": counted(trail.findings),
+        "findings": count_findings(trail.findings),
         "bundle": link(run.path),
     }
 
 
-def _reviewed(trail: Trail) -> str | None:
+def _format_reviews(trail: Provenance) -> str | None:
     told = [
         f"{verb} by {', '.join(who)}"
         for verb, who in (("accepted", trail.reviewers), ("rejected", trail.rejecters))
@@ -228,7 +241,9 @@ def _reviewed(trail: Trail) -> str | None:
     return "; ".join(told) or None
 
 
-def system_table(rows: Sequence[Row], id: str, title: str, link: Link) -> Table:
+def build_system_table(
+    rows: Sequence[ResultRow], id: str, title: str, link: BundleLink
+) -> ReportTable:
     """The runs of one system."""
     columns = (
         Column("workload", "workload"),
@@ -251,11 +266,11 @@ def system_table(rows: Sequence[Row], id: str, title: str, link: Link) -> Table:
         Column("implausible", "reason why the figure is implausible", hidden=True),
         Column("bundle", "bundle", hidden=True),
     )
-    return Table(id, title, columns, tuple(_run_of_system(row, link) for row in rows))
+    return ReportTable(id, title, columns, tuple(_make_system_run_cells(row, link) for row in rows))
 
 
-def _run_of_system(row: Row, link: Link) -> Cells:
-    assert row.trail is not None
+def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
+    assert row.provenance is not None
     return {
         "workload": row.workload,
         "variant": row.variant,
@@ -263,20 +278,20 @@ def _run_of_system(row: Row, link: Link) -> Cells:
         "count": row.count,
         "cap_w": row.cap_w,
         "power_w": row.observed_w.value if row.observed_w else None,
-        **_measured("items_per_s_per_accelerator", row, "items_per_s_per_accelerator"),
-        **_measured("items_per_joule", row, "items_per_joule"),
+        **_make_measured_cells("items_per_s_per_accelerator", row, "items_per_s_per_accelerator"),
+        **_make_measured_cells("items_per_joule", row, "items_per_joule"),
         "standing": row.standing,
-        "evidence": counted(row.trail.findings),
+        "evidence": count_findings(row.provenance.findings),
         "doubt": row.doubt,
         "implausible": row.implausible,
-        "bundle": link(row.trail.run.path),
+        "bundle": link(row.provenance.run.path),
     }
 
 
-def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
     """What system.json and environment.json state of a system, each with every value that its runs
     have."""
-    runs = [row.trail.run for row in rows if row.trail]
+    runs = [row.provenance.run for row in rows if row.provenance]
     nodes = [node for run in runs for node in run.system["nodes"]]
     boards = {a["uuid"]: a for run in runs for a in run.accelerators}
     stated = [
@@ -285,7 +300,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         (
             "accelerators used",
             [
-                f"{plural(len(boards), 'board')}: "
+                f"{pluralize(len(boards), 'board')}: "
                 f"{', '.join(sorted({a['name'] for a in boards.values()}))}"
             ],
         ),

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reporting.report_table import Column, Table
-from reporting.results_model import Row
-from reporting.sections.compare import label, like
-from reporting.sections.results import MARKS, SCOPE, Cells, Link, marks
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.compare import format_comparison_group, format_label
+from reporting.sections.results import MARK_COLUMNS, SCOPE, BundleLink, Cells, make_mark_cells
 from rules.metrics import comparison
 from rules.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
 from rules.workloads import workloads
@@ -34,7 +34,9 @@ class Assumptions:
 DEFAULTS = Assumptions()
 
 
-def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS) -> Table | None:
+def build_what_if_table(
+    rows: Sequence[ResultRow], link: BundleLink, assumed: Assumptions = DEFAULTS
+) -> ReportTable | None:
     """Cost, carbon and score of each comparable result, by workload and rank; None where there is
     none."""
     columns = (
@@ -82,7 +84,7 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             about="for the load, spread evenly over the day",
         ),
         Column("like", "precision and number of accelerators"),
-        *(column for column in MARKS if column.key != "standing"),
+        *(column for column in MARK_COLUMNS if column.key != "standing"),
         Column("standing", "standing", hidden=True),
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
     )
@@ -94,13 +96,22 @@ def what_if_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAUL
             if row.workload == workload.id and row.comparable and row.joules_per_item
         ]
         for standings in (("closed", "open"), ("published",)):
-            found += _ranked(
-                [_what_if(row, link, assumed) for row in own if row.standing in standings], assumed
+            found += _rank(
+                [
+                    _make_what_if_cells(row, link, assumed)
+                    for row in own
+                    if row.standing in standings
+                ],
+                assumed,
             )
-    return Table("what-if", "What-if analysis", columns, tuple(found), WHAT_IF) if found else None
+    return (
+        ReportTable("what-if", "What-if analysis", columns, tuple(found), WHAT_IF_ABOUT)
+        if found
+        else None
+    )
 
 
-WHAT_IF = (
+WHAT_IF_ABOUT = (
     "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
     "network. Submitted and published results of a workload are ranked separately; the energy of "
     "published results is assumed. Precision and number of accelerators may differ within a "
@@ -108,7 +119,7 @@ WHAT_IF = (
 )
 
 
-def _what_if(row: Row, link: Link, assumed: Assumptions) -> Cells:
+def _make_what_if_cells(row: ResultRow, link: BundleLink, assumed: Assumptions) -> Cells:
     assert row.joules_per_item is not None
     joules, rate = row.joules_per_item.value, row.items_per_s_per_accelerator.value
     million = comparison.site_kwh(joules, 1e6, assumed.pue)
@@ -117,9 +128,9 @@ def _what_if(row: Row, link: Link, assumed: Assumptions) -> Cells:
     )
     power_w, kind = (row.observed_w.value, "measured") if row.observed_w else (row.cap_w, "assumed")
     return {
-        **marks(row, link),
+        **make_mark_cells(row, link),
         "workload": row.workload,
-        "result": label(row),
+        "result": format_label(row),
         "items_per_s_per_accelerator": rate,
         "items_per_s_per_accelerator_kind": row.items_per_s_per_accelerator.kind,
         "power_w": power_w,
@@ -131,12 +142,12 @@ def _what_if(row: Row, link: Link, assumed: Assumptions) -> Cells:
         "eur_per_year": year * assumed.price_per_kwh,
         "kgco2e_per_year": year * assumed.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(assumed.millions_per_day, rate),
-        "like": like(row),
+        "like": format_comparison_group(row),
         "cap_w": row.cap_w,
     }
 
 
-def _ranked(rows: Sequence[Cells], assumed: Assumptions) -> list[Cells]:
+def _rank(rows: Sequence[Cells], assumed: Assumptions) -> list[Cells]:
     """The rows of a workload by score, highest first."""
     if not rows:
         return []
@@ -156,7 +167,9 @@ def _float(value: object) -> float:
     return float(value)
 
 
-def rack_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS) -> Table:
+def build_rack_table(
+    rows: Sequence[ResultRow], link: BundleLink, assumed: Assumptions = DEFAULTS
+) -> ReportTable:
     """Power of nodes against their rating, and how many fit a rack: published nodes, and the
     accelerators of submitted runs."""
     columns = (
@@ -190,15 +203,18 @@ def rack_table(rows: Sequence[Row], link: Link, assumed: Assumptions = DEFAULTS)
             "count",
             about="nodes per rack by maximum power minus nodes per rack by rated power",
         ),
-        *(column for column in MARKS if column.key not in ("scope", "evidence", "line")),
+        *(column for column in MARK_COLUMNS if column.key not in ("scope", "evidence", "line")),
     )
     limit_w = assumed.rack_kw * 1e3
-    found = [_published_node(one, limit_w) for one in PUBLISHED_NODES]
-    found += [_own_node(row, node, link, limit_w) for row, node in _most_drawn(rows)]
-    return Table("rack", "Rack planner", columns, tuple(found), RACK)
+    found = [_make_published_node_cells(one, limit_w) for one in PUBLISHED_NODES]
+    found += [
+        _make_submitted_node_cells(row, node, link, limit_w)
+        for row, node in _select_highest_power(rows)
+    ]
+    return ReportTable("rack", "Rack planner", columns, tuple(found), RACK_ABOUT)
 
 
-RACK = (
+RACK_ABOUT = (
     "Power of whole nodes comes from published measurements. Bundles measure accelerators only: "
     "a submitted run shows the sum of its accelerators, averaged over one second, without hosts, "
     "fans and network. For each system and number of accelerators, the table shows the run with "
@@ -206,22 +222,24 @@ RACK = (
 )
 
 
-def _most_drawn(rows: Sequence[Row]) -> list[tuple[Row, NodePower]]:
+def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, NodePower]]:
     """Of each system and number of accelerators, the run and its node that drew most."""
-    most: dict[tuple[str, int], tuple[Row, NodePower]] = {}
+    most: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
     for row in rows:
-        for node in row.trail.run.nodes if row.trail and row.standing != "demo" else ():
+        for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():
             key = row.system, node.accelerators
             if key not in most or node.max_w > most[key][1].max_w:
                 most[key] = row, node
     return [most[key] for key in sorted(most)]
 
 
-def _own_node(row: Row, node: NodePower, link: Link, limit_w: float) -> Cells:
+def _make_submitted_node_cells(
+    row: ResultRow, node: NodePower, link: BundleLink, limit_w: float
+) -> Cells:
     return {
         **{
             key: value
-            for key, value in marks(row, link).items()
+            for key, value in make_mark_cells(row, link).items()
             if key not in ("scope", "evidence", "line")
         },
         "what": f"{row.system}, {node.node}",
@@ -236,11 +254,11 @@ def _own_node(row: Row, node: NodePower, link: Link, limit_w: float) -> Cells:
         "max_w": node.max_w,
         "max_w_kind": "measured",
         "rated_w": node.rated_w,
-        **_fit(node.max_w, node.rated_w, limit_w),
+        **_make_fit_cells(node.max_w, node.rated_w, limit_w),
     }
 
 
-def _published_node(one: PublishedNodePower, limit_w: float) -> Cells:
+def _make_published_node_cells(one: PublishedNodePower, limit_w: float) -> Cells:
     return {
         "what": f"{one.source}, {one.accelerators} \u00d7 {one.accelerator}",
         "work": one.work,
@@ -251,14 +269,14 @@ def _published_node(one: PublishedNodePower, limit_w: float) -> Cells:
         "max_w": one.max_w,
         "max_w_kind": "printed",
         "rated_w": one.rated_w,
-        **_fit(one.max_w, one.rated_w, limit_w),
+        **_make_fit_cells(one.max_w, one.rated_w, limit_w),
         "standing": "published",
         "url": one.url,
         "model": one.accelerator,
     }
 
 
-def _fit(max_w: float, rated_w: float | None, limit_w: float) -> Cells:
+def _make_fit_cells(max_w: float, rated_w: float | None, limit_w: float) -> Cells:
     if rated_w is None:
         return {}
     by_rating, by_most = (

@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from reporting.pareto import mark_fronts
-from reporting.report_table import Column, Table, Value
-from reporting.results_model import Figure, Row, line_name
+from reporting.report_table import Column, ReportTable, Value
+from reporting.results_model import Figure, ResultRow, name_submitted_line
 from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
 
-Link = Callable[[Path], str]
+BundleLink = Callable[[Path], str]
 """The address of a bundle relative to the page."""
 
 Cells = dict[str, Value]
 
 SCOPE = "accelerators only"
 
-MARKS = (
+MARK_COLUMNS = (
     Column("standing", "standing", about="closed, open, demo or published; see the overview"),
     Column(
         "evidence",
@@ -44,21 +44,21 @@ MARKS = (
 """The columns that say how far a row is to be trusted, in every table of single results."""
 
 
-def marks(row: Row, link: Link) -> Cells:
-    """The cells of `MARKS`."""
-    trail = row.trail
+def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
+    """The cells of `MARK_COLUMNS`."""
+    trail = row.provenance
     return {
         "standing": row.standing,
         "evidence": row.table
         if trail is None
-        else f"{describe_signer(trail.signer)}; {counted(trail.findings)}",
+        else f"{describe_signer(trail.signer)}; {count_findings(trail.findings)}",
         "scope": None if trail is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
         "caution": row.caution,
         "bundle": None if trail is None else link(trail.run.path),
         "url": row.url,
-        "line": name(row),
+        "line": name_line(row),
         "model": row.model,
     }
 
@@ -67,23 +67,25 @@ def describe_signer(signer: str | None) -> str:
     return f"signed by {signer}" if signer else "unsigned"
 
 
-def name(row: Row) -> str:
+def name_line(row: ResultRow) -> str:
     """What the caps of a row's line have in common, of a published row too."""
-    return line_name(row) if row.trail else f"{row.system} · {row.model}"
+    return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
 
 
-def boards(row: Row) -> str:
+def list_boards(row: ResultRow) -> str:
     """Which boards a row ran on; an empty text where that is not known."""
     return (
-        " ".join(sorted(a["uuid"][-12:] for a in row.trail.run.accelerators)) if row.trail else ""
+        " ".join(sorted(a["uuid"][-12:] for a in row.provenance.run.accelerators))
+        if row.provenance
+        else ""
     )
 
 
-def accelerators(row: Row) -> str:
+def format_accelerators(row: ResultRow) -> str:
     return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
 
 
-def figure(key: str, value: Figure | None) -> Cells:
+def make_figure_cells(key: str, value: Figure | None) -> Cells:
     """The cells of a column with interval and kind."""
     if value is None:
         return {key: None}
@@ -97,7 +99,7 @@ def figure(key: str, value: Figure | None) -> Cells:
     }
 
 
-def measured(key: str, summary: Json | None) -> Cells:
+def make_summary_cells(key: str, summary: Json | None) -> Cells:
     """The cells of a column with an interval, from what `metrics.summary` gives."""
     if summary is None:
         return {key: None}
@@ -105,7 +107,7 @@ def measured(key: str, summary: Json | None) -> Cells:
     return {key: summary["mean"], f"{key}_low": low, f"{key}_high": high, f"{key}_n": summary["n"]}
 
 
-def figure_columns(item: str) -> tuple[Column, Column, Column]:
+def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
     """Throughput per accelerator, J/item and items/J: what every comparison is about."""
     return (
         Column(
@@ -121,11 +123,11 @@ def figure_columns(item: str) -> tuple[Column, Column, Column]:
     )
 
 
-def results_table(
-    workload: Workload, rows: Sequence[Row], link: Link, id: str, title: str
-) -> Table:
+def build_results_table(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
+) -> ReportTable:
     """Every result, in the order of `rows`."""
-    rate, joules, per_joule = figure_columns(workload.item)
+    rate, joules, per_joule = make_figure_columns(workload.item)
     columns = (
         Column("system", "system"),
         Column("accelerators", "accelerators"),
@@ -163,20 +165,22 @@ def results_table(
             kinds=True,
             about="model FLOPs utilisation: share of the dense peak of the board",
         ),
-        *MARKS,
+        *MARK_COLUMNS,
         Column("accelerator", "accelerator", hidden=True),
         Column("count", "accelerators", "", "count", hidden=True),
         Column("held", "cap held", hidden=True),
-        *(Column(key, about, hidden=True, about=about) for key, about in _FRONTS.items()),
+        *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
     )
-    return Table(id, title, columns, tuple(mark_fronts([_result(row, link) for row in rows])))
+    return ReportTable(
+        id, title, columns, tuple(mark_fronts([_make_result_cells(row, link) for row in rows]))
+    )
 
 
 NODE_SHARE = (
     "adds 25 W per accelerator: an assumed 100 W for the rest of a node with four accelerators; "
     "uses the cap where no power was measured"
 )
-_FRONTS = {
+_FRONT_COLUMNS = {
     "front": "on the Pareto front",
     "peak": "most efficient point of its line",
     "front_node": "on the Pareto front, with node share",
@@ -184,7 +188,7 @@ _FRONTS = {
 }
 
 
-def _result(row: Row, link: Link) -> Cells:
+def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
     power_w = row.observed_w.value if row.observed_w else row.cap_w
     with_node = (
         None
@@ -193,7 +197,7 @@ def _result(row: Row, link: Link) -> Cells:
     )
     return {
         "system": row.system,
-        "accelerators": accelerators(row),
+        "accelerators": format_accelerators(row),
         "accelerator": row.accelerator,
         "count": row.count,
         "variant": row.variant,
@@ -201,25 +205,27 @@ def _result(row: Row, link: Link) -> Cells:
         "batch": row.batch_size,
         "cap_w": row.cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
-        **_drop_kind(figure("power_w", row.observed_w)),
-        **figure("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
+        **drop_kind(make_figure_cells("power_w", row.observed_w)),
+        **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
         "items_per_s": row.items_per_s.value if row.items_per_s else None,
-        **figure("joules_per_item", row.joules_per_item),
-        **figure("items_per_joule", row.items_per_joule),
+        **make_figure_cells("joules_per_item", row.joules_per_item),
+        **make_figure_cells("items_per_joule", row.items_per_joule),
         "node_items_per_joule_assumed": with_node,
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,
-        **marks(row, link),
+        **make_mark_cells(row, link),
     }
 
 
-def _drop_kind(cells: Cells) -> Cells:
+def drop_kind(cells: Cells) -> Cells:
     return {key: value for key, value in cells.items() if not key.endswith("_kind")}
 
 
-def power_table(workload: Workload, rows: Sequence[Row], link: Link, id: str, title: str) -> Table:
+def build_power_table(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
+) -> ReportTable:
     """Clocks, and how the power readings of scored epochs are spread, of each run."""
     columns = (
         Column("line", "run"),
@@ -247,34 +253,42 @@ def power_table(workload: Workload, rows: Sequence[Row], link: Link, id: str, ti
             "count",
             about="highest power limit that the board accepts",
         ),
-        *(column for column in MARKS if column.key != "line"),
+        *(column for column in MARK_COLUMNS if column.key != "line"),
         Column("held", "cap held", hidden=True),
     )
     about = (
         "Power readings of all accelerators in scored epochs, one every 100 ms. A single reading "
         "may exceed the cap; the mean of the run must not."
     )
-    return Table(id, title, columns, tuple(_power(row, link) for row in rows if row.trail), about)
+    return ReportTable(
+        id,
+        title,
+        columns,
+        tuple(_make_power_cells(row, link) for row in rows if row.provenance),
+        about,
+    )
 
 
-def _power(row: Row, link: Link) -> Cells:
-    assert row.trail is not None
-    run = row.trail.run
+def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
+    assert row.provenance is not None
+    run = row.provenance.run
     rated = [a["max_power_w"] for a in run.accelerators]
     return {
         "cap_w": row.cap_w,
-        **measured("sm_mhz", run.clocks["sm_mhz"]),
-        **measured("mem_mhz", run.clocks["mem_mhz"]),
+        **make_summary_cells("sm_mhz", run.clocks["sm_mhz"]),
+        **make_summary_cells("mem_mhz", run.clocks["mem_mhz"]),
         **(run.spread or {}),
         "rated_w": None if None in rated else max(rated),
         "held": row.cap_enforced,
-        **marks(row, link),
+        **make_mark_cells(row, link),
     }
 
 
-def serving_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) -> Table | None:
+def build_serving_table(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
+) -> ReportTable | None:
     """What users of a server see; None where nothing was served."""
-    served = [row for row in rows if row.trail and row.trail.run.serving]
+    served = [row for row in rows if row.provenance and row.provenance.run.serving]
     if not served:
         return None
     waits = (
@@ -295,25 +309,25 @@ def serving_table(workload: Workload, rows: Sequence[Row], link: Link, id: str) 
             for key, title in waits
             for p in ("p50", "p95", "p99")
         ),
-        *(column for column in MARKS if column.key != "line"),
+        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     about = (
         "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
         "percentile."
     )
     title = "serving latency"
-    return Table(
+    return ReportTable(
         id,
         f"{workload.title}: {title}",
         columns,
-        tuple(_served(row, link) for row in served),
+        tuple(_make_serving_cells(row, link) for row in served),
         about,
     )
 
 
-def _served(row: Row, link: Link) -> Cells:
-    assert row.trail is not None and row.trail.run.serving is not None
-    seen, asked = row.trail.run.serving, row.trail.run.result["settings"]["requests"]
+def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
+    assert row.provenance is not None and row.provenance.run.serving is not None
+    seen, asked = row.provenance.run.serving, row.provenance.run.result["settings"]["requests"]
     at_most = f"{asked['concurrency']:,} in flight".replace(",", "\u202f")
     rate = asked["rate_per_s"]
     load = (
@@ -333,23 +347,22 @@ def _served(row: Row, link: Link) -> Cells:
             for key in ("ttft_s", "tpot_s", "latency_s")
             for p in ("p50", "p95", "p99")
         },
-        **marks(row, link),
+        **make_mark_cells(row, link),
     }
 
 
-def plural(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """`1 warning`, `2 warnings`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def counted(findings: Sequence[Finding]) -> str:
+def count_findings(findings: Sequence[Finding]) -> str:
     """Findings in words: how many of each severity and by which rules, `2 warnings (C102,
     M203)`."""
-    told = []
+    parts = []
     for severity in Severity:
-        own = [f for f in findings if f.severity == severity]
-        if own:
-            told.append(
-                f"{plural(len(own), severity.value)} ({', '.join(sorted({f.rule for f in own}))})"
-            )
-    return ", ".join(told) or "no findings"
+        rule_ids = [f.rule for f in findings if f.severity == severity]
+        if rule_ids:
+            names = ", ".join(sorted(set(rule_ids)))
+            parts.append(f"{pluralize(len(rule_ids), severity.value)} ({names})")
+    return ", ".join(parts) or "no findings"

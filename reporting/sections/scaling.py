@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import Column, Table
-from reporting.results_model import Row
-from reporting.sections.results import MARKS, Cells, Link, figure, marks
-from reporting.sections.sweeps import point_of
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.results import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_figure_cells,
+    make_mark_cells,
+)
+from reporting.sections.sweeps import make_point
 from rules.metrics import run as metrics
 from rules.metrics import sweeps
 from rules.metrics.sweeps import combine
@@ -14,54 +20,61 @@ from rules.workloads import Workload
 
 
 @dataclass(frozen=True)
-class Several:
+class ScaledRun:
     """A run on several accelerators, and how it does against the runs on one."""
 
-    row: Row
+    row: ResultRow
     on_one: float | None
     """Items/s on one accelerator; None where there is no such run."""
     against: sweeps.Scaling | None
     """None where there is no run on one accelerator, or no cap."""
 
 
-def scaling(rows: Sequence[Row]) -> list[Several]:
+def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
     """Every submitted row of several accelerators, or every demo row of several, by their number,
     system and cap."""
     several = sorted(
         (r for r in rows if (r.count or 0) > 1),
         key=lambda r: (r.count or 0, r.system, r.cap_w or 0),
     )
-    return [_beside(row, _on_one(row, rows)) for row in several]
+    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in several]
 
 
-def _on_one(row: Row, rows: Sequence[Row]) -> Sequence[Row]:
+def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
     """The runs on one accelerator to compare a row with: those of the same system, or else the
     fastest, repeats of each other.
 
     They have the row's workload, standing, variant, precision, board, cap and requests, and may win
     a comparison.
     """
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[ResultRow]] = {}
     for one in rows:
-        if one.count == 1 and one.comparable and one.trail and _kind(one) == _kind(row):
-            alike.setdefault(one.trail.run.kind, []).append(one)
+        if (
+            one.count == 1
+            and one.comparable
+            and one.provenance
+            and _reference_key(one) == _reference_key(row)
+        ):
+            alike.setdefault(one.provenance.run.kind, []).append(one)
     return max(
-        alike.values(), key=lambda own: (own[0].system == row.system, _rate(own)), default=()
+        alike.values(),
+        key=lambda own: (own[0].system == row.system, _mean_throughput(own)),
+        default=(),
     )
 
 
-def _beside(row: Row, ones: Sequence[Row]) -> Several:
-    own, points = point_of(row), [p for one in ones if (p := point_of(one))]
+def _compare_with_reference(row: ResultRow, ones: Sequence[ResultRow]) -> ScaledRun:
+    own, points = make_point(row), [p for one in ones if (p := make_point(one))]
     against = sweeps.scaling(own, row.count or 0, combine(points)[0]) if own and points else None
-    return Several(row, _rate(ones) if ones else None, against)
+    return ScaledRun(row, _mean_throughput(ones) if ones else None, against)
 
 
-def _rate(rows: Sequence[Row]) -> float:
+def _mean_throughput(rows: Sequence[ResultRow]) -> float:
     return float(metrics.summary([row.items_per_s_per_accelerator.value for row in rows])["mean"])
 
 
-def _kind(row: Row) -> tuple[object, ...]:
-    requests = row.trail.run.result["settings"].get("requests") if row.trail else None
+def _reference_key(row: ResultRow) -> tuple[object, ...]:
+    requests = row.provenance.run.result["settings"].get("requests") if row.provenance else None
     sent = requests and (
         requests["prompt_tokens"],
         requests["output_tokens"],
@@ -70,9 +83,9 @@ def _kind(row: Row) -> tuple[object, ...]:
     return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, sent
 
 
-def scaling_table(
-    workload: Workload, found: Sequence[Several], link: Link, id: str, title: str
-) -> Table:
+def build_scaling_table(
+    workload: Workload, found: Sequence[ScaledRun], link: BundleLink, id: str, title: str
+) -> ReportTable:
     """Runs on several accelerators against those on one, and how far their accelerators are
     apart."""
     columns = (
@@ -99,9 +112,9 @@ def scaling_table(
         Column("active_apart_percent", "spread of active time", "%", "signed"),
         Column("power_apart_percent", "spread of power", "%", "signed"),
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
-        *(column for column in MARKS if column.key != "line"),
+        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
-    return Table(id, title, columns, tuple(_cells(one, link) for one in found), ABOUT)
+    return ReportTable(id, title, columns, tuple(_make_cells(one, link) for one in found), ABOUT)
 
 
 ABOUT = (
@@ -112,17 +125,17 @@ ABOUT = (
 )
 
 
-def _cells(one: Several, link: Link) -> Cells:
+def _make_cells(one: ScaledRun, link: BundleLink) -> Cells:
     row, against = one.row, one.against
-    apart = (row.trail and row.trail.run.imbalance) or {}
+    apart = (row.provenance and row.provenance.run.imbalance) or {}
     shares = {
         f"{key}_apart_percent": None if apart.get(name) is None else apart[name] * 100
         for key, name in (("active", "active_s"), ("power", "mean_power_w"), ("sm", "mean_sm_mhz"))
     }
-    rate = figure("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
+    rate = make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
     del rate["items_per_s_per_accelerator_kind"]
     return {
-        **marks(row, link),
+        **make_mark_cells(row, link),
         "count": row.count,
         "cap_w": row.cap_w,
         **rate,

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import Column, Table
-from reporting.results_model import Row, line_name
-from reporting.sections.results import MARKS, Cells, Link, marks, plural
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow, name_submitted_line
+from reporting.sections.results import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
 from rules.bundle_format.records import Json
 from rules.checks.caps.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
 from rules.metrics import run as metrics
@@ -27,12 +27,12 @@ from rules.workloads import Workload
 
 
 @dataclass(frozen=True)
-class AtCap:
+class SweepPoint:
     """What the runs at one cap of a sweep gave; several are combined
     (`rules.metrics.sweeps.combine`)."""
 
     point: Point
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     observed_w: float
     """Mean power per accelerator."""
     against: Comparison | None
@@ -49,14 +49,14 @@ class AtCap:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class CapSweep:
     """Runs of one kind (`rules.run_summary.kind`) at two caps or more, by cap."""
 
     name: str
     """Of its line in the chart and its part of the table; no other sweep of the page's section has
     it."""
     model: str
-    caps: tuple[AtCap, ...]
+    caps: tuple[SweepPoint, ...]
     default_cap_w: float | None
     not_compared: str | None
     """Why nothing is compared with the default cap, or None."""
@@ -69,19 +69,19 @@ class Sweep:
         return any(at.point.n > 1 for at in self.caps)
 
 
-def sweeps(rows: Sequence[Row]) -> list[Sweep]:
+def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     """The sweeps among submitted rows, or among demo rows, by name."""
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
-        if row.trail is not None and row.observed_w and point_of(row):
-            clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.trail.findings)
-            alike.setdefault((*row.trail.run.kind, clocks_set), []).append(row)
+        if row.provenance is not None and row.observed_w and make_point(row):
+            clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.provenance.findings)
+            alike.setdefault((*row.provenance.run.kind, clocks_set), []).append(row)
     groups = [own for own in alike.values() if len({row.cap_w for row in own}) > 1]
-    names = _names(groups)
-    return sorted(map(_sweep, groups, names), key=lambda sweep: sweep.name)
+    names = _name_sweeps(groups)
+    return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)
 
 
-def point_of(row: Row) -> Point | None:
+def make_point(row: ResultRow) -> Point | None:
     """The point of a row; None where it has no cap, no throughput or no energy."""
     if row.cap_w is None or row.items_per_s is None or row.joules_per_item is None:
         return None
@@ -94,17 +94,17 @@ def point_of(row: Row) -> Point | None:
     )
 
 
-def _sweep(rows: Sequence[Row], name: str) -> Sweep:
-    points = combine([found for row in rows if (found := point_of(row))])
-    default_w, against, not_compared = _reference(
-        points, [row.trail.run.result for row in rows if row.trail]
+def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
+    points = combine([found for row in rows if (found := make_point(row))])
+    default_w, against, not_compared = _find_reference(
+        points, [row.provenance.run.result for row in rows if row.provenance]
     )
-    peak, quadratic = _peaks(points)
+    peak, quadratic = _find_peaks(points)
     caps = []
     for point in points:
         own = tuple(row for row in rows if row.cap_w == point.cap_w)
         caps.append(
-            AtCap(
+            SweepPoint(
                 point=point,
                 rows=own,
                 observed_w=metrics.summary([row.observed_w.value for row in own if row.observed_w])[
@@ -115,17 +115,17 @@ def _sweep(rows: Sequence[Row], name: str) -> Sweep:
                 best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
             )
         )
-    return Sweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)
+    return CapSweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)
 
 
-def _peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
+def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
     try:
         return measured_peak(points), quadratic_peak(points)
     except MetricsError:  # no run may be one
         return None, None
 
 
-def _reference(
+def _find_reference(
     points: Sequence[Point], results: Sequence[Json]
 ) -> tuple[float | None, Point | None, str | None]:
     """The default cap, and the point at it or why there is none to compare with."""
@@ -139,10 +139,10 @@ def _reference(
         return default_w, None, str(error)
 
 
-def _names(groups: Sequence[Sequence[Row]]) -> list[str]:
+def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     """A name for each group, as short as tells them apart: the line's, then with the batch, then
     with a number."""
-    names = [line_name(own[0]) for own in groups]
+    names = [name_submitted_line(own[0]) for own in groups]
     for longer in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
         often = Counter(names)
         names = [
@@ -152,9 +152,9 @@ def _names(groups: Sequence[Sequence[Row]]) -> list[str]:
     return names
 
 
-def sweep_table(
-    workload: Workload, found: Sequence[Sweep], link: Link, id: str, title: str
-) -> Table:
+def build_sweep_table(
+    workload: Workload, found: Sequence[CapSweep], link: BundleLink, id: str, title: str
+) -> ReportTable:
     """What each cap of each sweep saves and costs."""
     item = workload.item
     gains = (
@@ -206,15 +206,15 @@ def sweep_table(
         Column("evidence", "evidence", form="evidence"),
         *(
             column
-            for column in MARKS
+            for column in MARK_COLUMNS
             if column.key in ("doubt", "implausible", "bundle", "model", "standing")
         ),
     )
-    return Table(
+    return ReportTable(
         id,
         title,
         columns,
-        tuple(_at_cap(at, sweep, link) for sweep in found for at in sweep.caps),
+        tuple(_make_sweep_cells(at, sweep, link) for sweep in found for at in sweep.caps),
         ABOUT,
     )
 
@@ -227,7 +227,7 @@ ABOUT = (
 )
 
 
-def _at_cap(at: AtCap, sweep: Sweep, link: Link) -> Cells:
+def _make_sweep_cells(at: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
     against, row = at.against, at.rows[0]
     gained: Cells = {}
     if against is not None:
@@ -243,11 +243,11 @@ def _at_cap(at: AtCap, sweep: Sweep, link: Link) -> Cells:
     return {
         **{
             key: value
-            for key, value in marks(row, link).items()
+            for key, value in make_mark_cells(row, link).items()
             if key in ("model", "standing", "implausible")
         },
-        "bundle": " ".join(link(own.trail.run.path) for own in at.rows if own.trail),
-        "evidence": plural(at.point.n, "run"),
+        "bundle": " ".join(link(own.provenance.run.path) for own in at.rows if own.provenance),
+        "evidence": pluralize(at.point.n, "run"),
         "line": sweep.name,
         "cap_w": at.point.cap_w,
         "default": at.point.cap_w == sweep.default_cap_w,
@@ -258,20 +258,22 @@ def _at_cap(at: AtCap, sweep: Sweep, link: Link) -> Cells:
         "items_per_joule": at.point.items_per_joule,
         **gained,
         "best": at.best,
-        "note": ", ".join(_notes(at, sweep)) or None,
+        "note": ", ".join(_list_notes(at, sweep)) or None,
         "n": at.point.n,
         "doubt": at.doubt if row.implausible is None else row.doubt,
     }
 
 
-def _notes(at: AtCap, sweep: Sweep) -> Iterator[str]:
+def _list_notes(at: SweepPoint, sweep: CapSweep) -> Iterator[str]:
     if at.point.cap_w == sweep.default_cap_w:
         yield "default cap"
     if at.best and sweep.peak:
         yield "most efficient" if sweep.peak.edge else "peak"
 
 
-def peak_table(workload: Workload, found: Sequence[Sweep], id: str, title: str) -> Table:
+def build_peak_table(
+    workload: Workload, found: Sequence[CapSweep], id: str, title: str
+) -> ReportTable:
     """The most efficient cap of each sweep."""
     item = workload.item
     columns = (
@@ -295,10 +297,10 @@ def peak_table(workload: Workload, found: Sequence[Sweep], id: str, title: str) 
         "the true peak may lie outside the sweep. The interpolated peak is the vertex of a "
         "parabola through that run and its two neighbours; no run was made there."
     )
-    return Table(id, title, columns, tuple(map(_peak, found)), about)
+    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, found)), about)
 
 
-def _peak(sweep: Sweep) -> Cells:
+def _make_peak_cells(sweep: CapSweep) -> Cells:
     peak, between = sweep.peak, sweep.quadratic
     notes = [f"no gains: {sweep.not_compared}"] if sweep.not_compared else []
     if peak is None:

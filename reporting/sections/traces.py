@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from reporting.report_table import Column, Row, Table
+from reporting.report_table import Column, ReportTable, TableRow
 from rules.boards import board
 from rules.bundle import Bundle
 from rules.metrics import energy
 from rules.metrics.energy import MetricsError
 from rules.metrics.power_profile import Bin, envelope, spread
 
-MOST_BINS = 180
+MAX_BINS = 180
 """Two or three pixels of a chart each."""
 
 COLUMNS = (
@@ -53,7 +53,7 @@ COLUMNS = (
 )
 
 
-def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
+def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTable:
     """The power of the first accelerator of a bundle, lowest and highest reading in each of at most
     `bins` spans of equal length.
 
@@ -77,7 +77,9 @@ def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
         "idle_w": known.idle_power_w if known else None,
     }
     found = envelope(own.power_times_s, own.power_w, min(bins, len(own.power_w) - 1))
-    rows = tuple({**_row(one, spans, bundle.protocol.discarded_epochs), **limits} for one in found)
+    rows = tuple(
+        {**_make_row(one, spans, bundle.protocol.discarded_epochs), **limits} for one in found
+    )
     more = (
         f", the first of {len(bundle.accelerator_ranks)} accelerators"
         if len(bundle.accelerator_ranks) > 1
@@ -87,10 +89,10 @@ def trace(bundle: Bundle, id: str, bins: int = MOST_BINS) -> Table:
         f"{name}{more}. {len(own.power_w)} readings in {len(rows)} bins. Each bin shows its "
         "lowest and highest reading; nothing is averaged."
     )
-    return Table(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
+    return ReportTable(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
 
 
-def _row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> Row:
+def _make_row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> TableRow:
     middle = (one.from_s + one.to_s) / 2
     epoch = next((epoch for epoch, start, end in spans if start <= middle <= end), None)
     return {
@@ -104,7 +106,7 @@ def _row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> Row
     }
 
 
-def power_spread(bundle: Bundle) -> dict[str, float] | None:
+def summarize_power(bundle: Bundle) -> dict[str, float] | None:
     """How the power readings of all accelerators spread over the scored epochs
     (`rules.metrics.power_profile.spread`); None without any."""
     scored = bundle.scored_samples

@@ -15,8 +15,8 @@ from support.html import Element, Line, Report, embedded, lines, table_ids
 from test_report_sweeps import as_baseline
 
 from reporting.cli import main
-from reporting.report_table import number
-from reporting.sections.results import counted
+from reporting.report_table import format_number
+from reporting.sections.results import count_findings
 from rules.bundle_format.records import Evidence
 from rules.finding import Finding, Severity
 from rules.metrics import run as metrics
@@ -75,15 +75,15 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
         "items_per_joule",
     ):
         assert row[name] == pytest.approx(computed[name]["mean"], rel=1e-9)
-        assert row.text(name) == number(computed[name]["mean"])
+        assert row.text(name) == format_number(computed[name]["mean"])
     assert row["mfu_percent"] == pytest.approx(computed["mfu"]["mean"] * 100, rel=1e-9)
     low, high = computed["items_per_s_per_accelerator"]["ci95"]
     small = next(row.cells["items_per_s_per_accelerator"].find("small")).text
-    assert small == f"{number(low)}\u2013{number(high)}, n\u202f=\u202f10"
+    assert small == f"{format_number(low)}\u2013{format_number(high)}, n\u202f=\u202f10"
     assert [row.text(key) for key in ("cap_w", "in_force_w", "power_w")] == [
         "700",
         "700",
-        number(computed["mean_power_w_per_accelerator"]["mean"]),
+        format_number(computed["mean_power_w_per_accelerator"]["mean"]),
     ]
     stated = [row.text(key) for key in ("accelerators", "variant", "precision", "batch")]
     assert stated == ["NVIDIA H200 \u00d7 2", "tuned", "bf16", "1\u202f024"]
@@ -451,7 +451,7 @@ def test_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_number(value: float, text: str) -> None:
-    assert number(value) == text.replace(" ", "\u202f")
+    assert format_number(value) == text.replace(" ", "\u202f")
 
 
 def test_findings_are_counted_by_severity() -> None:
@@ -460,8 +460,8 @@ def test_findings_are_counted_by_severity() -> None:
         Finding("W101", Severity.WARNING, "", "", "", "", ""),
         Finding("M201", Severity.NOTE, "", "", "", "", ""),
     ]
-    assert counted(found) == "2 warnings (W101), 1 note (M201)"
-    assert counted([]) == "no findings"
+    assert count_findings(found) == "2 warnings (W101), 1 note (M201)"
+    assert count_findings([]) == "no findings"
 
 
 def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) -> None:

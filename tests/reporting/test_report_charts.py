@@ -18,13 +18,13 @@ import pytest
 from conftest import fresh_evidence
 from support.html import unpacked, whole_tables
 
-from reporting.charts import Chart, charts, compact, draw
-from reporting.charts.label_layout import labels
+from reporting.charts import Chart, build_charts, compact, draw
+from reporting.charts.label_layout import place_labels
 from reporting.charts.render import to_svg, write_figures
-from reporting.charts.style import looks
+from reporting.charts.style import assign_styles
 from reporting.pareto import mark_fronts
-from reporting.report_table import Column, Table, record
-from reporting.sections.traces import power_spread, trace
+from reporting.report_table import Column, ReportTable, to_record
+from reporting.sections.traces import build_trace_table, summarize_power
 from rules.bundle import Bundle
 from rules.bundle_format.records import Read
 from rules.metrics.power_profile import envelope, spread, with_node_overhead
@@ -49,7 +49,7 @@ TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
 MARKS = ("front", "peak", "front_node", "peak_node", "best")
 
 
-def table(kind: str, *rows: dict[str, Any], **more: Any) -> Table:
+def table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
     columns = (
         *(
             Column(key, key, "unit", "number")
@@ -59,7 +59,7 @@ def table(kind: str, *rows: dict[str, Any], **more: Any) -> Table:
         *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
     )
     usual = {"line": "a", "model": "H200", "standing": "closed"}
-    return Table(
+    return ReportTable(
         f"resnet50-train-{kind}",
         "made for a test",
         columns,
@@ -72,7 +72,7 @@ def result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str
     return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
 
 
-def results(*more: dict[str, Any]) -> Table:
+def results(*more: dict[str, Any]) -> ReportTable:
     own = [result(cap, cap * 2.0, 900 / cap, mfu_percent=cap / 20) for cap in (300.0, 500.0, 700.0)]
     return table(
         "results",
@@ -128,8 +128,8 @@ MADE = (
 
 
 def every() -> Iterator[Chart]:
-    for made in (*MADE, trace(bundle(), "resnet50-train-trace-1")):
-        yield from charts(made)
+    for made in (*MADE, build_trace_table(bundle(), "resnet50-train-trace-1")):
+        yield from build_charts(made)
 
 
 def test_every_kind_of_table_has_its_charts() -> None:
@@ -139,8 +139,8 @@ def test_every_kind_of_table_has_its_charts() -> None:
         *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "best-throughput", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power"),
     }
-    assert charts(table("serving", {"cap_w": 700.0})) == []
-    assert charts(table("system-1", {"cap_w": 700.0})) == []
+    assert build_charts(table("serving", {"cap_w": 700.0})) == []
+    assert build_charts(table("system-1", {"cap_w": 700.0})) == []
 
 
 @pytest.mark.parametrize("chart", list(every()), ids=lambda chart: chart.id)
@@ -195,7 +195,7 @@ def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
 
 
 def test_points_of_the_picture_lie_where_the_rows_say() -> None:
-    (chart,) = [c for c in charts(results()) if c.id.endswith("-throughput")]
+    (chart,) = [c for c in build_charts(results()) if c.id.endswith("-throughput")]
     (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), "#009E73")[-3:]
     # Throughput is twice the cap: caps of 300, 500 and 700 W are equally far apart, on both axes.
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
@@ -279,7 +279,7 @@ def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
 
 def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
     held, doubted, crossed = (
-        to_svg(charts(made)[0])
+        to_svg(build_charts(made)[0])
         for made in (
             results(),
             results(result(400.0, 500.0, 2.0, line="b", doubt="no")),
@@ -296,9 +296,9 @@ def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
     assert (
         len(crosses) == 1
         and "Crossed"
-        in charts(results(result(400.0, 500.0, 2.0, line="b", implausible="no")))[0].about
+        in build_charts(results(result(400.0, 500.0, 2.0, line="b", implausible="no")))[0].about
     )
-    assert "Hollow" not in charts(results())[0].about
+    assert "Hollow" not in build_charts(results())[0].about
 
 
 def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_colour() -> None:
@@ -307,7 +307,7 @@ def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_co
         {"line": "ours, baseline", "model": "H200", "standing": "closed"},
         {"line": "paper", "model": "H200", "standing": "published"},
     ]
-    look = looks(rows)
+    look = assign_styles(rows)
     assert look.shape.range[2].startswith("triangle") and not any(
         s.startswith("triangle") for s in look.shape.range[:2]
     )
@@ -345,7 +345,7 @@ def test_node_adds_a_quarter_of_100_w_per_accelerator() -> None:
 
 def test_labels_do_not_lie_on_one_another() -> None:
     near = [result(cap, 900.0 + cap / 1000, 1.0, line="b") for cap in (401.0, 402.0, 403.0)]
-    made = labels(results(*near))
+    made = place_labels(results(*near))
     assert sum(label["label"].startswith("40") for label in made) <= 1
     assert {made[0]["row"], made[1]["row"]} == {1, 2}
 
@@ -353,11 +353,13 @@ def test_labels_do_not_lie_on_one_another() -> None:
 def test_labels_do_not_lie_on_points() -> None:
     lone = [
         row["row"]
-        for row in labels(table("results", result(300.0, 100.0, 1.0), result(500.0, 900.0, 1.0)))
+        for row in place_labels(
+            table("results", result(300.0, 100.0, 1.0), result(500.0, 900.0, 1.0))
+        )
     ]
     below = [
         row["row"]
-        for row in labels(
+        for row in place_labels(
             table(
                 "results",
                 result(300.0, 100.0, 1.0),
@@ -373,7 +375,7 @@ def test_labels_do_not_lie_on_points() -> None:
 
 def test_trace_keeps_only_readings_and_the_extremes() -> None:
     made = bundle()
-    found = trace(made, "x-trace-1", 60)
+    found = build_trace_table(made, "x-trace-1", 60)
     uuid = next(iter(made.accelerator_ranks))
     read = made.samples_of[uuid].floats("power_mw") / 1e3
     read = read[np.isfinite(read)]
@@ -397,7 +399,7 @@ def test_envelope_leaves_gaps_where_nothing_was_read() -> None:
 def test_spread_is_of_the_scored_readings() -> None:
     made = bundle()
     read = made.scored_samples.floats("power_mw") / 1e3
-    found = power_spread(made)
+    found = summarize_power(made)
     assert found is not None
     assert (found["min_w"], found["median_w"], found["max_w"]) == (
         read.min(),
@@ -414,7 +416,7 @@ def test_what_is_stored_once_is_whole_again() -> None:
         id: unpacked(spec, packed["shared"]) for id, spec in packed["specs"].items()
     } == json.loads(json.dumps(specs))
     assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
-    records = [record(made) for made in (*MADE, *MADE)]
+    records = [to_record(made) for made in (*MADE, *MADE)]
     short = compact.intern(records)
     assert whole_tables(short) == records
     said, stored = (
@@ -425,7 +427,7 @@ def test_what_is_stored_once_is_whole_again() -> None:
 
 
 def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:
-    (chart, *_) = charts(results())
+    (chart, *_) = build_charts(results())
     svg, pdf = write_figures([chart], tmp_path / "figures")
     assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
     assert pdf.read_bytes().startswith(b"%PDF")

@@ -6,7 +6,7 @@ from conftest import Submissions
 from support.bundles import another_run, good_evidence, rederive
 from support.html import Element, Line, Report, embedded, lines, table_ids
 
-from reporting.report_table import number
+from reporting.report_table import format_number
 from rules.bundle_format.records import Evidence
 from rules.metrics.sweeps import Point, compare, quadratic_peak
 from rules.testing.mutations import declare_cap
@@ -115,7 +115,7 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
     between = quadratic_peak([point(evidence) for evidence in runs])
     assert between is not None
     assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
-    assert peak.text("quadratic_items_per_joule") == number(between.items_per_joule)
+    assert peak.text("quadratic_items_per_joule") == format_number(between.items_per_joule)
     assert shown_rows["500"].text("in_force_w") == "500"
 
 

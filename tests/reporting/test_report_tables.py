@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from support.html import Element, Tree, embedded, lines, table_ids, tables
 
-from reporting.charts import charts
+from reporting.charts import build_charts
 from reporting.report_table import (
     Column,
-    Table,
-    doubtful,
-    interval,
-    text,
+    ReportTable,
+    find_doubt,
+    format_interval,
+    format_value,
     to_csv,
     to_latex,
     to_markdown,
@@ -66,12 +66,12 @@ def test_cells_are_the_values_as_the_table_says_them(page: Element) -> None:
             for column in table.columns:
                 if column.hidden or column.form in ("evidence", "findings"):
                     continue
-                shown = text(column, row) or "\u2013"
-                loose = row[column.key] is not None and doubtful(column, row)
+                shown = format_value(column, row) or "\u2013"
+                loose = row[column.key] is not None and find_doubt(column, row)
                 assert line.text(column.key) == (f"({shown})" if loose else shown)
                 small, between = (
                     [s.text for s in line.cells[column.key].find("small")],
-                    interval(column, row),
+                    format_interval(column, row),
                 )
                 assert small == [between] or small == (
                     [between.partition(",")[0]] if between else []
@@ -89,7 +89,7 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
         table = by_id[figure.attributes["data-table"]]
         told = json.dumps(specs[id])
         assert f'"{table.id}"' in told, "its data is that of the table"
-        (chart,) = [c for c in charts(table) if c.id == id]
+        (chart,) = [c for c in build_charts(table) if c.id == id]
         assert next(figure.find("h4")).text == chart.title
         for row in table.rows:
             for key in (RATE, JOULES, "median_w"):
@@ -172,7 +172,7 @@ COMMANDS = {
 }
 
 
-def table(**row: Any) -> Table:
+def table(**row: Any) -> ReportTable:
     columns = (
         Column("name", "name"),
         Column("power_w", "power", "W", "number", kinds=True),
@@ -180,7 +180,7 @@ def table(**row: Any) -> Table:
         Column("gain_percent", "gain", "%", "signed"),
         Column("doubt", "doubt", hidden=True),
     )
-    return Table("t", "A & B_1", columns, (row,))
+    return ReportTable("t", "A & B_1", columns, (row,))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def table(**row: Any) -> Table:
 )
 def test_text_of_a_cell(row: dict[str, Any], key: str, said: str) -> None:
     made = table(**row)
-    assert text(made.column(key), made.rows[0]) == said
+    assert format_value(made.column(key), made.rows[0]) == said
 
 
 def test_csv_keeps_figures_and_disarms_formulas() -> None:

@@ -22,7 +22,7 @@ from test_report_sweeps import add_sweep, as_baseline, at_cap
 from checker.engine import judge_all
 from reporting.cli import main
 from reporting.sections.planning import DEFAULTS
-from reporting.sections.traces import MOST_BINS
+from reporting.sections.traces import MAX_BINS
 from rules.boards import board
 from rules.metrics import comparison, energy, sweeps
 from rules.metrics.power_profile import envelope
@@ -158,7 +158,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
         own, rank = energy.trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
         known = board(made.accelerators[uuid]["name"])
         assert known is not None
-        bins = list(envelope(own.power_times_s, own.power_w, MOST_BINS))
+        bins = list(envelope(own.power_times_s, own.power_w, MAX_BINS))
         for row, one_bin in zip(table.rows, bins, strict=True):
             middle_ns = own.zero_ns + (one_bin.from_s + one_bin.to_s) / 2 * 1e9
             epochs = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from html.parser import HTMLParser
 from typing import Any
 
-from reporting.report_table import Column, Table
+from reporting.report_table import Column, ReportTable
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -187,7 +187,7 @@ def table_ids(page: Element) -> list[str]:
     ]
 
 
-def tables(page: Element) -> list[Table]:
+def tables(page: Element) -> list[ReportTable]:
     """The tables of a page, made anew from its JSON."""
     known = {field.name for field in fields(Column)}
     found = []
@@ -197,5 +197,5 @@ def tables(page: Element) -> list[Table]:
             for c in record["columns"]
         )
         rows = tuple(dict(zip(record["keys"], row, strict=True)) for row in record["rows"])
-        found.append(Table(record["id"], record["title"], columns, rows, record["about"]))
+        found.append(ReportTable(record["id"], record["title"], columns, rows, record["about"]))
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from support.html import Element
 
 from checker.verdict import Verdict
-from reporting.report_table import Table
+from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.boards import board
 from rules.bundle import Bundle
@@ -176,11 +176,11 @@ class Whole:
     """A page, where it lies, and all results that it is of."""
 
     page: Element
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     directory: Path
     results: Sequence[Result]
 
-    def of(self, table: Table, row: Mapping[str, Any]) -> Result | None:
+    def of(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
         """The result that a row is of; None for a row of several."""
         if bundles := str(row.get("bundle") or "").split():
             path = (self.directory / bundles[0]).resolve()
@@ -380,6 +380,6 @@ SOURCES: Mapping[str, Source] = {
 best in."""
 
 
-def kind_of(table: Table) -> str:
+def kind_of(table: ReportTable) -> str:
     """`resnet50-train-demo-trace-1` is a `trace`, `what-if` is one of its own."""
     return table.id if table.id == "what-if" else table.id.rstrip("0123456789-").rpartition("-")[2]

@@ -180,7 +180,7 @@ def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who
     assert found[other].status == "pass"
     content = collect([submissions.root])
     assert [v.path for v in content.withdrawn] == [bundle]
-    assert [row.trail.run.path for row in content.rows if row.trail] == [other]
+    assert [row.provenance.run.path for row in content.rows if row.provenance] == [other]
     assert content.rejected == []
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import fresh_evidence
 
-from reporting.sections.planning import what_if_table
+from reporting.sections.planning import build_what_if_table
 from rules.bundle import Bundle
 from rules.bundle_format.records import Read
 from rules.metrics.comparison import (
@@ -96,4 +96,4 @@ def test_published_nodes_are_those_of_the_paper() -> None:
 
 
 def test_what_if_without_results_is_no_table() -> None:
-    assert what_if_table([], str) is None
+    assert build_what_if_table([], str) is None
