@@ -29,18 +29,18 @@ class TableMarkup:
     """Makes the tables of one page: a row tells where on the page the evidence of its bundle
     stands."""
 
-    def __init__(self, shown: PageModel) -> None:
-        bundles = [str(row["bundle"]) for row in shown.evidence.rows] if shown.evidence else []
+    def __init__(self, page: PageModel) -> None:
+        bundles = [str(row["bundle"]) for row in page.evidence.rows] if page.evidence else []
         self.places = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
         self.notes = {
             caution: (f"{section.workload.id}-caution-{n}", "§" * (n + 1))
-            for section in shown.sections
+            for section in page.sections
             for n, caution in enumerate(section.cautions)
         }
         self.findings: Mapping[str, Sequence[Finding]] = {
             bundle: row.provenance.findings
             for bundle, row in zip(
-                bundles, (r for r in shown.collected.rows if r.provenance), strict=True
+                bundles, (r for r in page.collected.rows if r.provenance), strict=True
             )
             if row.provenance
         }
@@ -49,20 +49,20 @@ class TableMarkup:
 
     def html(self, table: ReportTable) -> Markup:
         """The table, with its controls still to come: the page's script makes them."""
-        shown = [column for column in table.columns if not column.hidden]
-        heads = "".join(self._head(column) for column in shown)
-        body = "".join(self._row(table, row, shown) for row in table.rows)
+        columns = [column for column in table.columns if not column.hidden]
+        heads = "".join(self._head(column) for column in columns)
+        body = "".join(self._row(table, row, columns) for row in table.rows)
         # Rows off the screen are laid out when they are scrolled to; about 40 px each until then.
-        long = (
+        lazy_layout = (
             f' long" style="contain-intrinsic-size: auto {40 * len(table.rows)}px'
             if len(table.rows) > _LAZY_ROWS
             else ""
         )
         return Markup(
-            f'<div class="scroll{long}" role="region" aria-label="{escape(table.title)}" '
+            f'<div class="scroll{lazy_layout}" role="region" aria-label="{escape(table.title)}" '
             'tabindex="0">\n'
             f'<table data-table="{escape(table.id)}" '
-            f'class="{_number_column_classes(shown)}">\n<caption>{escape(table.title)}</caption>\n'
+            f'class="{_number_column_classes(columns)}">\n<caption>{escape(table.title)}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
 
@@ -74,13 +74,13 @@ class TableMarkup:
             f'data-key="{escape(column.key)}">{escape(column.title)}{unit}</th>'
         )
 
-    def _row(self, table: ReportTable, row: TableRow, shown: Sequence[Column]) -> str:
+    def _row(self, table: ReportTable, row: TableRow, columns: Sequence[Column]) -> str:
         classes = [str(row.get("standing") or ""), "implausible" if row.get("implausible") else ""]
         classes.append("unenforced" if row.get("doubt") else "")
         anchor = f" id={self.places[str(row['bundle'])]}" if table.id == "evidence" else ""
-        first, *rest = shown
+        first, *rest = columns
         head = self._cell(table, first, row)
-        if row.get("bundle") and not any(map(_has_links, shown)):
+        if row.get("bundle") and not any(map(_has_links, columns)):
             head = Markup("<a href=#{}>{}</a>").format(self.places[str(row["bundle"])], head)
         # A cell ends where the next begins: HTML asks for no end tags here, and a page of many runs
         # is a twelfth shorter.
@@ -89,13 +89,17 @@ class TableMarkup:
             f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>{self._cell(table, column, row)}"
             for column in rest
         ]
-        found = " ".join(filter(None, classes))
-        marked = (
-            (f' class="{escape(found)}"' if " " in found else f" class={escape(found)}")
-            if found
+        class_names = " ".join(filter(None, classes))
+        class_attribute = (
+            (
+                f' class="{escape(class_names)}"'
+                if " " in class_names
+                else f" class={escape(class_names)}"
+            )
+            if class_names
             else ""
         )
-        return f"<tr{marked}{anchor}>{''.join(cells)}"
+        return f"<tr{class_attribute}{anchor}>{''.join(cells)}"
 
     def _cell(self, table: ReportTable, column: Column, row: TableRow) -> str:
         if column.form == "evidence":
@@ -105,16 +109,16 @@ class TableMarkup:
         value = format_value(column, row)
         if not value:
             return UNKNOWN
-        shown = escape(value)
+        html = escape(value)
         kind = row.get(f"{column.key}_kind")
-        if why := find_doubt(column, row):
-            shown = Markup('<span title="{}">({})</span>').format(why, shown)
+        if reason := find_doubt(column, row):
+            html = Markup('<span title="{}">({})</span>').format(reason, html)
         if kind in ("assumed", "bound"):
-            shown = Markup("<i>{}</i>").format(shown)
-        between = format_interval(column, row)
+            html = Markup("<i>{}</i>").format(html)
+        interval = format_interval(column, row)
         if column.key not in _COLUMNS_WITH_N:
-            between = between.partition(",")[0]
-        return shown + (Markup("<small>{}</small>").format(between) if between else "")
+            interval = interval.partition(",")[0]
+        return html + (Markup("<small>{}</small>").format(interval) if interval else "")
 
     def _evidence(self, column: Column, row: TableRow, brief: bool) -> str:
         """Links to the bundle and to what is told of it below, or to a paper; and why the row is
@@ -126,24 +130,24 @@ class TableMarkup:
         bundles = str(row["bundle"]).split() if row.get("bundle") else []
         value = format_value(column, row)
         if len(bundles) == 1:
-            place = self.places[bundles[0]]
+            anchor = self.places[bundles[0]]
             if not brief:
                 parts.append(Markup('<a href="{}">bundle</a>').format(bundles[0]))
-            told = value.partition("; ")[2] if brief else value
-            parts.append(Markup("<a href=#{}>{}</a>").format(place, told or value))
+            findings = value.partition("; ")[2] if brief else value
+            parts.append(Markup("<a href=#{}>{}</a>").format(anchor, findings or value))
         elif bundles:
-            each = (
+            numbered_links = (
                 Markup('<a href="#{}">{}</a>').format(self.places[bundle], n)
                 for n, bundle in enumerate(bundles, start=1)
             )
-            parts.append(Markup("{}: {}").format(value, Markup(", ").join(each)))
+            parts.append(Markup("{}: {}").format(value, Markup(", ").join(numbered_links)))
         elif row.get("url"):
             parts.append(Markup('<a href="{}">{}</a>').format(row["url"], value))
         else:
             parts.append(escape(value))
         if row.get("caution"):
-            to = Markup('<a class="mark" href="#{}" aria-label="see the note">{}</a>')
-            parts.append(to.format(*self.notes[str(row["caution"])]))
+            note_link = Markup('<a class="mark" href="#{}" aria-label="see the note">{}</a>')
+            parts.append(note_link.format(*self.notes[str(row["caution"])]))
         reasons = [row.get(key) for key in ("implausible", "doubt") if row.get(key)]
         parts += [Markup('<span class="reason">✕ {}</span>').format(reason) for reason in reasons]
         return Markup(" ").join(parts)
@@ -151,38 +155,39 @@ class TableMarkup:
     def _folded(self, column: Column, row: TableRow) -> str:
         """The findings of a bundle, folded, beside the link to it."""
         bundle = str(row["bundle"])
-        shown = Markup('<a href="{}">bundle</a> ').format(bundle)
-        found = self.findings[bundle]
-        if not found:
-            return shown + escape(format_value(column, row))
-        items = Markup("").join(self._item(f, self.places[bundle]) for f in found)
-        folded = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
-        return shown + folded.format(format_value(column, row), items)
+        html = Markup('<a href="{}">bundle</a> ').format(bundle)
+        findings = self.findings[bundle]
+        if not findings:
+            return html + escape(format_value(column, row))
+        items = Markup("").join(self._item(f, self.places[bundle]) for f in findings)
+        details = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
+        return html + details.format(format_value(column, row), items)
 
-    def _item(self, f: Finding, place: str) -> Markup:
+    def _item(self, finding: Finding, anchor: str) -> Markup:
         """A finding, in full unless many others have said the same, as of each bundle of a round
         that ran in no image."""
-        said = self.said.setdefault(f, [])
-        said.append(place)
-        if len(said) <= _MAX_FULL_REPEATS:
-            return format_finding(f)
+        anchors = self.said.setdefault(finding, [])
+        anchors.append(anchor)
+        if len(anchors) <= _MAX_FULL_REPEATS:
+            return format_finding(finding)
         return Markup("<li>{}: <a href=#{}>same text as here</a></li>").format(
-            _format_finding_head(f), said[0]
+            _format_finding_head(finding), anchors[0]
         )
 
 
-def format_finding(f: Finding) -> Markup:
+def format_finding(finding: Finding) -> Markup:
     """A finding as an item of a list."""
     return Markup("<li>{}: found {}, expected {}. {}</li>").format(
-        _format_finding_head(f), *map(escape_invisible, (f.found, f.expected, f.message))
+        _format_finding_head(finding),
+        *map(escape_invisible, (finding.found, finding.expected, finding.message)),
     )
 
 
-def _format_finding_head(f: Finding) -> Markup:
-    where = f"{f.file} {f.pointer}".strip()
-    waived = f" (waived by {f.waived})" if f.waived else ""
+def _format_finding_head(finding: Finding) -> Markup:
+    location = f"{finding.file} {finding.pointer}".strip()
+    waiver = f" (waived by {finding.waived})" if finding.waived else ""
     return Markup("<b class={0}>{0} {1}</b>{2} {3}").format(
-        *map(escape_invisible, (f.severity, f.rule, waived, where))
+        *map(escape_invisible, (finding.severity, finding.rule, waiver, location))
     )
 
 
@@ -195,11 +200,11 @@ def _has_links(column: Column) -> bool:
     return column.form in ("evidence", "findings")
 
 
-def _number_column_classes(shown: Sequence[Column]) -> str:
+def _number_column_classes(columns: Sequence[Column]) -> str:
     """Which columns hold numbers, as classes of the table: `n3 n5`. A class for each cell would be
     a sixth of a large page."""
     return " ".join(
         f"n{n}"
-        for n, column in enumerate(shown, start=1)
+        for n, column in enumerate(columns, start=1)
         if column.form in ("number", "count", "signed")
     )

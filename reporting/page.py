@@ -53,7 +53,7 @@ def make_linker(output: Path) -> BundleLink:
     return lambda path: quote(Path(os.path.relpath(path, output.parent)).as_posix())
 
 
-def render_page(shown: PageModel, output: Path, now: datetime) -> str:
+def render_page(page: PageModel, output: Path, now: datetime) -> str:
     """The HTML of the page; links to bundles are relative to `output`. Raises ChartError without
     the extra `report`."""
     environment = Environment(
@@ -65,29 +65,27 @@ def render_page(shown: PageModel, output: Path, now: datetime) -> str:
         finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
     environment.filters.update(counted=count_findings, plural=pluralize)
-    drawn = draw(shown.tables)
-    programs = (
+    drawn_charts = draw(page.tables)
+    scripts = (
         _read_template("report.js").replace("PANELS\n", _read_template("panels.js")),
         *load_scripts(),
     )
-    rows = shown.collected.rows
+    rows = page.collected.rows
     bundles = [row for row in rows if row.provenance is not None]
     return environment.get_template("report.html").render(
-        shown=shown,
-        table=TableMarkup(shown).html,
-        charts=drawn,
-        data=Markup(_embed_json(intern([to_record(table) for table in shown.tables]))),
-        specs=Markup(_embed_json(pack(drawn))),
-        about=Markup(_embed_json(_describe_report(shown, now))),
-        programs=[Markup(program) for program in programs],
-        policy=_make_policy(programs),
+        shown=page,
+        table=TableMarkup(page).html,
+        charts=drawn_charts,
+        data=Markup(_embed_json(intern([to_record(table) for table in page.tables]))),
+        specs=Markup(_embed_json(pack(drawn_charts))),
+        about=Markup(_embed_json(_describe_report(page, now))),
+        programs=[Markup(program) for program in scripts],
+        policy=_make_policy(scripts),
         defaults=DEFAULTS,
         board_spread=comparison.BOARD_SPREAD_PERCENT,
         now=now,
         rules_version=VERSION,
-        bundle_count=len(bundles)
-        + shown.collected.bundles_rejected
-        + len(shown.collected.withdrawn),
+        bundle_count=len(bundles) + page.collected.bundles_rejected + len(page.collected.withdrawn),
         systems=sorted({row.system for row in bundles}),
         passed=PassedBundles.count_findings(
             [row.provenance.findings for row in bundles if row.provenance]
@@ -102,24 +100,24 @@ def build_page(collected: Collected, output: Path) -> PageModel:
     return build_page_model(collected, make_linker(output))
 
 
-def write_tables(shown: PageModel, directory: Path, now: datetime) -> None:
+def write_tables(page: PageModel, directory: Path, now: datetime) -> None:
     """Every table as CSV, Markdown and LaTeX, and everything as `report.json`."""
     directory.mkdir(parents=True, exist_ok=True)
-    for table in shown.tables:
+    for table in page.tables:
         for suffix, text_of in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
             (directory / f"{table.id}{suffix}").write_text(
                 text_of(table), encoding="utf-8", newline=""
             )
-    everything = {
-        **_describe_report(shown, now),
-        "tables": [to_record(table) for table in shown.tables],
+    report = {
+        **_describe_report(page, now),
+        "tables": [to_record(table) for table in page.tables],
     }
     (directory / "report.json").write_text(
-        json.dumps(everything, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
 
 
-def _describe_report(shown: PageModel, now: datetime) -> dict[str, Any]:
+def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
     """What a download says of itself."""
     return {
         "format": FORMAT,
@@ -127,13 +125,13 @@ def _describe_report(shown: PageModel, now: datetime) -> dict[str, Any]:
         "rules_version": VERSION,
         "assumptions": asdict(DEFAULTS),
         "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
-        "sources": [_cite_paper(paper) for paper in shown.collected.papers],
+        "sources": [_cite_paper(paper) for paper in page.collected.papers],
     }
 
 
 def _cite_paper(paper: Json) -> Json:
-    stated = {key: paper[key] for key in ("authors", "year", "title")}
-    return stated | (
+    citation = {key: paper[key] for key in ("authors", "year", "title")}
+    return citation | (
         {"url": paper["url"]} if paper["url"].startswith(("https://", "http://")) else {}
     )
 
@@ -147,11 +145,11 @@ def _embed_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _make_policy(programs: Sequence[str]) -> str:
+def _make_policy(scripts: Sequence[str]) -> str:
     """A Content-Security-Policy that lets these programs run and nothing else, and nothing over the
     network."""
     digests = (
-        base64.b64encode(hashlib.sha256(program.encode()).digest()).decode() for program in programs
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = (

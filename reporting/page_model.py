@@ -55,35 +55,48 @@ class PageModel:
     @property
     def tables(self) -> list[ReportTable]:
         """Every table, in the order of the page."""
-        over = (self.workloads, self.systems_table, self.findings)
-        of_sections = [
+        overview_tables = (self.workloads, self.systems_table, self.findings)
+        section_tables = [
             table for section in self.sections for table in (*section.tables, *section.demo)
         ]
-        rest = (self.what_if, self.rack, *(system.table for system in self.systems), self.evidence)
-        return [table for table in (*over, *of_sections, *rest) if table is not None]
+        later_tables = (
+            self.what_if,
+            self.rack,
+            *(system.table for system in self.systems),
+            self.evidence,
+        )
+        return [
+            table
+            for table in (*overview_tables, *section_tables, *later_tables)
+            if table is not None
+        ]
 
 
 def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
     """The tables of everything collected."""
     rows = collected.rows
-    sections = [s for w in workloads().values() if (s := _build_section(w, rows, link)) is not None]
-    own = overview.group_by_system(rows)
+    sections = [
+        section
+        for workload in workloads().values()
+        if (section := _build_section(workload, rows, link)) is not None
+    ]
+    system_rows = overview.group_by_system(rows)
     return PageModel(
-        sections=sorted(sections, key=lambda s: not s.submitted),
+        sections=sorted(sections, key=lambda section: not section.submitted),
         workloads=overview.build_workloads_table(rows),
-        systems_table=overview.build_systems_table(rows) if own else None,
+        systems_table=overview.build_systems_table(rows) if system_rows else None,
         findings=overview.build_findings_table(rows, collected.rejected),
         what_if=planning.build_what_if_table(rows, link),
         rack=planning.build_rack_table(rows, link),
         systems=[
             SystemPart(
                 name,
-                overview.collect_facts(of),
+                overview.collect_facts(rows_of_system),
                 overview.build_system_table(
-                    sort_results(of), f"system-{place}", f"Runs on {name}", link
+                    sort_results(rows_of_system), f"system-{place}", f"Runs on {name}", link
                 ),
             )
-            for place, (name, of) in enumerate(own, start=1)
+            for place, (name, rows_of_system) in enumerate(system_rows, start=1)
         ],
         evidence=overview.build_evidence_table(rows, link),
         collected=collected,
@@ -93,24 +106,25 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
 def _build_section(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink
 ) -> WorkloadSection | None:
-    own = [r for r in rows if r.workload == workload.id]
-    if not own:
+    workload_rows = [row for row in rows if row.workload == workload.id]
+    if not workload_rows:
         return None
-    submitted = sort_results([r for r in own if r.standing in ("closed", "open")])
+    submitted = sort_results([row for row in workload_rows if row.standing in ("closed", "open")])
     published = sorted(
-        (r for r in own if r.standing == "published"),
-        key=lambda r: (r.system, r.accelerator, r.cap_w or 0),
+        (row for row in workload_rows if row.standing == "published"),
+        key=lambda row: (row.system, row.accelerator, row.cap_w or 0),
     )
-    demo = sort_results([r for r in own if r.standing == "demo"])
+    demo = sort_results([row for row in workload_rows if row.standing == "demo"])
     return WorkloadSection(
         workload=workload,
         tables=list(_build_compared_tables(workload, submitted, published, link)),
         demo=list(_build_demo_tables(workload, demo, link)),
         submitted=len(submitted),
-        cautions=list(dict.fromkeys(r.caution for r in published if r.caution)),
+        cautions=list(dict.fromkeys(row.caution for row in published if row.caution)),
         simulated=any(
-            r.provenance and r.provenance.run.result["implementation"]["settings"].get("simulated")
-            for r in demo
+            row.provenance
+            and row.provenance.run.result["implementation"]["settings"].get("simulated")
+            for row in demo
         ),
     )
 
@@ -127,13 +141,13 @@ def _build_compared_tables(
     yield results.build_results_table(
         workload, compared, link, f"{workload.id}-results", f"{workload.title}: results"
     )
-    found = (
+    tables = (
         compare.build_best_table(workload, compared, link, f"{workload.id}-best"),
         compare.build_compare_table(workload, compared, link, f"{workload.id}-compare"),
         compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned"),
         results.build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
     )
-    yield from (table for table in found if table is not None)
+    yield from (table for table in tables if table is not None)
     yield from _build_run_tables(workload, submitted, link, workload.id, "")
 
 
@@ -150,27 +164,27 @@ def _build_demo_tables(
 
 
 def _build_run_tables(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, kind: str
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
 ) -> Iterator[ReportTable]:
     """The tables of sweeps, of scaling, and of clocks and power."""
-    not_compared = ", not compared" if kind else ""
-    if swept := find_sweeps(rows):
+    not_compared = ", not compared" if prefix else ""
+    if sweeps := find_sweeps(rows):
         yield build_sweep_table(
             workload,
-            swept,
+            sweeps,
             link,
             f"{id}-sweeps",
-            f"{workload.title}: {kind}power-cap sweep{not_compared}",
+            f"{workload.title}: {prefix}power-cap sweep{not_compared}",
         )
         yield build_peak_table(
-            workload, swept, f"{id}-peaks", f"{workload.title}: {kind}efficiency peaks"
+            workload, sweeps, f"{id}-peaks", f"{workload.title}: {prefix}efficiency peaks"
         )
-    if several := find_scaled_runs(rows):
-        title = f"{workload.title}: {kind}scaling over accelerators{not_compared}"
-        yield build_scaling_table(workload, several, link, f"{id}-scaling", title)
+    if scaled_runs := find_scaled_runs(rows):
+        title = f"{workload.title}: {prefix}scaling over accelerators{not_compared}"
+        yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)
     if rows:
         yield results.build_power_table(
-            workload, rows, link, f"{id}-power", f"{workload.title}: {kind}clocks and power"
+            workload, rows, link, f"{id}-power", f"{workload.title}: {prefix}clocks and power"
         )
     for place, row in enumerate(_select_traced_rows(rows), start=1):
         if row.provenance:
@@ -180,11 +194,11 @@ def _build_run_tables(
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """The runs whose power is shown over time: the fastest, and the most efficient where it is
     another."""
-    counted = [row for row in rows if row.comparable and row.provenance]
-    if not counted:
+    comparable = [row for row in rows if row.comparable and row.provenance]
+    if not comparable:
         return []
-    fastest = max(counted, key=lambda row: row.items_per_s_per_accelerator.value)
+    fastest = max(comparable, key=lambda row: row.items_per_s_per_accelerator.value)
     efficient = max(
-        counted, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
+        comparable, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
     )
     return [fastest] if fastest is efficient else [fastest, efficient]

@@ -121,23 +121,23 @@ class ReportTable:
 def to_record(table: ReportTable) -> dict[str, Any]:
     """The table for JSON: columns with what differs from a `Column` as it comes, and the rows as
     lists in the order of `keys`."""
-    of_all = {"id": table.id, "title": table.title, "about": table.about}
+    header = {"id": table.id, "title": table.title, "about": table.about}
     rows = [list(row.values()) for row in table.rows]
     columns = [
         {k: v for k, v in vars(c).items() if v != getattr(Column, k, None)} for c in table.columns
     ]
-    return of_all | {"columns": columns, "keys": list(table.keys), "rows": rows}
+    return header | {"columns": columns, "keys": list(table.keys), "rows": rows}
 
 
 def to_csv(table: ReportTable) -> str:
     """The table as RFC 4180 with one header line of keys. None is an empty cell. Text that a
     spreadsheet would run as a formula begins with an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(table.keys)
     for row in table.rows:
         writer.writerow(_format_csv_cell(value) for value in row.values())
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 def _format_csv_cell(value: Value) -> str:
@@ -166,7 +166,7 @@ def _normalize(value: Value) -> Value:
 def escape_invisible(text: str) -> str:
     """`text` with every character escaped that is not seen, or turns the direction of what follows:
     names come from strangers."""
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode-escape").decode(), text)
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode-escape").decode(), text)
 
 
 def format_value(column: Column, row: TableRow) -> str:
@@ -213,8 +213,8 @@ def find_doubt(column: Column, row: TableRow) -> str | None:
     Powers and clocks are as read."""
     if column.form not in ("number", "signed") or column.key.endswith(("_w", "_mhz")):
         return None
-    why = row.get("implausible") or row.get("doubt")
-    return str(why) if why else None
+    reason = row.get("implausible") or row.get("doubt")
+    return str(reason) if reason else None
 
 
 def format_number(value: float, digits: int = 4) -> str:
@@ -233,16 +233,16 @@ def format_signed(value: float) -> str:
 
 def to_markdown(table: ReportTable) -> str:
     """The shown columns but evidence as a table of GitHub's Markdown, with a title line."""
-    shown = _select_paper_columns(table)
+    columns = _select_paper_columns(table)
     lines = [
         f"**{_escape_markdown(table.title)}**",
         "",
-        "| " + " | ".join(_escape_markdown(c.label) for c in shown) + " |",
-        "|" + "|".join("---" if c.form == "text" else "---:" for c in shown) + "|",
+        "| " + " | ".join(_escape_markdown(c.label) for c in columns) + " |",
+        "|" + "|".join("---" if c.form == "text" else "---:" for c in columns) + "|",
     ]
     lines += [
         "| " + " | ".join(_escape_markdown(cell) for cell in cells) + " |"
-        for cells in _format_rows(table, shown)
+        for cells in _format_rows(table, columns)
     ]
     return "\n".join(lines) + "\n"
 
@@ -250,20 +250,20 @@ def to_markdown(table: ReportTable) -> str:
 def to_latex(table: ReportTable) -> str:
     """The shown columns but evidence as a LaTeX `table` with rules of the package booktabs; text of
     strangers is escaped."""
-    shown = _select_paper_columns(table)
+    columns = _select_paper_columns(table)
     lines = [
         "% needs \\usepackage{booktabs}",
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{_escape_latex(table.title)}}}",
         f"\\label{{tab:{table.id}}}",
-        f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in shown)}}}",
+        f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in columns)}}}",
         "\\toprule",
-        " & ".join(_escape_latex(c.label) for c in shown) + " \\\\",
+        " & ".join(_escape_latex(c.label) for c in columns) + " \\\\",
         "\\midrule",
         *(
             " & ".join(_escape_latex(cell) for cell in cells) + " \\\\"
-            for cells in _format_rows(table, shown)
+            for cells in _format_rows(table, columns)
         ),
         "\\bottomrule",
         "\\end{tabular}",
@@ -276,11 +276,11 @@ def _select_paper_columns(table: ReportTable) -> list[Column]:
     return [c for c in table.columns if not c.hidden and c.form not in ("evidence", "findings")]
 
 
-def _format_rows(table: ReportTable, shown: Sequence[Column]) -> Iterator[list[str]]:
+def _format_rows(table: ReportTable, columns: Sequence[Column]) -> Iterator[list[str]]:
     for row in table.rows:
         yield [
             f"({cell})" if (cell := format_value(c, row)) and find_doubt(c, row) else cell
-            for c in shown
+            for c in columns
         ]
 
 

@@ -192,7 +192,7 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
     mfu = _make_figure(headline["mfu"])
     peak = metrics.peak_flops(result, run.system)
     precision = result["implementation"]["precision"]
-    exceeds = (
+    exceeds_peak = (
         mfu is not None
         and peak is not None
         and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
@@ -231,7 +231,7 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
         items_per_joule=_make_figure(headline["items_per_joule"]),
         mfu=None if _is_simulated(result) else mfu,
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
-        if exceeds and mfu and peak
+        if exceeds_peak and mfu and peak
         else None,
         provenance=Provenance(
             run,
@@ -258,20 +258,20 @@ def format_accelerator_count(row: ResultRow) -> str:
 def build_published_rows(paper: Json) -> Iterator[ResultRow]:
     """The rows of a paper (schema `published-1`). Rows of workloads that the rule book lacks are
     left out."""
-    by = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
+    authors = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
     for row in paper["rows"]:
         if row["workload"] not in workloads():
             continue
         rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
         joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
-        known = board(row["accelerator"])
-        peak = known.peak_tflops.get(PUBLISHED_PRECISION) if known else None
+        known_board = board(row["accelerator"])
+        peak = known_board.peak_tflops.get(PUBLISHED_PRECISION) if known_board else None
         workload = workloads()[row["workload"]]
         share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
         yield ResultRow(
             workload=workload.id,
             standing=paper["standing"],
-            system=by,
+            system=authors,
             accelerator=row["accelerator"],
             model=_get_board_id(row["accelerator"]),
             cap_w=cap,
@@ -315,17 +315,20 @@ def _without_effect(findings: Sequence[Finding]) -> bool:
     return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
 
 
-def _make_figure(stated: dict[str, Any] | None) -> Figure | None:
-    if stated is None:
+def _make_figure(summary: dict[str, Any] | None) -> Figure | None:
+    if summary is None:
         return None
     return Figure(
-        stated["mean"], "measured", stated["n"], tuple(stated["ci95"]) if stated["ci95"] else None
+        summary["mean"],
+        "measured",
+        summary["n"],
+        tuple(summary["ci95"]) if summary["ci95"] else None,
     )
 
 
 def _get_board_id(name: str) -> str:
-    known = board(name)
-    return known.id if known else name.removeprefix(SIMULATED_PREFIX)
+    known_board = board(name)
+    return known_board.id if known_board else name.removeprefix(SIMULATED_PREFIX)
 
 
 def _explain_excess(share: float, peak_tflops: float, precision: str) -> str:
@@ -344,6 +347,9 @@ def _explain_published_excess(
     reason = _explain_excess(share, peak, PUBLISHED_PRECISION)
     if accelerators is None:
         return reason
-    one = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
-    spelled = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
-    return f"{reason}; if it is the sum of {spelled} GPUs, it is {one} {workload.item}s/s per GPU"
+    per_gpu = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
+    count_word = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
+    return (
+        f"{reason}; if it is the sum of {count_word} GPUs, "
+        f"it is {per_gpu} {workload.item}s/s per GPU"
+    )

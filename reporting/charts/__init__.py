@@ -54,7 +54,7 @@ def build_charts(table: "ReportTable") -> list[Chart]:
     altair = _import_altair()
     from reporting.charts import bars, curves, spans
 
-    of: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
+    builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
         "sweeps": curves.build_sweep_charts,
         "scaling": bars.build_scaling_chart,
@@ -67,7 +67,7 @@ def build_charts(table: "ReportTable") -> list[Chart]:
     with altair.utils.schemapi.debug_mode(
         False
     ):  # the specs are checked in the tests, not in every report
-        return of[kind](table) if kind in of else []
+        return builders[kind](table) if kind in builders else []
 
 
 def _import_altair() -> Any:
@@ -92,12 +92,12 @@ def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
 
 
 def _draw_table(table: "ReportTable") -> list[DrawnChart]:
-    found = build_charts(table)
-    if not found:
+    charts = build_charts(table)
+    if not charts:
         return []
     from reporting.charts.render import to_svg
 
-    return [DrawnChart(chart, to_svg(chart)) for chart in found]
+    return [DrawnChart(chart, to_svg(chart)) for chart in charts]
 
 
 def load_scripts() -> tuple[str, ...]:
@@ -108,8 +108,14 @@ def load_scripts() -> tuple[str, ...]:
     return render.load_scripts()
 
 
-def pack(drawn: "Mapping[str, Sequence[DrawnChart]]") -> Json:
+def pack(drawn_charts: "Mapping[str, Sequence[DrawnChart]]") -> Json:
     """The specs of all charts, short, for the script that draws them in the page."""
     from reporting.charts import compact
 
-    return compact.pack({one.chart.id: one.chart.spec for of in drawn.values() for one in of})
+    return compact.pack(
+        {
+            drawn_chart.chart.id: drawn_chart.chart.spec
+            for table_charts in drawn_charts.values()
+            for drawn_chart in table_charts
+        }
+    )

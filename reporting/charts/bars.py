@@ -29,34 +29,38 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     data = [row for row in table.data if row.get(f"{key}_low") is not None]
     if len(data) < 2:
         return []
-    drawn = sorted(data, key=lambda row: float(row[key] or 0))[:_MAX_ROWS]
-    look = assign_styles(drawn)
+    drawn_rows = sorted(data, key=lambda row: float(row[key] or 0))[:_MAX_ROWS]
+    styles = assign_styles(drawn_rows)
     base = _list_rows(
         alt.Chart(alt.NamedData(table.id))
         .transform_filter(f"datum['{key}_low'] != null")
         .transform_window(place="row_number()", sort=[alt.SortField(key)])
     )
     interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=make_linear_axis(alt.X, table, key, drawn, f"{key}_low"),
+        x=make_linear_axis(alt.X, table, key, drawn_rows, f"{key}_low"),
         x2=f"{key}_high:Q",
-        stroke=alt.Stroke("line:N", scale=look.colour, legend=None),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
     )
-    at = draw_points(base.encode(x=make_linear_axis(alt.X, table, key, drawn)), look, legend=False)
-    rest = f"The {_MAX_ROWS} lowest of {len(data)} runs. " if len(data) > _MAX_ROWS else ""
-    hollow = (
+    marks = draw_points(
+        base.encode(x=make_linear_axis(alt.X, table, key, drawn_rows)), styles, legend=False
+    )
+    limit_note = f"The {_MAX_ROWS} lowest of {len(data)} runs. " if len(data) > _MAX_ROWS else ""
+    hollow_note = (
         " Hollow points: the cap is not known to have held."
-        if any(row["doubt"] for row in drawn)
+        if any(row["doubt"] for row in drawn_rows)
         else ""
     )
     about = (
-        f"{rest}Lower is better. Bars are 95 % intervals over the scored epochs of one run. They "
-        f"do not include the spread between boards of one model, about 4 %.{hollow}"
+        f"{limit_note}Lower is better. Bars are 95 % intervals over the scored epochs of one run. "
+        f"They do not include the spread between boards of one model, about 4 %.{hollow_note}"
     )
     alt_text = (
-        f"{table.column(key).label} of {len(drawn)} runs with 95 % intervals. The table has "
+        f"{table.column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The table has "
         "the same values."
     )
-    made = build_spec(alt.layer(interval, at, _write_names(base)), 8 + _ROW_PX * len(drawn))
+    chart_spec = build_spec(
+        alt.layer(interval, marks, _write_names(base)), 8 + _ROW_PX * len(drawn_rows)
+    )
     return [
         Chart(
             f"{table.id}-energy",
@@ -64,7 +68,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
             about,
             alt_text,
             table,
-            made,
+            chart_spec,
         )
     ]
 
@@ -74,29 +78,29 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
     data = [row for row in table.data if row.get("speed_up") is not None]
     if not data:
         return []
-    look = assign_styles(data)
+    styles = assign_styles(data)
     base = alt.Chart(alt.NamedData(table.id)).transform_filter("datum.speed_up != null")
     highest = max(max(float(row["speed_up"] or 0), float(row["count"] or 0)) for row in data)
     x = alt.X(
         "count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending"
     )
     y = make_zero_axis(alt.Y, "speed_up", table.column("speed_up").label, highest)
-    wide = min(48, 480 // len(data))
-    bar = base.mark_bar(size=wide, strokeWidth=1.5, tooltip={"content": "data"}).encode(
+    width_px = min(48, 480 // len(data))
+    bar = base.mark_bar(size=width_px, strokeWidth=1.5, tooltip={"content": "data"}).encode(
         x=x,
         xOffset=alt.XOffset("bar:N", sort="ascending"),
         y=y,
-        fill=alt.Fill("line:N", scale=look.colour, legend=look.legend),
-        stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
+        fill=alt.Fill("line:N", scale=styles.colour, legend=styles.legend),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
         fillOpacity=alt.condition(
             "datum.doubt || datum.implausible", alt.value(0), alt.value(0.85)
         ),
     )
-    perfect = base.mark_tick(thickness=1.5, color=INK, size=wide + 8).encode(
+    perfect = base.mark_tick(thickness=1.5, color=INK, size=width_px + 8).encode(
         x=x, xOffset=alt.XOffset("bar:N", sort="ascending"), y="count:Q"
     )
     bars = "datum.line + ' · ' + datum.cap_w + ' W'"
-    drawn = build_spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
+    chart_spec = build_spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
     about = (
         "Compared with runs on one accelerator of the same model at the same cap. The line "
         "across a bar is perfect scaling. Hollow bars: the cap is not known to have held, or the "
@@ -107,75 +111,85 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
         "values."
     )
     return [
-        Chart(f"{table.id}-bars", "Speed-up over one accelerator", about, alt_text, table, drawn)
+        Chart(
+            f"{table.id}-bars", "Speed-up over one accelerator", about, alt_text, table, chart_spec
+        )
     ]
 
 
 def build_best_charts(table: ReportTable) -> list[Chart]:
     """The best system at each cap, in throughput and in efficiency."""
-    found = []
-    for by, title in (
+    found_charts = []
+    for metric, title in (
         ("throughput", "Highest throughput at each cap"),
         ("efficiency", "Highest efficiency at each cap"),
     ):
-        data = [row for row in table.data if row["by"] == by]
+        data = [row for row in table.data if row["by"] == metric]
         if len({row["cap_w"] for row in data}) < 2:
             continue
-        look = assign_styles(data)
+        styles = assign_styles(data)
         x = make_linear_axis(alt.X, table, "cap_w", data)
         y = make_zero_axis(
             alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data)
         )
-        named = (
+        base = (
             alt.Chart(alt.NamedData(table.id))
-            .transform_filter(f"datum.by == '{by}'")
+            .transform_filter(f"datum.by == '{metric}'")
             .encode(x=x, y=y)
         )
         alt_text = f"{title}, {len(data)} points. The table has the same values."
-        drawn = build_spec(draw_points(named, look, "true"), 180)
-        found.append(Chart(f"{table.id}-{by}", title, table.about, alt_text, table, drawn))
-    return found
+        chart_spec = build_spec(draw_points(base, styles, "true"), 180)
+        found_charts.append(
+            Chart(f"{table.id}-{metric}", title, table.about, alt_text, table, chart_spec)
+        )
+    return found_charts
 
 
 def build_tuned_chart(table: ReportTable) -> list[Chart]:
     """Tuned beside baseline on the same boards at the same cap."""
-    key, other = "items_per_s_per_accelerator", "baseline_rate"
-    data = [row for row in table.data if row[key] is not None and row[other] is not None][
+    key, baseline_key = "items_per_s_per_accelerator", "baseline_rate"
+    data = [row for row in table.data if row[key] is not None and row[baseline_key] is not None][
         :_MAX_ROWS
     ]
     if not data:
         return []
     base = _list_rows(
         alt.Chart(alt.NamedData(table.id))
-        .transform_filter(f"datum['{key}'] != null && datum['{other}'] != null")
+        .transform_filter(f"datum['{key}'] != null && datum['{baseline_key}'] != null")
         .transform_window(place="row_number()")
     )
-    highest = max(select_numbers(data, key, other))
+    highest = max(select_numbers(data, key, baseline_key))
     column = table.column(key)
 
     def x(field: str) -> Any:
         return make_zero_axis(alt.X, field, column.label, highest)
 
-    gap = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(other), x2=f"{key}:Q")
-    layers = [gap]
-    for field, shape, colour in ((other, "square", "#0072B2"), (key, "circle", "#D55E00")):
-        at = base.mark_point(
+    connector = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(baseline_key), x2=f"{key}:Q")
+    layers = [connector]
+    for field, shape, colour in ((baseline_key, "square", "#0072B2"), (key, "circle", "#D55E00")):
+        marks = base.mark_point(
             shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
         )
-        layers.append(at.encode(x=x(field)))
-    rest = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
-    about = f"{rest}Square: baseline variant. Circle: tuned variant, named above. {table.about}"
+        layers.append(marks.encode(x=x(field)))
+    limit_note = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
+    about = (
+        f"{limit_note}Square: baseline variant. Circle: tuned variant, named above. {table.about}"
+    )
     alt_text = f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values."
-    drawn = build_spec(alt.layer(*layers, _write_names(base)), 8 + _ROW_PX * len(data))
+    chart_spec = build_spec(alt.layer(*layers, _write_names(base)), 8 + _ROW_PX * len(data))
     return [
-        Chart(f"{table.id}-pairs", "Tuned and baseline throughput", about, alt_text, table, drawn)
+        Chart(
+            f"{table.id}-pairs", "Tuned and baseline throughput", about, alt_text, table, chart_spec
+        )
     ]
 
 
 def _list_rows(base: Any) -> Any:
     """One row below the other, by `place`, of which the first are drawn."""
-    few = base.transform_filter(f"datum.place <= {_MAX_ROWS}").transform_calculate(name=_NAME)
-    return few.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
+    first_rows = base.transform_filter(f"datum.place <= {_MAX_ROWS}").transform_calculate(
+        name=_NAME
+    )
+    return first_rows.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
 
 
 def _write_names(base: Any) -> Any:

@@ -62,7 +62,7 @@ _SMALL_HEIGHT = 150
 
 def build_result_charts(table: ReportTable) -> list[Chart]:
     """Throughput, efficiency and utilisation."""
-    found = [
+    candidates = [
         _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", ""),
         _build_efficiency_chart(table),
         _build_cap_chart(
@@ -73,38 +73,38 @@ def build_result_charts(table: ReportTable) -> list[Chart]:
             "Published figures: lower bound, relative to the dense bf16 peak. ",
         ),
     ]
-    return [chart for chart in found if chart]
+    return [chart for chart in candidates if chart]
 
 
 def build_clock_charts(table: ReportTable) -> list[Chart]:
     """Clocks."""
     about = "Mean over the scored epochs. "
-    found = [
+    candidates = [
         _build_cap_chart(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL_HEIGHT),
         _build_cap_chart(table, "mem_mhz", "mem", "Memory clock against cap", about, _SMALL_HEIGHT),
     ]
-    return [chart for chart in found if chart]
+    return [chart for chart in candidates if chart]
 
 
 def build_sweep_charts(table: ReportTable) -> list[Chart]:
     """Efficiency against the cap with its peak, and what each cap saves and costs against the
     default cap."""
     peak = "Larger points: most efficient comparable run of each sweep. "
-    found = [
+    candidates = [
         _build_cap_chart(
-            table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large="datum.best"
+            table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large_if="datum.best"
         )
     ]
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
         better = "worse" if column.key == "performance_loss_percent" else "better"
         about = f"{_capitalize(about)}, for the same work; positive is {better}. "
-        found.append(
+        candidates.append(
             _build_cap_chart(
                 table, column.key, name, _capitalize(column.title), about, _SMALL_HEIGHT
             )
         )
-    return [chart for chart in found if chart]
+    return [chart for chart in candidates if chart]
 
 
 def _build_cap_chart(
@@ -114,14 +114,14 @@ def _build_cap_chart(
     title: str,
     about: str,
     height: int = HEIGHT,
-    large: str = "false",
+    large_if: str = "false",
 ) -> Chart | None:
     """A line of `key` over the caps of each line; lines join the means of repeats. None where there
     are not two caps."""
     data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
     if len({row[_CAP] for row in data}) < 2:
         return None
-    look = assign_styles(data)
+    styles = assign_styles(data)
     x, y = make_linear_axis(alt.X, table, _CAP, data), make_linear_axis(alt.Y, table, key, data)
     base = (
         alt.Chart(alt.NamedData(table.id))
@@ -136,11 +136,11 @@ def _build_cap_chart(
         .mark_line(strokeWidth=1.4, opacity=0.8)
         .encode(
             order=f"{_CAP}:Q",
-            stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
-            strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
+            stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
+            strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
     )
-    layers = [line, draw_points(base, look, large), draw_crosses(base)]
+    layers = [line, draw_points(base, styles, large_if), draw_crosses(base)]
     if min(select_numbers(data, key)) < 0 < max(select_numbers(data, key)):
         zero = (
             alt.Chart(alt.InlineData(values=[{}]))
@@ -148,12 +148,12 @@ def _build_cap_chart(
             .encode(y=alt.datum(0))
         )
         layers.insert(0, zero)
-    drawn = build_spec(alt.layer(*layers), height)
+    chart_spec = build_spec(alt.layer(*layers), height)
     alt_text = (
         f"{table.column(key).label} against {table.column(_CAP).label}, {_count_points(data)}"
     )
     return Chart(
-        f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, drawn
+        f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, chart_spec
     )
 
 
@@ -163,8 +163,8 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
     data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
     if not data:
         return None
-    look = assign_styles(data)
-    assumed = alt.param(
+    styles = assign_styles(data)
+    node_switch = alt.param(
         name="node",
         value=False,
         bind=alt.binding_checkbox(name="add 100 W per node of 4 accelerators (assumption) "),
@@ -189,8 +189,8 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         .mark_line(strokeWidth=1.3, opacity=0.75)
         .encode(
             order=f"{_CAP}:Q",
-            stroke=alt.Stroke("line:N", scale=look.colour, legend=look.legend),
-            strokeDash=alt.StrokeDash("line:N", scale=look.dash, legend=look.legend),
+            stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
+            strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
     )
     ring = base.transform_filter("datum.ahead").mark_point(
@@ -199,7 +199,7 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
     layers = [
         line,
         ring,
-        draw_points(base, look, "datum.best"),
+        draw_points(base, styles, "datum.best"),
         draw_crosses(base),
         *_add_labels(base, table),
     ]
@@ -212,18 +212,23 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
     )
     labels = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}"
     alt_text = f"{labels}, {_count_points(data)}"
-    drawn = build_spec(alt.layer(*layers).add_params(assumed), EFFICIENCY_HEIGHT)
+    chart_spec = build_spec(alt.layer(*layers).add_params(node_switch), EFFICIENCY_HEIGHT)
     return Chart(
-        f"{table.id}-efficiency", "Efficiency against performance", about, alt_text, table, drawn
+        f"{table.id}-efficiency",
+        "Efficiency against performance",
+        about,
+        alt_text,
+        table,
+        chart_spec,
     )
 
 
 def _add_labels(base: alt.Chart, table: ReportTable) -> Iterator[alt.Chart]:
     """The caps above the points; the spec knows rows by their number."""
-    placed = place_labels(table)
-    if placed:
-        found = alt.LookupData(data=alt.InlineData(values=placed), key="row", fields=["label"])
-        with_label = base.transform_lookup("row", from_=found).transform_filter(
+    labels = place_labels(table)
+    if labels:
+        lookup = alt.LookupData(data=alt.InlineData(values=labels), key="row", fields=["label"])
+        with_label = base.transform_lookup("row", from_=lookup).transform_filter(
             "datum.label != null"
         )
         yield with_label.mark_text(
@@ -237,12 +242,12 @@ def _capitalize(text: str) -> str:
 
 def _explain_marks(data: Data) -> str:
     """What the marks mean that some of the rows have."""
-    said = (
+    notes = (
         (HOLLOW, any(row["doubt"] for row in data)),
         (CROSSED, any(row["implausible"] for row in data)),
         (PUBLISHED, any(row["standing"] == "published" for row in data)),
     )
-    return " ".join(text for text, wanted in said if wanted)
+    return " ".join(text for text, applies in notes if applies)
 
 
 def _count_points(data: Data) -> str:

@@ -36,34 +36,36 @@ def place_labels(table: ReportTable) -> list[Json]:
             strict=True,
         )
     )
-    taken: list[tuple[float, float]] = []
-    found: list[Json] = []
+    label_places: list[tuple[float, float]] = []
+    labels: list[Json] = []
     for (number, row), (x, y) in sorted(
-        zip(rows, points, strict=True), key=lambda one: not one[0][1].get("peak")
+        zip(rows, points, strict=True), key=lambda item: not item[0][1].get("peak")
     ):
-        at = (x, y - _ABOVE_PX)
-        if any(_overlap(at, other, _WIDE_PX, _HIGH_PX) for other in taken):
+        label_place = (x, y - _ABOVE_PX)
+        if any(_overlap(label_place, neighbour, _WIDE_PX, _HIGH_PX) for neighbour in label_places):
             continue
         if any(
-            _overlap(at, other, _WIDE_PX / 2 + _POINT_PX, _HIGH_PX / 2 + _POINT_PX)
-            for other in points
-            if other != (x, y)
+            _overlap(label_place, neighbour, _WIDE_PX / 2 + _POINT_PX, _HIGH_PX / 2 + _POINT_PX)
+            for neighbour in points
+            if neighbour != (x, y)
         ):
             continue
-        found.append({"row": number, "label": f"{row['cap_w']:g}"})
-        taken.append(at)
-    return sorted(found, key=lambda label: int(label["row"]))
+        labels.append({"row": number, "label": f"{row['cap_w']:g}"})
+        label_places.append(label_place)
+    return sorted(labels, key=lambda label: int(label["row"]))
 
 
 def _overlap(
-    one: tuple[float, float], other: tuple[float, float], wide: float, high: float
+    first: tuple[float, float], second: tuple[float, float], width: float, height: float
 ) -> bool:
-    return abs(one[0] - other[0]) < wide and abs(one[1] - other[1]) < high
+    return abs(first[0] - second[0]) < width and abs(first[1] - second[1]) < height
 
 
-def _to_pixels(rows: Sequence[tuple[int, Mapping[str, Value]]], key: str, size: int) -> list[float]:
+def _to_pixels(
+    rows: Sequence[tuple[int, Mapping[str, Value]]], key: str, size_px: int
+) -> list[float]:
     """About where the values are on a logarithmic axis of that size; a negative one counts from the
     top."""
     values = [math.log(float(row[key] or 0)) for _, row in rows]
     low, high = min(values) - 0.22, max(values) + 0.22
-    return [(value - low) / (high - low) * size for value in values]
+    return [(value - low) / (high - low) * size_px for value in values]

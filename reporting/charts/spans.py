@@ -49,7 +49,7 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     power = base.mark_area(
         interpolate="step-after", opacity=0.85, fill=_POWER, stroke=_POWER, strokeWidth=0.6
     ).encode(x=x, y=y, y2="high_w:Q")
-    hover = (
+    hover_layer = (
         base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
         .encode(x=x, x2="to_s:Q")
         .properties(name=HOVER_LAYER)
@@ -58,16 +58,16 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     for key, name, colour, dash in _LIMITS:
         if data[0][key] is None:
             continue
-        one = base.transform_filter("datum.t_s == 0")
-        line = one.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
+        first_bin = base.transform_filter("datum.t_s == 0")
+        line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
             y=alt.Y(f"{key}:Q", scale=scale)
         )
         # Cap and rated power are often the same: their words stand side by side.
         left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
-        word = one.mark_text(
+        text = first_bin.mark_text(
             align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
         ).encode(y=f"{key}:Q")
-        layers += [line, word]
+        layers += [line, text]
     run = table.title.partition(", ")[2]
     about = (
         f"{run}: {table.about} Shaded areas are epochs, to the nearest bin; the discarded first "
@@ -85,7 +85,7 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
             about,
             alt_text,
             table,
-            build_spec(alt.layer(*layers, hover), 170),
+            build_spec(alt.layer(*layers, hover_layer), 170),
         )
     ]
 
@@ -95,10 +95,10 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
     data = table.data[:_MAX_ROWS]
     if not data:
         return []
-    named = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+    name_expression = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
     base = (
         alt.Chart(alt.NamedData(table.id))
-        .transform_calculate(name=named)
+        .transform_calculate(name=name_expression)
         .transform_window(place="row_number()")
         .transform_filter(f"datum.place <= {_MAX_ROWS}")
         .encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
@@ -109,7 +109,7 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
         return make_zero_axis(alt.X, key, "power, W", highest)
 
     whisker = base.mark_rule(strokeWidth=1).encode(x=x("min_w"), x2="max_w:Q")
-    wide = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(x=x("p5_w"), x2="p95_w:Q")
+    outer_box = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(x=x("p5_w"), x2="p95_w:Q")
     box = base.mark_bar(height=11, fill=_POWER, tooltip={"content": "data"}).encode(
         x=x("p25_w"), x2="p75_w:Q"
     )
@@ -124,9 +124,18 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
         "line: minimum to maximum; orange: cap."
     )
     alt_text = f"Distribution of power of {len(data)} runs. The table has the same values."
-    drawn = build_spec(alt.layer(whisker, wide, box, median, cap, name), 8 + _ROW_PX * len(data))
+    chart_spec = build_spec(
+        alt.layer(whisker, outer_box, box, median, cap, name), 8 + _ROW_PX * len(data)
+    )
     return [
-        Chart(f"{table.id}-spread", "Distribution of power readings", about, alt_text, table, drawn)
+        Chart(
+            f"{table.id}-spread",
+            "Distribution of power readings",
+            about,
+            alt_text,
+            table,
+            chart_spec,
+        )
     ]
 
 

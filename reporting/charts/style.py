@@ -84,27 +84,29 @@ def assign_styles(data: Data) -> LineStyles:
     A line has the colour of its board, unless two submitted lines have one board: then these have
     colours that no published line has. Published lines are dashed triangles.
     """
-    model = {str(row["line"]): str(row["model"]) for row in data}
+    board_of = {str(row["line"]): str(row["model"]) for row in data}
     published = {str(row["line"]) for row in data if row["standing"] == "published"}
-    own = [line for line in model if line not in published]
-    lines = [*own, *(line for line in model if line in published)]
-    alike = len({model[line] for line in own}) < len(own)
-    taken = {_BOARDS.get(model[line]) for line in published}
-    free = [colour for colour in _COLOURS if colour not in taken]
+    submitted_lines = [line for line in board_of if line not in published]
+    lines = [*submitted_lines, *(line for line in board_of if line in published)]
+    boards_repeat = len({board_of[line] for line in submitted_lines}) < len(submitted_lines)
+    published_colours = {_BOARDS.get(board_of[line]) for line in published}
+    free_colours = [colour for colour in _COLOURS if colour not in published_colours]
     colours = [
-        free[own.index(n) % len(free)]
-        if alike and n in own
-        else _BOARDS.get(model[n], _OTHER_COLOUR)
+        free_colours[submitted_lines.index(n) % len(free_colours)]
+        if boards_repeat and n in submitted_lines
+        else _BOARDS.get(board_of[n], _OTHER_COLOUR)
         for n in lines
     ]
     shapes = [
-        _SHAPES[own.index(n) % len(_SHAPES)]
-        if n in own
-        else _PUBLISHED_SHAPES.get(model[n], "stroke")
+        _SHAPES[submitted_lines.index(n) % len(_SHAPES)]
+        if n in submitted_lines
+        else _PUBLISHED_SHAPES.get(board_of[n], "stroke")
         for n in lines
     ]
     dashes = [
-        _DASHES[own.index(n) // len(free) % len(_DASHES)] if n in own else _PUBLISHED_DASH
+        _DASHES[submitted_lines.index(n) // len(free_colours) % len(_DASHES)]
+        if n in submitted_lines
+        else _PUBLISHED_DASH
         for n in lines
     ]
     return LineStyles(
@@ -124,8 +126,8 @@ def assign_styles(data: Data) -> LineStyles:
 
 def select_numbers(data: Data, *keys: str) -> list[float]:
     """All values at the keys that are numbers."""
-    found = [row.get(key) for row in data for key in keys]
-    return [float(v) for v in found if isinstance(v, int | float) and not isinstance(v, bool)]
+    values = [row.get(key) for row in data for key in keys]
+    return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def make_linear_axis(
@@ -138,9 +140,9 @@ def make_linear_axis(
     """
     values = select_numbers(data, key, f"{key}_low", f"{key}_high")
     low, high = min(values), max(values)
-    room = 0.06 * (high - low or abs(high) or 1)
+    margin = 0.06 * (high - low or abs(high) or 1)
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
-    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=False)
+    scale = alt.Scale(domain=[low - margin, high + margin], nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.column(key).label, axis=axis, scale=scale)
 
 
@@ -171,16 +173,16 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more:
     )
 
 
-def draw_points(base: Any, look: LineStyles, large: str = "false", legend: bool = True) -> Any:
+def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: bool = True) -> Any:
     """Points of lines, hollow where the cap is in doubt, larger where the expression `large`
     holds."""
-    shown = look.legend if legend else None
+    legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
-        stroke=alt.Stroke("line:N", scale=look.colour, legend=shown),
-        fill=alt.Fill("line:N", scale=look.colour, legend=shown),
-        shape=alt.Shape("line:N", scale=look.shape, legend=shown),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
+        fill=alt.Fill("line:N", scale=styles.colour, legend=legend_spec),
+        shape=alt.Shape("line:N", scale=styles.shape, legend=legend_spec),
         fillOpacity=alt.condition("datum.doubt", alt.value(0), alt.value(1)),
-        size=alt.condition(large, alt.value(190), alt.value(60)),
+        size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )
 
 
@@ -193,10 +195,10 @@ def draw_crosses(base: Any) -> Any:
 
 def build_spec(chart: Any, height: int = HEIGHT) -> Json:
     """The Vega-Lite of a chart as wide as its place."""
-    made = chart.properties(
+    sized = chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     )
-    found: Json = made.to_dict(validate=False)
-    found.pop("$schema", None)
-    found.pop("config", None)
-    return found
+    chart_spec: Json = sized.to_dict(validate=False)
+    chart_spec.pop("$schema", None)
+    chart_spec.pop("config", None)
+    return chart_spec

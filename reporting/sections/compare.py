@@ -1,8 +1,8 @@
-"""The tables that compare results with each other: against a baseline, the best at each cap, and
-tuned against baseline.
+"""The tables that compare results: with a baseline, the best at each cap, and tuned against
+baseline.
 
-Only like is compared with like: workload, precision, number of accelerators and scope. A difference
-is called one where the 95 % intervals of the two do not touch
+Results are compared only if workload, precision, number of accelerators and scope are equal. A
+difference counts only if the two 95 % intervals do not overlap
 (`rules.metrics.comparison.told_apart`).
 """
 
@@ -36,8 +36,8 @@ COMPARISON_ABOUT = "higher or lower if the 95 % intervals do not overlap"
 
 
 def format_comparison_group(row: ResultRow) -> str:
-    """What a row must have in common with another to be compared, beside workload and scope, which
-    is the same for all."""
+    """The name of the group within which a row is compared. Rows of one group have the same
+    standing, precision and number of accelerators; workload and scope are equal on a table."""
     if row.provenance is None:
         return "published, precision unknown"
     return (
@@ -49,19 +49,19 @@ def format_comparison_group(row: ResultRow) -> str:
 def build_compare_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
-    """Each comparable row against the fastest of its like; None where there are not two. The page
-    can pin another baseline."""
-    counted = [row for row in rows if row.comparable]
+    """Each comparable row against the fastest of its group; None unless a group has two rows. The
+    page lets the reader choose another baseline."""
+    comparable = [row for row in rows if row.comparable]
     groups = [
-        _sort_by_throughput(own)
-        for _, own in groupby(
-            sorted(counted, key=format_comparison_group), key=format_comparison_group
+        _sort_by_throughput(group)
+        for _, group in groupby(
+            sorted(comparable, key=format_comparison_group), key=format_comparison_group
         )
     ]
     groups.sort(
-        key=lambda own: (own[0].provenance is None, -own[0].items_per_s_per_accelerator.value)
+        key=lambda group: (group[0].provenance is None, -group[0].items_per_s_per_accelerator.value)
     )
-    if not any(len(own) > 1 for own in groups):
+    if not any(len(group) > 1 for group in groups):
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = (
@@ -94,14 +94,14 @@ def build_compare_table(
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
         Column("boards", "boards", hidden=True),
     )
-    found: list[Cells] = []
-    for own, names in zip(groups, map(_number_repeats, groups), strict=True):
-        found += [
-            {**_make_comparison_cells(row, own[0], link), "result": called, "against": names[0]}
-            for row, called in zip(own, names, strict=True)
+    cells: list[Cells] = []
+    for group, names in zip(groups, map(_number_repeats, groups), strict=True):
+        cells += [
+            {**_make_comparison_cells(row, group[0], link), "result": name, "against": names[0]}
+            for row, name in zip(group, names, strict=True)
         ]
     return ReportTable(
-        id, f"{workload.title}: comparison with a baseline", columns, tuple(found), ABOUT
+        id, f"{workload.title}: comparison with a baseline", columns, tuple(cells), ABOUT
     )
 
 
@@ -110,22 +110,18 @@ def _sort_by_throughput(rows: Iterable[ResultRow]) -> list[ResultRow]:
 
 
 def _number_repeats(rows: Sequence[ResultRow]) -> list[str]:
-    """A name for each row: its label, and for repeats a number behind it, or none of them could be
-    pinned as the baseline."""
-    met: Counter[str] = Counter()
+    """A unique name for each row: its label, with a number if the label repeats. Without the
+    number, a reader could not choose a repeated run as the baseline."""
+    repeats: Counter[str] = Counter()
     names = []
-    for row in rows:
-        met[format_label(row)] += 1
-        names.append(
-            format_label(row)
-            if met[format_label(row)] == 1
-            else f"{format_label(row)} ({met[format_label(row)]})"
-        )
+    for label in map(format_label, rows):
+        repeats[label] += 1
+        names.append(label if repeats[label] == 1 else f"{label} ({repeats[label]})")
     return names
 
 
 def format_label(row: ResultRow) -> str:
-    """A row's line and cap."""
+    """Configuration and cap of a row."""
     return name_line(row) if row.cap_w is None else f"{name_line(row)} · {row.cap_w:g} W"
 
 
@@ -140,33 +136,35 @@ def _make_comparison_cells(row: ResultRow, baseline: ResultRow, link: BundleLink
         **make_figure_cells("joules_per_item", row.joules_per_item),
         **make_mark_cells(row, link),
     }
-    same = list_boards(row) == list_boards(baseline)
-    pairs = (
+    same_boards = list_boards(row) == list_boards(baseline)
+    figure_pairs = (
         ("rate", row.items_per_s_per_accelerator, baseline.items_per_s_per_accelerator),
         ("joules", row.joules_per_item, baseline.joules_per_item),
     )
-    for key, own, other in pairs:
-        if own is None or other is None:
+    for key, figure, baseline_figure in figure_pairs:
+        if figure is None or baseline_figure is None:
             continue
-        cells[f"{key}_percent"] = relative_percent(own.value, other.value)
-        cells[f"{key}_told"] = "baseline" if row is baseline else compare_figures(own, other, same)
+        cells[f"{key}_percent"] = relative_percent(figure.value, baseline_figure.value)
+        cells[f"{key}_told"] = (
+            "baseline" if row is baseline else compare_figures(figure, baseline_figure, same_boards)
+        )
     return cells
 
 
-def compare_figures(own: Figure, other: Figure, same_boards: bool) -> str:
-    """What may be said of one figure against another."""
-    return told_apart(own.value, own.ci95, other.value, other.ci95, same_boards)
+def compare_figures(figure: Figure, baseline: Figure, same_boards: bool) -> str:
+    """The verdict of `rules.metrics.comparison.told_apart` on two figures."""
+    return told_apart(figure.value, figure.ci95, baseline.value, baseline.ci95, same_boards)
 
 
 def build_best_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
-    """The fastest and the most efficient result at each cap, among those alike; None where there
-    are no caps."""
-    counted = [
+    """The fastest and the most efficient result of each group at each cap; None if no row has a
+    cap."""
+    comparable = [
         row for row in rows if row.comparable and row.cap_w is not None and row.items_per_joule
     ]
-    if not counted:
+    if not comparable:
         return None
     _, _, per_joule = make_figure_columns(workload.item)
     columns = (
@@ -180,50 +178,52 @@ def build_best_table(
         Column("told", "compared with second", about=COMPARISON_ABOUT),
         *(column for column in MARK_COLUMNS if column.key != "line"),
     )
-    found: list[Cells] = []
+    cells: list[Cells] = []
 
     def key(row: ResultRow) -> tuple[str, float]:
         return format_comparison_group(row), row.cap_w or 0
 
-    for (alike, _), group in groupby(sorted(counted, key=key), key=key):
-        own = list(group)
-        found += [
+    for (group_name, _), group in groupby(sorted(comparable, key=key), key=key):
+        group_rows = list(group)
+        cells += [
             _make_best_cells(
-                own,
-                alike,
-                by,
+                group_rows,
+                group_name,
+                metric,
                 link,
-                per_joule.unit if by == "efficiency" else f"{workload.item}s/s",
+                per_joule.unit if metric == "efficiency" else f"{workload.item}s/s",
             )
-            for by in _METRICS
+            for metric in _METRICS
         ]
     about = f"Throughput is per accelerator. {ABOUT}"
-    return ReportTable(id, f"{workload.title}: best at each cap", columns, tuple(found), about)
+    return ReportTable(id, f"{workload.title}: best at each cap", columns, tuple(cells), about)
 
 
 _METRICS = ("throughput", "efficiency")
 
 
 def _make_best_cells(
-    rows: Sequence[ResultRow], alike: str, by: str, link: BundleLink, unit: str
+    rows: Sequence[ResultRow], group_name: str, metric: str, link: BundleLink, unit: str
 ) -> Cells:
-    def of(row: ResultRow) -> Figure:
-        chosen = row.items_per_joule if by == "efficiency" else row.items_per_s_per_accelerator
-        assert chosen is not None
-        return chosen
+    def select_figure(row: ResultRow) -> Figure:
+        figure = row.items_per_joule if metric == "efficiency" else row.items_per_s_per_accelerator
+        assert figure is not None
+        return figure
 
-    ordered = sorted(rows, key=lambda row: -of(row).value)
+    ordered = sorted(rows, key=lambda row: -select_figure(row).value)
     first, second = ordered[0], ordered[1] if len(ordered) > 1 else None
-    same = second is not None and list_boards(first) == list_boards(second)
+    same_boards = second is not None and list_boards(first) == list_boards(second)
     return {
         **make_mark_cells(first, link),
-        "like": alike,
+        "like": group_name,
         "cap_w": first.cap_w,
         "n": len(rows),
-        "by": by,
-        **make_figure_cells("value", of(first)),
+        "by": metric,
+        **make_figure_cells("value", select_figure(first)),
         "unit": unit,
-        "told": compare_figures(of(first), of(second), same) if second else "only result",
+        "told": compare_figures(select_figure(first), select_figure(second), same_boards)
+        if second
+        else "only result",
     }
 
 
@@ -233,20 +233,23 @@ def build_tuned_table(
     """Each other variant of a system against its baseline at the same cap; None where there is no
     such pair.
 
-    Precision may differ: it is what tuning changes. Of repeats the fastest stands for its variant.
+    Precision may differ, because tuning may change it. The fastest of repeated runs represents its
+    variant.
     """
-    found: list[Cells] = []
-    for _, own in _group_by_system([row for row in rows if row.comparable and row.provenance]):
-        baselines = [row for row in own if row.variant == "baseline"]
+    cells: list[Cells] = []
+    for _, system_rows in _group_by_system(
+        [row for row in rows if row.comparable and row.provenance]
+    ):
+        baselines = [row for row in system_rows if row.variant == "baseline"]
         if not baselines:
             continue
-        base = max(baselines, key=lambda row: row.items_per_s_per_accelerator.value)
-        others: dict[str, ResultRow] = {}
-        for row in sorted(own, key=lambda r: r.items_per_s_per_accelerator.value):
+        baseline = max(baselines, key=lambda row: row.items_per_s_per_accelerator.value)
+        tuned_rows: dict[str, ResultRow] = {}
+        for row in sorted(system_rows, key=lambda r: r.items_per_s_per_accelerator.value):
             if row.variant != "baseline":
-                others[f"{row.variant} {row.precision}"] = row
-        found += [_make_tuned_cells(row, base, link) for row in others.values()]
-    if not found:
+                tuned_rows[f"{row.variant} {row.precision}"] = row
+        cells += [_make_tuned_cells(row, baseline, link) for row in tuned_rows.values()]
+    if not cells:
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = (
@@ -268,7 +271,7 @@ def build_tuned_table(
         f"because tuning may change it. {ABOUT}"
     )
     return ReportTable(
-        id, f"{workload.title}: tuned against baseline", columns, tuple(found), about
+        id, f"{workload.title}: tuned against baseline", columns, tuple(cells), about
     )
 
 
@@ -276,16 +279,18 @@ def _group_by_system(rows: Iterable[ResultRow]) -> list[tuple[tuple[object, ...]
     def key(row: ResultRow) -> tuple[str, str, int, float]:
         return row.system, row.model, row.count or 0, row.cap_w or 0
 
-    return [(found, list(own)) for found, own in groupby(sorted(rows, key=key), key=key)]
+    return [
+        (group_key, list(group)) for group_key, group in groupby(sorted(rows, key=key), key=key)
+    ]
 
 
-def _make_tuned_cells(row: ResultRow, base: ResultRow, link: BundleLink) -> Cells:
-    cells = _make_comparison_cells(row, base, link)
+def _make_tuned_cells(row: ResultRow, baseline: ResultRow, link: BundleLink) -> Cells:
+    cells = _make_comparison_cells(row, baseline, link)
     for key in ("result", "like", "boards"):
         del cells[key]
     for key, value in (
-        ("baseline_rate", base.items_per_s_per_accelerator),
-        ("baseline_joules", base.joules_per_item),
+        ("baseline_rate", baseline.items_per_s_per_accelerator),
+        ("baseline_joules", baseline.joules_per_item),
     ):
         cells |= {k: v for k, v in make_figure_cells(key, value).items() if not k.endswith("_kind")}
     return cells

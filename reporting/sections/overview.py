@@ -47,47 +47,49 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
             "the peak of the board",
         ),
     )
-    found = [
-        _make_workload_cells(w, own)
-        for w in workloads().values()
-        if (own := [r for r in rows if r.workload == w.id])
+    cells = [
+        _make_workload_cells(workload, workload_rows)
+        for workload in workloads().values()
+        if (workload_rows := [row for row in rows if row.workload == workload.id])
     ]
-    return ReportTable("workloads", "Workloads", columns, tuple(found))
+    return ReportTable("workloads", "Workloads", columns, tuple(cells))
 
 
 def _make_workload_cells(workload: Workload, rows: Sequence[ResultRow]) -> Cells:
-    standing = Counter(row.standing for row in rows)
-    own = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
-    theirs = [
+    standings = Counter(row.standing for row in rows)
+    submitted = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
+    published = [
         row
         for row in rows
         if row.standing == "published" and row.comparable and row.items_per_joule
     ]
     cells: Cells = {
         "workload": workload.id,
-        "submitted": standing["closed"] + standing["open"],
-        "published": standing["published"],
-        "demo": standing["demo"],
+        "submitted": standings["closed"] + standings["open"],
+        "published": standings["published"],
+        "demo": standings["demo"],
         "not_trusted": sum(not row.comparable for row in rows),
     }
-    if own:
-        fastest = max(own, key=lambda row: row.items_per_s_per_accelerator.value)
+    if submitted:
+        fastest = max(submitted, key=lambda row: row.items_per_s_per_accelerator.value)
         cells |= {
             "fastest": format_label(fastest),
             **_make_measured_cells("fastest_rate", fastest, "items_per_s_per_accelerator"),
         }
-    if efficient := [row for row in own if row.items_per_joule]:
-        best = max(efficient, key=_get_items_per_joule)
+    if efficient := [row for row in submitted if row.items_per_joule]:
+        most_efficient = max(efficient, key=_get_items_per_joule)
         cells |= {
-            "efficient": format_label(best),
-            **_make_measured_cells("efficient_per_joule", best, "items_per_joule"),
+            "efficient": format_label(most_efficient),
+            **_make_measured_cells("efficient_per_joule", most_efficient, "items_per_joule"),
         }
-    if theirs:
-        best = max(theirs, key=_get_items_per_joule)
+    if published:
+        most_efficient = max(published, key=_get_items_per_joule)
         cells |= {
-            "published_efficient": format_label(best),
-            "published_per_joule": _get_items_per_joule(best),
-            "published_per_joule_kind": best.items_per_joule.kind if best.items_per_joule else None,
+            "published_efficient": format_label(most_efficient),
+            "published_per_joule": _get_items_per_joule(most_efficient),
+            "published_per_joule_kind": most_efficient.items_per_joule.kind
+            if most_efficient.items_per_joule
+            else None,
         }
     return cells
 
@@ -127,24 +129,24 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
 
 def group_by_system(rows: Iterable[ResultRow]) -> list[tuple[str, list[ResultRow]]]:
     """The submitted rows of each system, by its name."""
-    found: dict[str, list[ResultRow]] = {}
+    by_name: dict[str, list[ResultRow]] = {}
     for row in rows:
         if row.provenance:
-            found.setdefault(row.system, []).append(row)
-    return sorted(found.items())
+            by_name.setdefault(row.system, []).append(row)
+    return sorted(by_name.items())
 
 
 def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
-    standing = Counter(row.standing for row in rows)
-    trails = [row.provenance for row in rows if row.provenance]
+    standings = Counter(row.standing for row in rows)
+    provenances = [row.provenance for row in rows if row.provenance]
     return {
         "system": system,
-        "site": ", ".join(sorted({trail.run.system["site"] for trail in trails})),
+        "site": ", ".join(sorted({provenance.run.system["site"] for provenance in provenances})),
         "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
         "runs": len(rows),
         "workloads": ", ".join(sorted({row.workload for row in rows})),
-        **{name: standing[name] for name in ("closed", "open", "demo")},
-        "findings": sum(bool(trail.findings) for trail in trails),
+        **{name: standings[name] for name in ("closed", "open", "demo")},
+        "findings": sum(bool(provenance.findings) for provenance in provenances),
     }
 
 
@@ -152,9 +154,9 @@ def build_findings_table(
     rows: Sequence[ResultRow], rejected: Sequence["Verdict"]
 ) -> ReportTable | None:
     """Which rules had something to say, and of how many bundles; None where none had."""
-    accepted = [row.provenance.findings for row in rows if row.provenance]
-    refused = [verdict.findings for verdict in rejected]
-    by_rule: dict[str, Finding] = {f.rule: f for of in (*accepted, *refused) for f in of}
+    passed = [row.provenance.findings for row in rows if row.provenance]
+    failed = [verdict.findings for verdict in rejected]
+    by_rule: dict[str, Finding] = {f.rule: f for findings in (*passed, *failed) for f in findings}
     if not by_rule:
         return None
     columns = (
@@ -164,18 +166,18 @@ def build_findings_table(
         Column("accepted", "passed bundles with this finding", "", "count"),
         Column("rejected", "failed bundles with this finding", "", "count"),
     )
-    book = rules_by_id()
-    found: list[Cells] = [
+    rule_book = rules_by_id()
+    cells: list[Cells] = [
         {
             "rule": rule,
             "severity": str(finding.severity),
-            "title": book[rule].page.splitlines()[0] if rule in book else finding.message,
-            "accepted": sum(any(f.rule == rule for f in of) for of in accepted),
-            "rejected": sum(any(f.rule == rule for f in of) for of in refused),
+            "title": rule_book[rule].page.splitlines()[0] if rule in rule_book else finding.message,
+            "accepted": sum(any(f.rule == rule for f in findings) for findings in passed),
+            "rejected": sum(any(f.rule == rule for f in findings) for findings in failed),
         }
         for rule, finding in sorted(by_rule.items())
     ]
-    return ReportTable("findings", "Findings", columns, tuple(found))
+    return ReportTable("findings", "Findings", columns, tuple(cells))
 
 
 def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
@@ -205,40 +207,45 @@ def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportT
         Column("findings", "findings", form="findings"),
         Column("bundle", "bundle", hidden=True),
     )
-    found = [_make_evidence_cells(row, link) for row in rows if row.provenance]
-    return ReportTable("evidence", "Evidence", columns, tuple(found)) if found else None
+    cells = [_make_evidence_cells(row, link) for row in rows if row.provenance]
+    return ReportTable("evidence", "Evidence", columns, tuple(cells)) if cells else None
 
 
 def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
-    trail, run = row.provenance, row.provenance.run
+    provenance, run = row.provenance, row.provenance.run
     return {
         "run": run.result["run_id"],
         "system": row.system,
         "workload": row.workload,
         "standing": row.standing,
-        "signer": trail.signer or "unsigned",
-        "reviewed": _format_reviews(trail),
-        "accepted": trail.accepted or None,
+        "signer": provenance.signer or "unsigned",
+        "reviewed": _format_reviews(provenance),
+        "accepted": provenance.accepted or None,
         "scope": SCOPE,
         "n": row.items_per_s_per_accelerator.n,
         "energy_of_record": run.energy_of_record,
-        "difference_percent": None if trail.difference is None else trail.difference * 100,
+        "difference_percent": None
+        if provenance.difference is None
+        else provenance.difference * 100,
         "protocol": run.result["protocol"],
         "rules": run.result["rules_version"],
         "judged_by": VERSION,
-        "findings": count_findings(trail.findings),
+        "findings": count_findings(provenance.findings),
         "bundle": link(run.path),
     }
 
 
-def _format_reviews(trail: Provenance) -> str | None:
-    told = [
-        f"{verb} by {', '.join(who)}"
-        for verb, who in (("accepted", trail.reviewers), ("rejected", trail.rejecters))
-        if who
+def _format_reviews(provenance: Provenance) -> str | None:
+    reviews = [
+        f"{verb} by {', '.join(principals)}"
+        for verb, principals in (
+            ("accepted", provenance.reviewers),
+            ("rejected", provenance.rejecters),
+        )
+        if principals
     ]
-    return "; ".join(told) or None
+    return "; ".join(reviews) or None
 
 
 def build_system_table(
@@ -294,7 +301,7 @@ def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
     runs = [row.provenance.run for row in rows if row.provenance]
     nodes = [node for run in runs for node in run.system["nodes"]]
     boards = {a["uuid"]: a for run in runs for a in run.accelerators}
-    stated = [
+    facts = [
         ("site", [run.system["site"] for run in runs]),
         ("category", [run.system["category"] for run in runs]),
         (
@@ -317,6 +324,6 @@ def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
     ]
     return [
         (name, "; ".join(dict.fromkeys(str(v) for v in values if v)))
-        for name, values in stated
+        for name, values in facts
         if any(values)
     ]

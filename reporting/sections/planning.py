@@ -35,7 +35,7 @@ DEFAULTS = Assumptions()
 
 
 def build_what_if_table(
-    rows: Sequence[ResultRow], link: BundleLink, assumed: Assumptions = DEFAULTS
+    rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable | None:
     """Cost, carbon and score of each comparable result, by workload and rank; None where there is
     none."""
@@ -90,7 +90,7 @@ def build_what_if_table(
     )
     found: list[Cells] = []
     for workload in workloads().values():
-        own = [
+        candidates = [
             row
             for row in rows
             if row.workload == workload.id and row.comparable and row.joules_per_item
@@ -98,11 +98,11 @@ def build_what_if_table(
         for standings in (("closed", "open"), ("published",)):
             found += _rank(
                 [
-                    _make_what_if_cells(row, link, assumed)
-                    for row in own
+                    _make_what_if_cells(row, link, assumptions)
+                    for row in candidates
                     if row.standing in standings
                 ],
-                assumed,
+                assumptions,
             )
     return (
         ReportTable("what-if", "What-if analysis", columns, tuple(found), WHAT_IF_ABOUT)
@@ -119,12 +119,12 @@ WHAT_IF_ABOUT = (
 )
 
 
-def _make_what_if_cells(row: ResultRow, link: BundleLink, assumed: Assumptions) -> Cells:
+def _make_what_if_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> Cells:
     assert row.joules_per_item is not None
     joules, rate = row.joules_per_item.value, row.items_per_s_per_accelerator.value
-    million = comparison.site_kwh(joules, 1e6, assumed.pue)
-    year = comparison.site_kwh(
-        joules, comparison.items_per_year(assumed.millions_per_day), assumed.pue
+    kwh_per_million = comparison.site_kwh(joules, 1e6, assumptions.pue)
+    kwh_per_year = comparison.site_kwh(
+        joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
     )
     power_w, kind = (row.observed_w.value, "measured") if row.observed_w else (row.cap_w, "assumed")
     return {
@@ -137,11 +137,11 @@ def _make_what_if_cells(row: ResultRow, link: BundleLink, assumed: Assumptions) 
         "power_w_kind": kind,
         "joules_per_item": joules,
         "joules_per_item_kind": row.joules_per_item.kind,
-        "eur_per_million": million * assumed.price_per_kwh,
-        "gco2e_per_million": million * assumed.gco2e_per_kwh,
-        "eur_per_year": year * assumed.price_per_kwh,
-        "kgco2e_per_year": year * assumed.gco2e_per_kwh / 1e3,
-        "accelerators_needed": comparison.accelerators_needed(assumed.millions_per_day, rate),
+        "eur_per_million": kwh_per_million * assumptions.price_per_kwh,
+        "gco2e_per_million": kwh_per_million * assumptions.gco2e_per_kwh,
+        "eur_per_year": kwh_per_year * assumptions.price_per_kwh,
+        "kgco2e_per_year": kwh_per_year * assumptions.gco2e_per_kwh / 1e3,
+        "accelerators_needed": comparison.accelerators_needed(assumptions.millions_per_day, rate),
         "like": format_comparison_group(row),
         "cap_w": row.cap_w,
     }
@@ -168,7 +168,7 @@ def _float(value: object) -> float:
 
 
 def build_rack_table(
-    rows: Sequence[ResultRow], link: BundleLink, assumed: Assumptions = DEFAULTS
+    rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable:
     """Power of nodes against their rating, and how many fit a rack: published nodes, and the
     accelerators of submitted runs."""
@@ -205,13 +205,13 @@ def build_rack_table(
         ),
         *(column for column in MARK_COLUMNS if column.key not in ("scope", "evidence", "line")),
     )
-    limit_w = assumed.rack_kw * 1e3
-    found = [_make_published_node_cells(one, limit_w) for one in PUBLISHED_NODES]
-    found += [
+    limit_w = assumptions.rack_kw * 1e3
+    cells = [_make_published_node_cells(node, limit_w) for node in PUBLISHED_NODES]
+    cells += [
         _make_submitted_node_cells(row, node, link, limit_w)
         for row, node in _select_highest_power(rows)
     ]
-    return ReportTable("rack", "Rack planner", columns, tuple(found), RACK_ABOUT)
+    return ReportTable("rack", "Rack planner", columns, tuple(cells), RACK_ABOUT)
 
 
 RACK_ABOUT = (
@@ -224,13 +224,13 @@ RACK_ABOUT = (
 
 def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, NodePower]]:
     """Of each system and number of accelerators, the run and its node that drew most."""
-    most: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
+    highest: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
     for row in rows:
         for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():
             key = row.system, node.accelerators
-            if key not in most or node.max_w > most[key][1].max_w:
-                most[key] = row, node
-    return [most[key] for key in sorted(most)]
+            if key not in highest or node.max_w > highest[key][1].max_w:
+                highest[key] = row, node
+    return [highest[key] for key in sorted(highest)]
 
 
 def _make_submitted_node_cells(
@@ -258,35 +258,35 @@ def _make_submitted_node_cells(
     }
 
 
-def _make_published_node_cells(one: PublishedNodePower, limit_w: float) -> Cells:
+def _make_published_node_cells(node: PublishedNodePower, limit_w: float) -> Cells:
     return {
-        "what": f"{one.source}, {one.accelerators} \u00d7 {one.accelerator}",
-        "work": one.work,
+        "what": f"{node.source}, {node.accelerators} \u00d7 {node.accelerator}",
+        "work": node.work,
         "scope": "whole node",
-        "accelerators": one.accelerators,
-        "median_w": one.median_w,
+        "accelerators": node.accelerators,
+        "median_w": node.median_w,
         "median_w_kind": "printed",
-        "max_w": one.max_w,
+        "max_w": node.max_w,
         "max_w_kind": "printed",
-        "rated_w": one.rated_w,
-        **_make_fit_cells(one.max_w, one.rated_w, limit_w),
+        "rated_w": node.rated_w,
+        **_make_fit_cells(node.max_w, node.rated_w, limit_w),
         "standing": "published",
-        "url": one.url,
-        "model": one.accelerator,
+        "url": node.url,
+        "model": node.accelerator,
     }
 
 
 def _make_fit_cells(max_w: float, rated_w: float | None, limit_w: float) -> Cells:
     if rated_w is None:
         return {}
-    by_rating, by_most = (
+    by_rating, by_maximum = (
         comparison.nodes_that_fit(limit_w, rated_w),
         comparison.nodes_that_fit(limit_w, max_w),
     )
-    share = comparison.relative_percent(max_w, rated_w) + 100
+    max_percent = comparison.relative_percent(max_w, rated_w) + 100
     return {
-        "max_percent": share,
+        "max_percent": max_percent,
         "fit_rated": by_rating,
-        "fit_max": by_most,
-        "further": by_most - by_rating,
+        "fit_max": by_maximum,
+        "further": by_maximum - by_rating,
     }

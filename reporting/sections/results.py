@@ -46,17 +46,17 @@ MARK_COLUMNS = (
 
 def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
     """The cells of `MARK_COLUMNS`."""
-    trail = row.provenance
+    provenance = row.provenance
     return {
         "standing": row.standing,
         "evidence": row.table
-        if trail is None
-        else f"{describe_signer(trail.signer)}; {count_findings(trail.findings)}",
-        "scope": None if trail is None else SCOPE,
+        if provenance is None
+        else f"{describe_signer(provenance.signer)}; {count_findings(provenance.findings)}",
+        "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
         "caution": row.caution,
-        "bundle": None if trail is None else link(trail.run.path),
+        "bundle": None if provenance is None else link(provenance.run.path),
         "url": row.url,
         "line": name_line(row),
         "model": row.model,
@@ -190,7 +190,7 @@ _FRONT_COLUMNS = {
 
 def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
     power_w = row.observed_w.value if row.observed_w else row.cap_w
-    with_node = (
+    with_node_share = (
         None
         if power_w is None
         else with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
@@ -210,7 +210,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "items_per_s": row.items_per_s.value if row.items_per_s else None,
         **make_figure_cells("joules_per_item", row.joules_per_item),
         **make_figure_cells("items_per_joule", row.items_per_joule),
-        "node_items_per_joule_assumed": with_node,
+        "node_items_per_joule_assumed": with_node_share,
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
@@ -272,13 +272,13 @@ def build_power_table(
 def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     run = row.provenance.run
-    rated = [a["max_power_w"] for a in run.accelerators]
+    ratings_w = [a["max_power_w"] for a in run.accelerators]
     return {
         "cap_w": row.cap_w,
         **make_summary_cells("sm_mhz", run.clocks["sm_mhz"]),
         **make_summary_cells("mem_mhz", run.clocks["mem_mhz"]),
         **(run.spread or {}),
-        "rated_w": None if None in rated else max(rated),
+        "rated_w": None if None in ratings_w else max(ratings_w),
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
     }
@@ -288,10 +288,10 @@ def build_serving_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
     """What users of a server see; None where nothing was served."""
-    served = [row for row in rows if row.provenance and row.provenance.run.serving]
-    if not served:
+    serving_rows = [row for row in rows if row.provenance and row.provenance.run.serving]
+    if not serving_rows:
         return None
-    waits = (
+    latencies = (
         ("ttft_s", "time to first token"),
         ("tpot_s", "time per output token"),
         ("latency_s", "request latency"),
@@ -306,7 +306,7 @@ def build_serving_table(
         Column("input_tokens_per_s", "input throughput", "tokens/s", "number"),
         *(
             Column(f"{key}_{p}", f"{title}, {p}", "s", "number", 3)
-            for key, title in waits
+            for key, title in latencies
             for p in ("p50", "p95", "p99")
         ),
         *(column for column in MARK_COLUMNS if column.key != "line"),
@@ -320,16 +320,19 @@ def build_serving_table(
         id,
         f"{workload.title}: {title}",
         columns,
-        tuple(_make_serving_cells(row, link) for row in served),
+        tuple(_make_serving_cells(row, link) for row in serving_rows),
         about,
     )
 
 
 def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None and row.provenance.run.serving is not None
-    seen, asked = row.provenance.run.serving, row.provenance.run.result["settings"]["requests"]
-    at_most = f"{asked['concurrency']:,} in flight".replace(",", "\u202f")
-    rate = asked["rate_per_s"]
+    serving, requests = (
+        row.provenance.run.serving,
+        row.provenance.run.result["settings"]["requests"],
+    )
+    at_most = f"{requests['concurrency']:,} in flight".replace(",", "\u202f")
+    rate = requests["rate_per_s"]
     load = (
         f"closed loop, {at_most}"
         if rate is None
@@ -337,13 +340,13 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
     )
     return {
         "cap_w": row.cap_w,
-        "prompt_tokens": asked["prompt_tokens"],
-        "output_tokens": asked["output_tokens"],
+        "prompt_tokens": requests["prompt_tokens"],
+        "output_tokens": requests["output_tokens"],
         "load": load,
-        "requests": seen["requests"],
-        "input_tokens_per_s": seen["input_tokens_per_s"],
+        "requests": serving["requests"],
+        "input_tokens_per_s": serving["input_tokens_per_s"],
         **{
-            f"{key}_{p}": seen[key][p]
+            f"{key}_{p}": serving[key][p]
             for key in ("ttft_s", "tpot_s", "latency_s")
             for p in ("p50", "p95", "p99")
         },

@@ -33,11 +33,11 @@ class ScaledRun:
 def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
     """Every submitted row of several accelerators, or every demo row of several, by their number,
     system and cap."""
-    several = sorted(
-        (r for r in rows if (r.count or 0) > 1),
-        key=lambda r: (r.count or 0, r.system, r.cap_w or 0),
+    scaled = sorted(
+        (row for row in rows if (row.count or 0) > 1),
+        key=lambda row: (row.count or 0, row.system, row.cap_w or 0),
     )
-    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in several]
+    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in scaled]
 
 
 def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
@@ -47,26 +47,33 @@ def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[
     They have the row's workload, standing, variant, precision, board, cap and requests, and may win
     a comparison.
     """
-    alike: dict[tuple[object, ...], list[ResultRow]] = {}
-    for one in rows:
+    runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
+    for candidate in rows:
         if (
-            one.count == 1
-            and one.comparable
-            and one.provenance
-            and _reference_key(one) == _reference_key(row)
+            candidate.count == 1
+            and candidate.comparable
+            and candidate.provenance
+            and _reference_key(candidate) == _reference_key(row)
         ):
-            alike.setdefault(one.provenance.run.kind, []).append(one)
+            runs_by_kind.setdefault(candidate.provenance.run.kind, []).append(candidate)
     return max(
-        alike.values(),
-        key=lambda own: (own[0].system == row.system, _mean_throughput(own)),
+        runs_by_kind.values(),
+        key=lambda runs: (runs[0].system == row.system, _mean_throughput(runs)),
         default=(),
     )
 
 
-def _compare_with_reference(row: ResultRow, ones: Sequence[ResultRow]) -> ScaledRun:
-    own, points = make_point(row), [p for one in ones if (p := make_point(one))]
-    against = sweeps.scaling(own, row.count or 0, combine(points)[0]) if own and points else None
-    return ScaledRun(row, _mean_throughput(ones) if ones else None, against)
+def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> ScaledRun:
+    point, reference_points = (
+        make_point(row),
+        [reference_point for reference in references if (reference_point := make_point(reference))],
+    )
+    scaling = (
+        sweeps.scaling(point, row.count or 0, combine(reference_points)[0])
+        if point and reference_points
+        else None
+    )
+    return ScaledRun(row, _mean_throughput(references) if references else None, scaling)
 
 
 def _mean_throughput(rows: Sequence[ResultRow]) -> float:
@@ -75,16 +82,16 @@ def _mean_throughput(rows: Sequence[ResultRow]) -> float:
 
 def _reference_key(row: ResultRow) -> tuple[object, ...]:
     requests = row.provenance.run.result["settings"].get("requests") if row.provenance else None
-    sent = requests and (
+    load = requests and (
         requests["prompt_tokens"],
         requests["output_tokens"],
         requests["rate_per_s"],
     )
-    return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, sent
+    return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, load
 
 
 def build_scaling_table(
-    workload: Workload, found: Sequence[ScaledRun], link: BundleLink, id: str, title: str
+    workload: Workload, runs: Sequence[ScaledRun], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Runs on several accelerators against those on one, and how far their accelerators are
     apart."""
@@ -114,7 +121,7 @@ def build_scaling_table(
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
         *(column for column in MARK_COLUMNS if column.key != "line"),
     )
-    return ReportTable(id, title, columns, tuple(_make_cells(one, link) for one in found), ABOUT)
+    return ReportTable(id, title, columns, tuple(_make_cells(run, link) for run in runs), ABOUT)
 
 
 ABOUT = (
@@ -125,11 +132,11 @@ ABOUT = (
 )
 
 
-def _make_cells(one: ScaledRun, link: BundleLink) -> Cells:
-    row, against = one.row, one.against
-    apart = (row.provenance and row.provenance.run.imbalance) or {}
-    shares = {
-        f"{key}_apart_percent": None if apart.get(name) is None else apart[name] * 100
+def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
+    row, scaling = run.row, run.against
+    imbalance = (row.provenance and row.provenance.run.imbalance) or {}
+    spreads = {
+        f"{key}_apart_percent": None if imbalance.get(name) is None else imbalance[name] * 100
         for key, name in (("active", "active_s"), ("power", "mean_power_w"), ("sm", "mean_sm_mhz"))
     }
     rate = make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
@@ -139,9 +146,9 @@ def _make_cells(one: ScaledRun, link: BundleLink) -> Cells:
         "count": row.count,
         "cap_w": row.cap_w,
         **rate,
-        "on_one": one.on_one,
-        "speed_up": against.speed_up if against else None,
-        "efficiency_percent": against.efficiency * 100 if against else None,
-        "energy_per_item_ratio": against.energy_per_item_ratio if against else None,
-        **shares,
+        "on_one": run.on_one,
+        "speed_up": scaling.speed_up if scaling else None,
+        "efficiency_percent": scaling.efficiency * 100 if scaling else None,
+        "energy_per_item_ratio": scaling.energy_per_item_ratio if scaling else None,
+        **spreads,
     }

@@ -71,12 +71,12 @@ class CapSweep:
 
 def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     """The sweeps among submitted rows, or among demo rows, by name."""
-    alike: dict[tuple[object, ...], list[ResultRow]] = {}
+    runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
         if row.provenance is not None and row.observed_w and make_point(row):
             clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.provenance.findings)
-            alike.setdefault((*row.provenance.run.kind, clocks_set), []).append(row)
-    groups = [own for own in alike.values() if len({row.cap_w for row in own}) > 1]
+            runs_by_kind.setdefault((*row.provenance.run.kind, clocks_set), []).append(row)
+    groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
     names = _name_sweeps(groups)
     return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)
 
@@ -95,23 +95,25 @@ def make_point(row: ResultRow) -> Point | None:
 
 
 def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
-    points = combine([found for row in rows if (found := make_point(row))])
-    default_w, against, not_compared = _find_reference(
+    points = combine([point_of_row for row in rows if (point_of_row := make_point(row))])
+    default_w, reference_point, not_compared = _find_reference(
         points, [row.provenance.run.result for row in rows if row.provenance]
     )
     peak, quadratic = _find_peaks(points)
     caps = []
     for point in points:
-        own = tuple(row for row in rows if row.cap_w == point.cap_w)
+        cap_rows = tuple(row for row in rows if row.cap_w == point.cap_w)
         caps.append(
             SweepPoint(
                 point=point,
-                rows=own,
-                observed_w=metrics.summary([row.observed_w.value for row in own if row.observed_w])[
-                    "mean"
-                ],
-                against=compare(point, against) if against else None,
-                doubt=next((doubt for row in own if (doubt := row.doubt or row.implausible)), None),
+                rows=cap_rows,
+                observed_w=metrics.summary(
+                    [row.observed_w.value for row in cap_rows if row.observed_w]
+                )["mean"],
+                against=compare(point, reference_point) if reference_point else None,
+                doubt=next(
+                    (doubt for row in cap_rows if (doubt := row.doubt or row.implausible)), None
+                ),
                 best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
             )
         )
@@ -142,18 +144,18 @@ def _find_reference(
 def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     """A name for each group, as short as tells them apart: the line's, then with the batch, then
     with a number."""
-    names = [name_submitted_line(own[0]) for own in groups]
-    for longer in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
-        often = Counter(names)
+    names = [name_submitted_line(runs[0]) for runs in groups]
+    for make_suffix in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
+        uses = Counter(names)
         names = [
-            name + longer(own[0], n) if often[name] > 1 else name
-            for n, (name, own) in enumerate(zip(names, groups, strict=True), start=1)
+            name + make_suffix(runs[0], n) if uses[name] > 1 else name
+            for n, (name, runs) in enumerate(zip(names, groups, strict=True), start=1)
         ]
     return names
 
 
 def build_sweep_table(
-    workload: Workload, found: Sequence[CapSweep], link: BundleLink, id: str, title: str
+    workload: Workload, swept: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """What each cap of each sweep saves and costs."""
     item = workload.item
@@ -214,7 +216,7 @@ def build_sweep_table(
         id,
         title,
         columns,
-        tuple(_make_sweep_cells(at, sweep, link) for sweep in found for at in sweep.caps),
+        tuple(_make_sweep_cells(at, sweep, link) for sweep in swept for at in sweep.caps),
         ABOUT,
     )
 
@@ -227,11 +229,11 @@ ABOUT = (
 )
 
 
-def _make_sweep_cells(at: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
-    against, row = at.against, at.rows[0]
-    gained: Cells = {}
+def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
+    against, row = cap_point.against, cap_point.rows[0]
+    gains: Cells = {}
     if against is not None:
-        gained = {
+        gains = {
             "energy_gain_percent": against.energy_gain_percent,
             "performance_loss_percent": against.performance_loss_percent,
             "gain_minus_loss_points": against.gain_minus_loss_percent,
@@ -246,33 +248,35 @@ def _make_sweep_cells(at: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cell
             for key, value in make_mark_cells(row, link).items()
             if key in ("model", "standing", "implausible")
         },
-        "bundle": " ".join(link(own.provenance.run.path) for own in at.rows if own.provenance),
-        "evidence": pluralize(at.point.n, "run"),
+        "bundle": " ".join(
+            link(run.provenance.run.path) for run in cap_point.rows if run.provenance
+        ),
+        "evidence": pluralize(cap_point.point.n, "run"),
         "line": sweep.name,
-        "cap_w": at.point.cap_w,
-        "default": at.point.cap_w == sweep.default_cap_w,
-        "in_force_w": ", ".join(f"{w:g}" for w in at.limits_w) or None,
-        "power_w": at.observed_w,
-        "items_per_s": at.point.items_per_s,
-        "joules_per_item": at.point.joules_per_item,
-        "items_per_joule": at.point.items_per_joule,
-        **gained,
-        "best": at.best,
-        "note": ", ".join(_list_notes(at, sweep)) or None,
-        "n": at.point.n,
-        "doubt": at.doubt if row.implausible is None else row.doubt,
+        "cap_w": cap_point.point.cap_w,
+        "default": cap_point.point.cap_w == sweep.default_cap_w,
+        "in_force_w": ", ".join(f"{w:g}" for w in cap_point.limits_w) or None,
+        "power_w": cap_point.observed_w,
+        "items_per_s": cap_point.point.items_per_s,
+        "joules_per_item": cap_point.point.joules_per_item,
+        "items_per_joule": cap_point.point.items_per_joule,
+        **gains,
+        "best": cap_point.best,
+        "note": ", ".join(_list_notes(cap_point, sweep)) or None,
+        "n": cap_point.point.n,
+        "doubt": cap_point.doubt if row.implausible is None else row.doubt,
     }
 
 
-def _list_notes(at: SweepPoint, sweep: CapSweep) -> Iterator[str]:
-    if at.point.cap_w == sweep.default_cap_w:
+def _list_notes(cap_point: SweepPoint, sweep: CapSweep) -> Iterator[str]:
+    if cap_point.point.cap_w == sweep.default_cap_w:
         yield "default cap"
-    if at.best and sweep.peak:
+    if cap_point.best and sweep.peak:
         yield "most efficient" if sweep.peak.edge else "peak"
 
 
 def build_peak_table(
-    workload: Workload, found: Sequence[CapSweep], id: str, title: str
+    workload: Workload, swept: Sequence[CapSweep], id: str, title: str
 ) -> ReportTable:
     """The most efficient cap of each sweep."""
     item = workload.item
@@ -297,11 +301,11 @@ def build_peak_table(
         "the true peak may lie outside the sweep. The interpolated peak is the vertex of a "
         "parabola through that run and its two neighbours; no run was made there."
     )
-    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, found)), about)
+    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, swept)), about)
 
 
 def _make_peak_cells(sweep: CapSweep) -> Cells:
-    peak, between = sweep.peak, sweep.quadratic
+    peak, interpolated = sweep.peak, sweep.quadratic
     notes = [f"no gains: {sweep.not_compared}"] if sweep.not_compared else []
     if peak is None:
         notes.append("no peak: no cap is known to have held")
@@ -309,13 +313,13 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
         notes.append(f"no peak: no other cap than {peak.cap_w:g} W is known to have held")
     elif peak.beyond:
         notes.append(peak.beyond)
-    shown = peak is not None and peak.edge != "only"
+    has_peak = peak is not None and peak.edge != "only"
     return {
         "line": sweep.name,
         "default_cap_w": sweep.default_cap_w,
-        "peak_cap_w": peak.cap_w if peak and shown else None,
-        "peak_items_per_joule": peak.items_per_joule if peak and shown else None,
-        "quadratic_cap_w": between.cap_w if between else None,
-        "quadratic_items_per_joule": between.items_per_joule if between else None,
+        "peak_cap_w": peak.cap_w if peak and has_peak else None,
+        "peak_items_per_joule": peak.items_per_joule if peak and has_peak else None,
+        "quadratic_cap_w": interpolated.cap_w if interpolated else None,
+        "quadratic_items_per_joule": interpolated.items_per_joule if interpolated else None,
         "note": "; ".join(notes) or None,
     }

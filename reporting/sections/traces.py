@@ -62,47 +62,52 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
     uuid = next(iter(bundle.accelerator_ranks), "")
     if uuid not in bundle.samples_of:
         raise MetricsError(f"the accelerator {uuid} has no samples")
-    own = energy.trace(bundle.samples_of[uuid])
+    power_trace = energy.trace(bundle.samples_of[uuid])
     rank = bundle.accelerator_ranks[uuid]
     spans = [
-        (epoch, (start - own.zero_ns) / 1e9, (end - own.zero_ns) / 1e9)
-        for (epoch, of), (start, end) in bundle.spans.items()
-        if of == rank
+        (epoch, (start - power_trace.zero_ns) / 1e9, (end - power_trace.zero_ns) / 1e9)
+        for (epoch, epoch_rank), (start, end) in bundle.spans.items()
+        if epoch_rank == rank
     ]
     name = bundle.accelerators[uuid]["name"]
-    known = board(name)
+    known_board = board(name)
     limits = {
         "cap_w": bundle.result["power"]["cap_w"],
-        "rated_w": known.max_power_w if known else None,
-        "idle_w": known.idle_power_w if known else None,
+        "rated_w": known_board.max_power_w if known_board else None,
+        "idle_w": known_board.idle_power_w if known_board else None,
     }
-    found = envelope(own.power_times_s, own.power_w, min(bins, len(own.power_w) - 1))
-    rows = tuple(
-        {**_make_row(one, spans, bundle.protocol.discarded_epochs), **limits} for one in found
+    power_bins = envelope(
+        power_trace.power_times_s, power_trace.power_w, min(bins, len(power_trace.power_w) - 1)
     )
-    more = (
+    rows = tuple(
+        {**_make_row(power_bin, spans, bundle.protocol.discarded_epochs), **limits}
+        for power_bin in power_bins
+    )
+    note = (
         f", the first of {len(bundle.accelerator_ranks)} accelerators"
         if len(bundle.accelerator_ranks) > 1
         else ""
     )
     about = (
-        f"{name}{more}. {len(own.power_w)} readings in {len(rows)} bins. Each bin shows its "
-        "lowest and highest reading; nothing is averaged."
+        f"{name}{note}. {len(power_trace.power_w)} readings in {len(rows)} bins. Each bin shows "
+        "its lowest and highest reading; nothing is averaged."
     )
     return ReportTable(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
 
 
-def _make_row(one: Bin, spans: list[tuple[int, float, float]], discarded: int) -> TableRow:
-    middle = (one.from_s + one.to_s) / 2
+def _make_row(
+    power_bin: Bin, spans: list[tuple[int, float, float]], discarded_epochs: int
+) -> TableRow:
+    middle = (power_bin.from_s + power_bin.to_s) / 2
     epoch = next((epoch for epoch, start, end in spans if start <= middle <= end), None)
     return {
-        "t_s": round(one.from_s, 3),
-        "to_s": round(one.to_s, 3),
-        "low_w": one.low_w,
-        "high_w": one.high_w,
-        "n": one.n,
+        "t_s": round(power_bin.from_s, 3),
+        "to_s": round(power_bin.to_s, 3),
+        "low_w": power_bin.low_w,
+        "high_w": power_bin.high_w,
+        "n": power_bin.n,
         "epoch": epoch,
-        "scored": None if epoch is None else epoch >= discarded,
+        "scored": None if epoch is None else epoch >= discarded_epochs,
     }
 
 

@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -15,7 +14,15 @@ from xml.etree import ElementTree as Xml
 import altair
 import numpy as np
 import pytest
-from conftest import fresh_evidence
+from support.chart_tables import (
+    CHART_TABLES,
+    NODE,
+    list_charts,
+    make_bundle,
+    make_result,
+    make_results,
+    make_table,
+)
 from support.html import unpacked, whole_tables
 
 from reporting.charts import Chart, build_charts, compact, draw
@@ -23,127 +30,24 @@ from reporting.charts.label_layout import place_labels
 from reporting.charts.render import to_svg, write_figures
 from reporting.charts.style import assign_styles
 from reporting.pareto import mark_fronts
-from reporting.report_table import Column, ReportTable, to_record
+from reporting.report_table import to_record
 from reporting.sections.traces import build_trace_table, summarize_power
+from rules.metrics.power_profile import envelope, with_node_overhead
 from rules.bundle import Bundle
-from rules.bundle_format.records import Read
-from rules.metrics.power_profile import envelope, spread, with_node_overhead
-
-RATE, PER_JOULE, NODE = (
-    "items_per_s_per_accelerator",
-    "items_per_joule",
-    "node_items_per_joule_assumed",
-)
-NUMBERS = (
-    "cap_w",
-    RATE,
-    PER_JOULE,
-    NODE,
-    "mfu_percent",
-    "energy_gain_percent",
-    "performance_loss_percent",
-    "sm_mhz",
-    "speed_up",
-)
-TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
-MARKS = ("front", "peak", "front_node", "peak_node", "best")
-
-
-def table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
-    columns = (
-        *(
-            Column(key, key, "unit", "number")
-            for key in (*NUMBERS, *more, "count", "value", "baseline_rate")
-        ),
-        Column("joules_per_item", "energy", "J/image", "number", interval=True),
-        *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
-    )
-    usual = {"line": "a", "model": "H200", "standing": "closed"}
-    return ReportTable(
-        f"resnet50-train-{kind}",
-        "made for a test",
-        columns,
-        tuple({**usual, **row} for row in rows),
-        "What it says.",
-    )
-
-
-def result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str, Any]:
-    return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
-
-
-def results(*more: dict[str, Any]) -> ReportTable:
-    own = [result(cap, cap * 2.0, 900 / cap, mfu_percent=cap / 20) for cap in (300.0, 500.0, 700.0)]
-    return table(
-        "results",
-        *mark_fronts(
-            [{"line": "a", "model": "H200", "standing": "closed", **row} for row in (*own, *more)]
-        ),
-    )
-
-
-def bundle() -> Bundle:
-    return Bundle(Path("bundle"), (), Read.of(fresh_evidence()))
-
-
-MADE = (
-    results(
-        result(300.0, 500.0, 2.0, line="b", doubt="The cap did not hold."),
-        result(
-            400.0, 9000.0, 2.0, line="paper", standing="published", implausible="exceeds the peak"
-        ),
-    ),
-    table(
-        "results",
-        *(
-            {"joules_per_item": v, "joules_per_item_low": v - 0.1, "joules_per_item_high": v + 0.1}
-            for v in (1.5, 2.5)
-        ),
-    ),
-    table(
-        "sweeps",
-        *(
-            {"cap_w": cap, PER_JOULE: 2.0, "energy_gain_percent": gain, "best": gain > 0}
-            for cap, gain in ((400.0, 9.0), (700.0, -1.0))
-        ),
-    ),
-    table("scaling", *({"count": n, "speed_up": n * 0.9, "cap_w": 700.0} for n in (4, 8))),
-    table(
-        "best",
-        *(
-            {"by": "throughput", "cap_w": cap, "value": cap * 3, "unit": "images/s"}
-            for cap in (400.0, 700.0)
-        ),
-    ),
-    table("tuned", {"cap_w": 700.0, RATE: 7444.0, "baseline_rate": 2500.0}),
-    table(
-        "power",
-        *(
-            {"cap_w": cap, "sm_mhz": cap * 2, **spread(np.array([300.0, cap]))}
-            for cap in (400.0, 700.0)
-        ),
-        **spread(np.ones(1)),
-    ),
-)
-
-
-def every() -> Iterator[Chart]:
-    for made in (*MADE, build_trace_table(bundle(), "resnet50-train-trace-1")):
-        yield from build_charts(made)
 
 
 def test_every_kind_of_table_has_its_charts() -> None:
-    ends = {chart.id.removeprefix("resnet50-train-") for chart in every()}
+    ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
     assert ends == {
         *("results-throughput", "results-efficiency", "results-mfu", "results-energy"),
         *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "best-throughput", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power"),
     }
-    assert build_charts(table("serving", {"cap_w": 700.0})) == []
-    assert build_charts(table("system-1", {"cap_w": 700.0})) == []
+    assert build_charts(make_table("serving", {"cap_w": 700.0})) == []
+    assert build_charts(make_table("system-1", {"cap_w": 700.0})) == []
 
 
-@pytest.mark.parametrize("chart", list(every()), ids=lambda chart: chart.id)
+@pytest.mark.parametrize("chart", list(list_charts()), ids=lambda chart: chart.id)
 def test_spec_is_sound_vega_lite_and_names_its_table(chart: Chart) -> None:
     altair.Chart.from_dict(
         copy.deepcopy(chart.spec)
@@ -172,7 +76,7 @@ def data_of(spec: Any) -> list[Any]:
     return [d for inner in spec for d in data_of(inner)] if isinstance(spec, list) else []
 
 
-@pytest.mark.parametrize("chart", list(every()), ids=lambda chart: chart.id)
+@pytest.mark.parametrize("chart", list(list_charts()), ids=lambda chart: chart.id)
 def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
     inline = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
     assert all(row.keys() <= {"row", "label"} for row in inline), (
@@ -195,7 +99,7 @@ def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
 
 
 def test_points_of_the_picture_lie_where_the_rows_say() -> None:
-    (chart,) = [c for c in build_charts(results()) if c.id.endswith("-throughput")]
+    (chart,) = [c for c in build_charts(make_results()) if c.id.endswith("-throughput")]
     (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), "#009E73")[-3:]
     # Throughput is twice the cap: caps of 300, 500 and 700 W are equally far apart, on both axes.
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
@@ -258,20 +162,20 @@ _DRAW_TWICE = """
 import sys
 sys.path[:0] = ["..", "."]
 if __name__ == "__main__":
-    from test_report_charts import MADE
-    from reporting.charts import charts, draw
+    from support.chart_tables import CHART_TABLES
+    from reporting.charts import build_charts, draw
     from reporting.charts.render import to_svg
     from dataclasses import replace
-    to_svg(charts(MADE[0])[0])
-    tables = [replace(table, id=f"w{n}-" + table.id.rpartition("-")[2]) for n, table in enumerate(MADE)]
+    to_svg(build_charts(CHART_TABLES[0])[0])
+    tables = [replace(table, id=f"w{n}-" + table.id.rpartition("-")[2]) for n, table in enumerate(CHART_TABLES)]
     drawn = draw(tables)
-    print(len(drawn), sum(bool(of) for of in drawn.values()))
+    print(len(drawn), sum(map(bool, drawn.values())))
 """
 
 
 def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
     hostile = "<script>alert(1)</script>&amp;"
-    made = results(result(400.0, 100.0, 1.0, line=hostile, mfu_percent=9.0))
+    made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, mfu_percent=9.0))
     for one in draw([made])[made.id]:
         assert "<script" not in one.svg
         assert any(hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text"))
@@ -281,9 +185,9 @@ def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
     held, doubted, crossed = (
         to_svg(build_charts(made)[0])
         for made in (
-            results(),
-            results(result(400.0, 500.0, 2.0, line="b", doubt="no")),
-            results(result(400.0, 500.0, 2.0, line="b", implausible="no")),
+            make_results(),
+            make_results(make_result(400.0, 500.0, 2.0, line="b", doubt="no")),
+            make_results(make_result(400.0, 500.0, 2.0, line="b", implausible="no")),
         )
     )
     assert "fill-opacity" not in held and 'fill-opacity="0"' in doubted
@@ -296,9 +200,11 @@ def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
     assert (
         len(crosses) == 1
         and "Crossed"
-        in build_charts(results(result(400.0, 500.0, 2.0, line="b", implausible="no")))[0].about
+        in build_charts(make_results(make_result(400.0, 500.0, 2.0, line="b", implausible="no")))[
+            0
+        ].about
     )
-    assert "Hollow" not in build_charts(results())[0].about
+    assert "Hollow" not in build_charts(make_results())[0].about
 
 
 def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_colour() -> None:
@@ -317,13 +223,15 @@ def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_co
 
 def test_peak_and_front_leave_out_what_is_in_doubt() -> None:
     rows = [
-        result(300.0, 100.0, 5.0, line="a", standing="closed"),
-        result(400.0, 200.0, 4.0, line="a", standing="closed"),
-        result(500.0, 150.0, 3.0, line="a", standing="closed"),
-        result(200.0, 300.0, 9.0, line="a", standing="closed", doubt="The cap did not hold."),
-        result(700.0, 900.0, 8.0, line="p", standing="published", implausible="exceeds the peak"),
-        result(600.0, 900.0, 1.0, line="p", standing="published"),
-        result(700.0, 50.0, 1.5, line="alone", standing="closed"),
+        make_result(300.0, 100.0, 5.0, line="a", standing="closed"),
+        make_result(400.0, 200.0, 4.0, line="a", standing="closed"),
+        make_result(500.0, 150.0, 3.0, line="a", standing="closed"),
+        make_result(200.0, 300.0, 9.0, line="a", standing="closed", doubt="The cap did not hold."),
+        make_result(
+            700.0, 900.0, 8.0, line="p", standing="published", implausible="exceeds the peak"
+        ),
+        make_result(600.0, 900.0, 1.0, line="p", standing="published"),
+        make_result(700.0, 50.0, 1.5, line="alone", standing="closed"),
     ]
     marked = mark_fronts(rows)
     assert [row["peak"] for row in marked] == [True, False, False, False, False, False, False]
@@ -332,8 +240,8 @@ def test_peak_and_front_leave_out_what_is_in_doubt() -> None:
 
 
 def test_switch_of_the_node_can_move_the_peak() -> None:
-    low = {**result(200.0, 100.0, 0.50), NODE: with_node_overhead(100.0, 200.0)}
-    high = {**result(400.0, 190.0, 0.475), NODE: with_node_overhead(190.0, 400.0)}
+    low = {**make_result(200.0, 100.0, 0.50), NODE: with_node_overhead(100.0, 200.0)}
+    high = {**make_result(400.0, 190.0, 0.475), NODE: with_node_overhead(190.0, 400.0)}
     marked = mark_fronts([{"line": "a", "standing": "closed", **row} for row in (low, high)])
     assert [row["peak"] for row in marked] == [True, False]
     assert [row["peak_node"] for row in marked] == [False, True]
@@ -344,8 +252,8 @@ def test_node_adds_a_quarter_of_100_w_per_accelerator() -> None:
 
 
 def test_labels_do_not_lie_on_one_another() -> None:
-    near = [result(cap, 900.0 + cap / 1000, 1.0, line="b") for cap in (401.0, 402.0, 403.0)]
-    made = place_labels(results(*near))
+    near = [make_result(cap, 900.0 + cap / 1000, 1.0, line="b") for cap in (401.0, 402.0, 403.0)]
+    made = place_labels(make_results(*near))
     assert sum(label["label"].startswith("40") for label in made) <= 1
     assert {made[0]["row"], made[1]["row"]} == {1, 2}
 
@@ -354,17 +262,17 @@ def test_labels_do_not_lie_on_points() -> None:
     lone = [
         row["row"]
         for row in place_labels(
-            table("results", result(300.0, 100.0, 1.0), result(500.0, 900.0, 1.0))
+            make_table("results", make_result(300.0, 100.0, 1.0), make_result(500.0, 900.0, 1.0))
         )
     ]
     below = [
         row["row"]
         for row in place_labels(
-            table(
+            make_table(
                 "results",
-                result(300.0, 100.0, 1.0),
-                result(301.0, 101.0, 1.05),
-                result(500.0, 900.0, 0.4),
+                make_result(300.0, 100.0, 1.0),
+                make_result(301.0, 101.0, 1.05),
+                make_result(500.0, 900.0, 0.4),
             )
         )
     ]
@@ -374,7 +282,7 @@ def test_labels_do_not_lie_on_points() -> None:
 
 
 def test_trace_keeps_only_readings_and_the_extremes() -> None:
-    made = bundle()
+    made = make_bundle()
     found = build_trace_table(made, "x-trace-1", 60)
     uuid = next(iter(made.accelerator_ranks))
     read = made.samples_of[uuid].floats("power_mw") / 1e3
@@ -397,7 +305,7 @@ def test_envelope_leaves_gaps_where_nothing_was_read() -> None:
 
 
 def test_spread_is_of_the_scored_readings() -> None:
-    made = bundle()
+    made = make_bundle()
     read = made.scored_samples.floats("power_mw") / 1e3
     found = summarize_power(made)
     assert found is not None
@@ -410,13 +318,13 @@ def test_spread_is_of_the_scored_readings() -> None:
 
 
 def test_what_is_stored_once_is_whole_again() -> None:
-    specs = {chart.id: chart.spec for chart in every()}
+    specs = {chart.id: chart.spec for chart in list_charts()}
     packed = json.loads(json.dumps(compact.pack(specs)))
     assert {
         id: unpacked(spec, packed["shared"]) for id, spec in packed["specs"].items()
     } == json.loads(json.dumps(specs))
     assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
-    records = [to_record(made) for made in (*MADE, *MADE)]
+    records = [to_record(made) for made in (*CHART_TABLES, *CHART_TABLES)]
     short = compact.intern(records)
     assert whole_tables(short) == records
     said, stored = (
@@ -427,7 +335,7 @@ def test_what_is_stored_once_is_whole_again() -> None:
 
 
 def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:
-    (chart, *_) = build_charts(results())
+    (chart, *_) = build_charts(make_results())
     svg, pdf = write_figures([chart], tmp_path / "figures")
     assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
     assert pdf.read_bytes().startswith(b"%PDF")

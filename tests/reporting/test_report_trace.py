@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from conftest import Submissions
 from support.html import Tree, tables
 from support.recomputation import PER_JOULE, RATE, SOURCES, Whole, best, kind_of, measured, printed
-from test_report_sweeps import add_sweep, as_baseline, at_cap
+from support.report_runs import add_sweep, as_baseline, at_cap
 
 from checker.engine import judge_all
 from reporting.cli import main

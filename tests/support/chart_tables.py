@@ -1,0 +1,121 @@
+"""Tables with rows for each kind of chart, for the tests of charts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from conftest import fresh_evidence
+
+from reporting.charts import Chart, build_charts
+from reporting.pareto import mark_fronts
+from reporting.report_table import Column, ReportTable
+from reporting.sections.traces import build_trace_table
+from rules.bundle_format.records import Read
+from rules.metrics.power_profile import spread
+from rules.bundle import Bundle
+
+RATE, PER_JOULE, NODE = (
+    "items_per_s_per_accelerator",
+    "items_per_joule",
+    "node_items_per_joule_assumed",
+)
+NUMBERS = (
+    "cap_w",
+    RATE,
+    PER_JOULE,
+    NODE,
+    "mfu_percent",
+    "energy_gain_percent",
+    "performance_loss_percent",
+    "sm_mhz",
+    "speed_up",
+)
+TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
+MARKS = ("front", "peak", "front_node", "peak_node", "best")
+
+
+def make_table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
+    columns = (
+        *(
+            Column(key, key, "unit", "number")
+            for key in (*NUMBERS, *more, "count", "value", "baseline_rate")
+        ),
+        Column("joules_per_item", "energy", "J/image", "number", interval=True),
+        *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
+    )
+    usual = {"line": "a", "model": "H200", "standing": "closed"}
+    return ReportTable(
+        f"resnet50-train-{kind}",
+        "made for a test",
+        columns,
+        tuple({**usual, **row} for row in rows),
+        "What it says.",
+    )
+
+
+def make_result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str, Any]:
+    return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
+
+
+def make_results(*more: dict[str, Any]) -> ReportTable:
+    own = [
+        make_result(cap, cap * 2.0, 900 / cap, mfu_percent=cap / 20)
+        for cap in (300.0, 500.0, 700.0)
+    ]
+    return make_table(
+        "results",
+        *mark_fronts(
+            [{"line": "a", "model": "H200", "standing": "closed", **row} for row in (*own, *more)]
+        ),
+    )
+
+
+def make_bundle() -> Bundle:
+    return Bundle(Path("bundle"), (), Read.of(fresh_evidence()))
+
+
+CHART_TABLES = (
+    make_results(
+        make_result(300.0, 500.0, 2.0, line="b", doubt="The cap did not hold."),
+        make_result(
+            400.0, 9000.0, 2.0, line="paper", standing="published", implausible="exceeds the peak"
+        ),
+    ),
+    make_table(
+        "results",
+        *(
+            {"joules_per_item": v, "joules_per_item_low": v - 0.1, "joules_per_item_high": v + 0.1}
+            for v in (1.5, 2.5)
+        ),
+    ),
+    make_table(
+        "sweeps",
+        *(
+            {"cap_w": cap, PER_JOULE: 2.0, "energy_gain_percent": gain, "best": gain > 0}
+            for cap, gain in ((400.0, 9.0), (700.0, -1.0))
+        ),
+    ),
+    make_table("scaling", *({"count": n, "speed_up": n * 0.9, "cap_w": 700.0} for n in (4, 8))),
+    make_table(
+        "best",
+        *(
+            {"by": "throughput", "cap_w": cap, "value": cap * 3, "unit": "images/s"}
+            for cap in (400.0, 700.0)
+        ),
+    ),
+    make_table("tuned", {"cap_w": 700.0, RATE: 7444.0, "baseline_rate": 2500.0}),
+    make_table(
+        "power",
+        *(
+            {"cap_w": cap, "sm_mhz": cap * 2, **spread(np.array([300.0, cap]))}
+            for cap in (400.0, 700.0)
+        ),
+        **spread(np.ones(1)),
+    ),
+)
+
+
+def list_charts() -> Iterator[Chart]:
+    for made in (*CHART_TABLES, build_trace_table(make_bundle(), "resnet50-train-trace-1")):
+        yield from build_charts(made)

@@ -1,0 +1,45 @@
+"""Runs at chosen caps and throughputs, for the tests of the report."""
+
+from conftest import Submissions
+from support.bundles import another_run, good_evidence, rederive
+
+from rules.bundle_format.records import Evidence
+from rules.testing.mutations import declare_cap
+from rules.workloads import workloads
+
+
+def at_cap(
+    cap_w: float, rate: float, draw_w: float | None = None, standing: str = "closed"
+) -> Evidence:
+    """A good run under a cap that it keeps, or draws `draw_w`, at a multiple of the usual
+    throughput."""
+    evidence = good_evidence(rate=rate)
+    for column in ("power_mw", "power_avg_mw", "energy_mj"):
+        evidence.samples[column] = (
+            evidence.samples[column] * (draw_w or 0.99 * cap_w) / 685
+        ).round()
+    evidence.result["standing"] = standing
+    declare_cap(evidence, cap_w)
+    rederive(evidence)
+    return evidence
+
+
+def as_baseline(evidence: Evidence) -> Evidence:
+    """The same run as one of the variant `baseline`, as its workload has it."""
+    workload, implementation = (
+        workloads()[evidence.result["workload"]],
+        evidence.result["implementation"],
+    )
+    settings = {name: choice[0] for name, choice in workload.fixed["baseline"].items()}
+    implementation.update(
+        variant="baseline", precision=workload.variants["baseline"], settings=settings
+    )
+    rederive(evidence)
+    return evidence
+
+
+def add_sweep(submissions: Submissions, *runs: Evidence) -> list[Evidence]:
+    for place, evidence in enumerate(runs):
+        rederive(another_run(evidence, place))
+        submissions.add(evidence, f"20260101T000000Z-run-{place}")
+    return list(runs)
