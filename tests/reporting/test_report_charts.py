@@ -33,7 +33,6 @@ from reporting.pareto import mark_fronts
 from reporting.report_table import to_record
 from reporting.sections.traces import build_trace_table, summarize_power
 from rules.metrics.power_profile import envelope, with_node_overhead
-from rules.bundle import Bundle
 
 
 def test_every_kind_of_table_has_its_charts() -> None:

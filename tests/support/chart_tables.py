@@ -11,9 +11,9 @@ from reporting.charts import Chart, build_charts
 from reporting.pareto import mark_fronts
 from reporting.report_table import Column, ReportTable
 from reporting.sections.traces import build_trace_table
+from rules.bundle import Bundle
 from rules.bundle_format.records import Read
 from rules.metrics.power_profile import spread
-from rules.bundle import Bundle
 
 RATE, PER_JOULE, NODE = (
     "items_per_s_per_accelerator",
