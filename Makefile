@@ -9,10 +9,17 @@ CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu
 
 STACKS := diffusion litgpt sglang
 
-.PHONY: demo simulated-sweep test test-core test-kill setup clean $(STACKS:%=test-%)
+
+.PHONY: demo simulated-sweep rule check-rule test test-core test-kill setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
+
+rule: setup
+	$(BIN)/python scripts/new_rule.py "$(NAME)" "$(FAMILY)"
+
+check-rule: setup
+	$(BIN)/python scripts/check_rule.py "$(NAME)"
 
 simulated-sweep: setup
 	$(BIN)/python scripts/simulated_sweep.py
