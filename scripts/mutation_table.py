@@ -87,9 +87,7 @@ def main(arguments: Sequence[str]) -> None:
             0 if is_current() else f"{PAGE} is not current; run python scripts/mutation_table.py"
         )
     numbers = [
-        number
-        for number, case in enumerate(cases())
-        if not arguments or case.rule.id in arguments
+        number for number, case in enumerate(cases()) if not arguments or case.rule.id in arguments
     ]
     with ProcessPoolExecutor() as pool:
         outcomes = list(pool.map(tried, numbers, chunksize=4))
