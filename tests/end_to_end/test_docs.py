@@ -2,13 +2,21 @@
 and the code that a page shows prints what the page says."""
 
 import contextlib
+import importlib
 import io
 import re
+import shutil
+import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import Submissions, fresh_evidence
+
+from checker.engine import judge
+from rules.registry import rules_by_id
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -19,7 +27,7 @@ PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
 WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
 README_LINES = 150
 LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
-PENDING = {"development.md", "troubleshooting.md", "write-a-rule.md", "write-a-meter.md"}
+PENDING = {"development.md", "troubleshooting.md", "write-a-meter.md"}
 ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|containers|constraints"
 PATH = re.compile(rf"`((?:{ROOMS}|examples|docs|submissions)/[\w./-]+)`")
 
@@ -87,6 +95,8 @@ OF_OTHERS = {
     "submissions/waivers/",  # made by the first waiver
     "submissions/example/",
     "submissions/nhr/",
+    "rules/checks/power/board_too_hot.py",  # the example of docs/write-a-rule.md
+    "rules/testing/cases/power/board_too_hot.py",
 }
 """Paths that pages name and that only a user's tree has."""
 
@@ -142,3 +152,35 @@ def test_readme_shows_the_workloads_that_there_are() -> None:
     )
     for workload in re.findall(r"^ (\S+) ", shown, re.MULTILINE)[1:]:
         assert (ROOT / f"rules/workloads/{workload.replace('-', '_')}.py").is_file()
+
+
+@pytest.fixture
+def rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The rule that docs/write-a-rule.md shows, with its mutation, where discovery finds them."""
+    page = DOCS / "write-a-rule.md"
+    rule, case = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    for package, code in (("rules.checks.power", rule), ("rules.testing.cases.power", case)):
+        folder = tmp_path / package
+        folder.mkdir()
+        (folder / "board_too_hot.py").write_text(code)
+        module = importlib.import_module(package)
+        monkeypatch.setattr(module, "__path__", [*module.__path__, str(folder)])
+    rules_by_id.cache_clear()
+    yield "W190"
+    for name in [name for name in sys.modules if name.endswith(".board_too_hot")]:
+        del sys.modules[name]
+    rules_by_id.cache_clear()
+
+
+def test_rule_of_the_page_finds_its_mutation_and_nothing_else(
+    rule_of_the_page: str, submissions: Submissions
+) -> None:
+    assert rules_by_id()[rule_of_the_page].name == "board-too-hot"
+    good = submissions.add(fresh_evidence())
+    assert judge(good).findings == ()
+    shutil.rmtree(good)
+    evidence = fresh_evidence()
+    importlib.import_module("rules.testing.cases.power.board_too_hot").hot_under_load(evidence)
+    (finding,) = judge(submissions.add(evidence)).findings
+    assert finding.rule == rule_of_the_page and "samples up to 97 °C" in finding.found
+    assert finding.message == "Check the cooling of the node and run again."
