@@ -1,13 +1,16 @@
 """Figures on the structure of the code, as a Markdown table: the table of docs/development.md.
 
-python benchmarks/structure.py [DIRECTORY…]
+python benchmarks/structure.py [--write] [DIRECTORY…]
 
 Each DIRECTORY is a checkout and gives one column; the default is this checkout. To compare with an
-earlier state, make a second checkout: `git worktree add /tmp/before COMMIT`.
+earlier state, make a second checkout: `git worktree add /tmp/before COMMIT`. With --write the table
+replaces the one in docs/development.md instead of being printed.
 
 Core code is what a user installs: the Python files of harness, reference, rules, checker and
-reporting without rules/testing, which holds what the rules are tested with. Tests are the Python
-files of tests and rules/testing.
+reporting without rules/testing, which holds what the rules are tested with. Functions that an
+earlier state marked there with @RULE.mutation and the like are left out as well, with their lines.
+The check of a rule has one name by convention and does not count as a one-word name. Tests are the
+Python files of tests and rules/testing.
 """
 
 import ast
@@ -20,9 +23,13 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "development.md"
+BEGIN, END = "<!-- begin: benchmarks/structure.py -->", "<!-- end: benchmarks/structure.py -->"
 PACKAGES = ("harness", "reference", "rules", "checker", "reporting")
 WIDTH = 100
 """Columns of a line; longer ones are counted."""
+MUTATION_MARKS = frozenset({"mutation", "tampering", "pairing"})
+CHECK_MARKS = frozenset({"check", "across"})
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 60
 
 
@@ -34,6 +41,7 @@ class CodeFigures:
     function_lines: dict[str, int] = field(default_factory=dict)
     comments: int = 0
     docstring_lines: int = 0
+    named_functions: int = 0
     one_word_names: int = 0
     text_lookups: int = 0
     wide_lines: int = 0
@@ -67,9 +75,34 @@ def measure_code(checkout: Path, paths: Iterator[Path]) -> CodeFigures:
         figures.file_lines[name] = len(lines)
         figures.wide_lines += sum(len(line) > WIDTH for line in lines)
         figures.comments += count_comments(text)
-        for node in ast.walk(ast.parse(text)):
+        tree = ast.parse(text)
+        mutations = [node for node in tree.body if has_mark(node, MUTATION_MARKS)]
+        figures.file_lines[name] -= sum(map(count_lines, mutations))
+        tree.body = [node for node in tree.body if node not in mutations]
+        for node in ast.walk(tree):
             count_node(figures, name, node)
     return figures
+
+
+def has_mark(node: ast.AST, marks: frozenset[str]) -> bool:
+    """Whether a function has a decorator `@RULE.MARK` of these marks, with or without arguments."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    called = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    return any(isinstance(mark, ast.Attribute) and mark.attr in marks for mark in called)
+
+
+def is_generic_type(value: ast.expr) -> bool:
+    """Whether what is subscripted is a type, such as `Sequence["Rule"]` in an annotation."""
+    generics = ("list", "tuple", "dict", "set", "frozenset", "type")
+    return isinstance(value, ast.Name) and (value.id in generics or value.id.istitle())
+
+
+def count_lines(node: ast.stmt) -> int:
+    """The lines of a statement, with the decorators and the blank lines before a function."""
+    assert node.end_lineno is not None
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return node.end_lineno - min([node.lineno, *(d.lineno for d in decorators)]) + 3
 
 
 def count_comments(text: str) -> int:
@@ -87,12 +120,14 @@ def count_node(figures: CodeFigures, name: str, node: ast.AST) -> None:
         figures.function_lines[f"{name}:{node.name}:{node.lineno}"] = (
             node.end_lineno - node.lineno + 1
         )
-        is_special = node.name.startswith("__")
-        figures.one_word_names += not is_special and "_" not in node.name.strip("_")
+        is_named_by_us = not node.name.startswith("__") and not has_mark(node, CHECK_MARKS)
+        figures.named_functions += is_named_by_us
+        figures.one_word_names += is_named_by_us and "_" not in node.name.strip("_")
     if (
         isinstance(node, ast.Subscript)
         and isinstance(node.slice, ast.Constant)
         and isinstance(node.slice.value, str)
+        and not is_generic_type(node.value)
     ):
         figures.text_lookups += 1
     body = getattr(node, "body", None)
@@ -130,7 +165,6 @@ def rows_of(checkout: Path) -> dict[str, str]:
     core = measure_code(checkout, core_files(checkout))
     tests = measure_code(checkout, test_files(checkout))
     files, functions = core.file_lines, core.function_lines
-    named = [key for key in functions if not key.split(":")[1].startswith("__")]
     return {
         "core: files, lines": f"{len(files)}, {core.lines}",
         "core: median file, lines": f"{median(files.values()):g}",
@@ -146,7 +180,9 @@ def rows_of(checkout: Path) -> dict[str, str]:
         ),
         "core: comments per 100 lines": f"{100 * core.comments / core.lines:.1f}",
         "core: docstring lines, %": f"{100 * core.docstring_lines / core.lines:.1f}",
-        "core: one-word function names, %": f"{100 * core.one_word_names / len(named):.0f}",
+        "core: one-word function names, %": (
+            f"{100 * core.one_word_names / core.named_functions:.0f}"
+        ),
         'core: look-ups by text (`["text"]`) per 1 000 lines': (
             f"{1000 * core.text_lookups / core.lines:.1f}"
         ),
@@ -158,15 +194,27 @@ def rows_of(checkout: Path) -> dict[str, str]:
     }
 
 
-def main(arguments: list[str]) -> None:
-    """Print one column per checkout."""
-    checkouts = [Path(argument).resolve() for argument in arguments] or [ROOT]
+def table_of(checkouts: list[Path]) -> str:
+    """The table in Markdown, one column per checkout."""
     columns = [rows_of(checkout) for checkout in checkouts]
     heads = ["before", "after"] if len(columns) == 2 else [path.name for path in checkouts]
-    print(f"| | {' | '.join(heads)} |")
-    print(f"|---|{'---|' * len(columns)}")
+    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---|' * len(columns)}"]
     for name in columns[0]:
-        print(f"| {name} | {' | '.join(column[name] for column in columns)} |")
+        lines.append(f"| {name} | {' | '.join(column[name] for column in columns)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table, or write it into the page."""
+    directories = [argument for argument in arguments if argument != "--write"]
+    table = table_of([Path(name).resolve() for name in directories] or [ROOT])
+    if "--write" in arguments:
+        page = PAGE.read_text(encoding="utf-8")
+        before, _, rest = page.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}", encoding="utf-8")
+    else:
+        print(table, end="")
 
 
 if __name__ == "__main__":
