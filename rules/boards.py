@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,9 @@ def board(name: str) -> Board | None:
     return next((b for b in BOARDS if wanted == b.id or wanted in b.names), None)
 
 
-def highest_power_w(accelerator: Mapping[str, Any]) -> float:
-    """The highest power that an accelerator of system.json may be set to; NaN where nobody says."""
-    known = board(accelerator["name"])
-    max_w = known.max_power_w if known else accelerator["max_power_w"]
+def highest_power_w(name: str, declared_w: float | None) -> float:
+    """The highest power in W that the board of this name may be set to; `declared_w` for a board
+    that is not in the rule book, NaN if that is None."""
+    known = board(name)
+    max_w = known.max_power_w if known else declared_w
     return math.nan if max_w is None else float(max_w)

@@ -1,22 +1,25 @@
 """A bundle as the rules see it: the evidence, and what several rules derive from it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rules.boards import Board, real_board
 from rules.bundle_format.records import Json, Read
 from rules.bundle_format.table import Ints, Mask, Table
+from rules.contract import RequestSet
+from rules.declarations import Accelerator, ClockPair, Rank, Readback, StatedEpoch
 from rules.finding import Problem
 from rules.metrics import intervals
 from rules.metrics import run as metrics
 from rules.metrics.power_series import Series
 from rules.metrics.run import Part
 from rules.protocol import PROTOCOLS, Protocol
-from rules.workloads import Workload, workloads
+from rules.workloads import Size, Workload, workloads
 
 
 @dataclass
@@ -71,13 +74,102 @@ class Bundle:
         return PROTOCOLS[self.result["protocol"]]
 
     @property
-    def workload(self) -> Workload:
-        return workloads()[self.result["workload"]]
+    def workload(self) -> Workload | None:
+        """The workload of the run; None if the rule book does not have it (T108 reports that)."""
+        return workloads().get(self.result["workload"])
+
+    @property
+    def size(self) -> Size | None:
+        """The size of the workload that ran; None if the rule book does not have it."""
+        size: Size | None = getattr(self.workload, self.result["size"], None)
+        return size
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the workload is known and trains a model."""
+        return self.workload is not None and self.workload.mode == "training"
+
+    @property
+    def variant(self) -> str:
+        return str(self.result["implementation"]["variant"])
+
+    @property
+    def precision(self) -> str:
+        return str(self.result["implementation"]["precision"])
+
+    @property
+    def batch_size(self) -> int:
+        """Samples per batch of a rank; for serving, requests in flight."""
+        return int(self.result["settings"]["batch_size"])
+
+    @property
+    def cap_w(self) -> float | None:
+        """The declared power cap of every accelerator, in W; None if none is declared."""
+        cap_w: float | None = self.result["power"]["cap_w"]
+        return cap_w
+
+    @property
+    def meter(self) -> str:
+        """The name of the meter, without what follows a colon."""
+        return str(self.result["sampling"]["meter"]).partition(":")[0]
 
     @cached_property
-    def accelerators(self) -> Mapping[str, Json]:
+    def request_set(self) -> RequestSet | None:
+        """The declared request set of a serving run; None if none is declared."""
+        declared = self.result["settings"].get("requests")
+        if declared is None:
+            return None
+        return RequestSet(**{field.name: declared[field.name] for field in fields(RequestSet)})
+
+    @cached_property
+    def ranks(self) -> tuple[Rank, ...]:
+        """The declared ranks, in the order of result.json."""
+        ranks = self.result["ranks"]
+        return tuple(Rank.from_json(f"/ranks/{i}", rank) for i, rank in enumerate(ranks))
+
+    @cached_property
+    def readbacks(self) -> tuple[Readback, ...]:
+        """All readbacks, in the order of result.json."""
+        readbacks = self.result["readbacks"]
+        return tuple(Readback.from_json(f"/readbacks/{i}", r) for i, r in enumerate(readbacks))
+
+    @cached_property
+    def stated_epochs(self) -> tuple[StatedEpoch, ...]:
+        """What result.json states of each epoch, in its order."""
+        epochs = self.result["epochs"]
+        return tuple(StatedEpoch.from_json(f"/epochs/{i}", e) for i, e in enumerate(epochs))
+
+    @cached_property
+    def clock_pairs(self) -> tuple[ClockPair, ...]:
+        """The clocks of the nodes; empty if the harness did not record them."""
+        pairs = self.result.get("clocks", [])
+        return tuple(ClockPair.from_json(f"/clocks/{i}", pair) for i, pair in enumerate(pairs))
+
+    @cached_property
+    def listed_accelerators(self) -> tuple[Accelerator, ...]:
+        """Every accelerator that system.json lists, in its order."""
+        return tuple(
+            Accelerator.from_json(f"/nodes/{n}/accelerators/{a}", {**listed, "node": node["name"]})
+            for n, node in enumerate(self.system["nodes"])
+            for a, listed in enumerate(node["accelerators"])
+        )
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Accelerator]:
         """The accelerators of system.json by UUID."""
-        return {a["uuid"]: a for node in self.system["nodes"] for a in node["accelerators"]}
+        return {accelerator.uuid: accelerator for accelerator in self.listed_accelerators}
+
+    def vendor_of(self, uuid: str) -> str:
+        """The vendor of an accelerator; empty if system.json does not list it."""
+        return self.accelerators[uuid].vendor if uuid in self.accelerators else ""
+
+    def board_of(self, uuid: str) -> Board | None:
+        """The board of an accelerator, for a simulated one its model; None if it is not known."""
+        return self.accelerators[uuid].board if uuid in self.accelerators else None
+
+    def real_board_of(self, uuid: str) -> Board | None:
+        """The board of an accelerator; None if it is simulated or not known."""
+        return real_board(self.accelerators[uuid].name) if uuid in self.accelerators else None
 
     @cached_property
     def samples_of(self) -> Mapping[str, Table]:
@@ -110,7 +202,7 @@ class Bundle:
     @cached_property
     def accelerator_ranks(self) -> Mapping[str, int]:
         """The rank of each accelerator that belongs to one."""
-        return {uuid: r["rank"] for r in self.result["ranks"] for uuid in r["accelerators"]}
+        return {uuid: rank.rank for rank in self.ranks for uuid in rank.accelerators}
 
     @cached_property
     def parts(self) -> tuple[Part, ...] | str:
@@ -152,8 +244,8 @@ class Bundle:
         return tuple(
             Series(
                 uuid,
-                str(self.accelerators.get(uuid, {}).get("vendor")),
-                str(self.accelerators.get(uuid, {}).get("name")),
+                self.vendor_of(uuid),
+                self.accelerators[uuid].name if uuid in self.accelerators else "",
                 samples,
                 load,
             )
@@ -178,7 +270,7 @@ class Bundle:
         places: dict[str, list[Any]] = {}
         for part in self.scored_parts:
             places.setdefault(part.accelerator, []).append(part.places)
-        return {name: self._at(own) for name, own in places.items() if any(map(len, own))}
+        return {uuid: self._at(parts) for uuid, parts in places.items() if any(map(len, parts))}
 
     def _at(self, places: list[Any]) -> Table:
         return self.samples.at(np.concatenate(places) if places else slice(0))

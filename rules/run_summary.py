@@ -140,7 +140,7 @@ def work(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
     result, own = bundle.result, bundle.result["implementation"]
     settings = result["settings"]
     boards = sorted(
-        bundle.accelerators[uuid]["name"]
+        bundle.accelerators[uuid].name
         for uuid in bundle.accelerator_ranks
         if uuid in bundle.accelerators
     )
@@ -209,7 +209,10 @@ def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
         if uuid in bundle.accelerators
     ]
     for name in ("name", "memory_bytes", "vbios", "max_power_w"):
-        yield f"accelerator {name}", tuple(sorted({str(one.get(name)) for one in used}))
+        yield (
+            f"accelerator {name}",
+            tuple(sorted({str(getattr(accelerator, name)) for accelerator in used})),
+        )
 
 
 def _source(environment: Json) -> tuple[str, str] | None:

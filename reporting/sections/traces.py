@@ -3,7 +3,6 @@
 import numpy as np
 
 from reporting.report_table import Column, ReportTable, TableRow
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.metrics import energy
 from rules.metrics.energy import MetricsError
@@ -69,8 +68,8 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         for (epoch, epoch_rank), (start, end) in bundle.spans.items()
         if epoch_rank == rank
     ]
-    name = bundle.accelerators[uuid]["name"]
-    known_board = board(name)
+    name = bundle.accelerators[uuid].name
+    known_board = bundle.accelerators[uuid].board
     limits = {
         "cap_w": bundle.result["power"]["cap_w"],
         "rated_w": known_board.max_power_w if known_board else None,

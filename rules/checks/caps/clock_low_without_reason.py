@@ -25,7 +25,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import real_board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
@@ -41,8 +40,8 @@ NO_REASON = (0.0, 1.0)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for uuid, own in bundle.scored_samples_of.items():
-        known = real_board(bundle.accelerators.get(uuid, {"name": ""})["name"])
-        if known is None or not known.vendor == bundle.accelerators[uuid]["vendor"] == "NVIDIA":
+        known = bundle.real_board_of(uuid)
+        if known is None or not known.vendor == bundle.vendor_of(uuid) == "NVIDIA":
             continue
         low = own.floats("sm_mhz") < BELOW_BOOST * known.boost_mhz
         slowdown = own.floats("slowdown")

@@ -25,7 +25,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
@@ -52,7 +51,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if cap_w is not None and o["mean_power_w"] >= AT_CAP * cap_w
     }
     for uuid, own in bundle.scored_samples_of.items():
-        known = board(bundle.accelerators[uuid]["name"]) if uuid in bundle.accelerators else None
+        known = bundle.board_of(uuid)
         mhz = own.floats("sm_mhz")
         mhz = mhz[np.isfinite(mhz)]
         told = np.isfinite(own.floats("slowdown"))

@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _read_back(bundle.result["readbacks"])
     default = {r["accelerator"] for r in bundle.result["readbacks"] if _is_default(r)}
     for accelerator, own in bundle.scored_samples_of.items():
-        vendor = str(bundle.accelerators.get(accelerator, {}).get("vendor"))
+        vendor = bundle.vendor_of(accelerator)
         mask = SYNC_BOOST.get(vendor, 0) | (
             0 if accelerator in default else APPLICATION_CLOCKS.get(vendor, 0)
         )

@@ -39,7 +39,7 @@ RULE = BundleRule(__name__, "C106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, own in bundle.scored_samples_of.items():
-        mask = invalid(bundle.protocol, str(bundle.accelerators.get(accelerator, {}).get("vendor")))
+        mask = invalid(bundle.protocol, bundle.vendor_of(accelerator))
         wrong = any_of(own, mask)
         if wrong.any():
             reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))

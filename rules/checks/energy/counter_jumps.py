@@ -24,7 +24,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import highest_power_w
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
@@ -40,7 +39,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     tolerance = bundle.protocol.transient_tolerance
     for accelerator, samples in bundle.samples_of.items():
         highest_w = (
-            highest_power_w(bundle.accelerators[accelerator])
+            bundle.accelerators[accelerator].highest_power_w
             if accelerator in bundle.accelerators
             else np.nan
         )

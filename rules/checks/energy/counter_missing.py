@@ -18,7 +18,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
@@ -35,13 +34,13 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     of = samples.text("accelerator")
     for accelerator in of.at(missing).distinct():
-        name = bundle.accelerators.get(accelerator, {"name": ""})["name"]
+        board = bundle.board_of(accelerator)
         share = missing[of.equals(accelerator)].mean()
-        if board(name) is not None and share > bundle.protocol.max_failed_share:
+        if board is not None and share > bundle.protocol.max_failed_share:
             yield Violation(
                 SAMPLES,
                 rows(samples, missing & of.equals(accelerator)),
                 f"{accelerator}: no energy_mj in {100 * share:.1f} % of its scored samples",
-                f"the counter that {name} has, in every sample",
+                f"the counter that {bundle.accelerators[accelerator].name} has, in every sample",
                 "Without the counter the power samples stand unchecked. Read it with every sample.",
             )

@@ -24,7 +24,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import highest_power_w
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, implausible, of_each, offenders, rows
 from rules.finding import Severity, Violation
@@ -37,7 +36,7 @@ RULE = BundleRule(__name__, "W106", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples, protocol = bundle.scored_samples, bundle.protocol
     highest_w = {
-        uuid: highest_power_w(accelerator) for uuid, accelerator in bundle.accelerators.items()
+        uuid: accelerator.highest_power_w for uuid, accelerator in bundle.accelerators.items()
     }
     limits_mw = 1e3 * of_each(samples, highest_w)
     for column, tolerance in (

@@ -17,7 +17,6 @@ Protocol, section "bounds"; idle powers in `rules/boards.py`.
 
 from collections.abc import Iterator
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders
 from rules.finding import Severity, Violation
@@ -29,7 +28,7 @@ RULE = BundleRule(__name__, "W107", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
-    boards = {uuid: board(accelerator["name"]) for uuid, accelerator in bundle.accelerators.items()}
+    boards = {uuid: accelerator.board for uuid, accelerator in bundle.accelerators.items()}
     idle_w = {uuid: known.idle_power_w for uuid, known in boards.items() if known is not None}
     least_mw = 1e3 * of_each(samples, idle_w)
     for column in POWER_COLUMNS:

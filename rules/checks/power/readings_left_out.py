@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rules.boards import Board, real_board
+from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.table import SAMPLES, rows
@@ -54,7 +54,7 @@ def left_out(
     """Rows, what was found and what was expected, for each quantity `wanted` of a real, known board
     that is often empty."""
     for accelerator, own in bundle.scored_samples_of.items():
-        known = real_board(bundle.accelerators.get(accelerator, {"name": ""})["name"])
+        known = bundle.real_board_of(accelerator)
         gappy = (
             [column for column in wanted(known) if bundle.samples.has_gaps(column)] if known else []
         )

@@ -30,10 +30,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rules.boards import board
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import BATCHES, POWER_COLUMNS, SAMPLES, Floats, Table
+from rules.declarations import Accelerator
 from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
 from rules.metrics.run import Part
@@ -98,11 +97,11 @@ def _times(bundle: Bundle) -> Iterator[Violation]:
 
 
 def _power_and_energy(
-    uuid: str, accelerator: Json, own: Sequence[Part], samples: Table | None
+    uuid: str, accelerator: Accelerator, own: Sequence[Part], samples: Table | None
 ) -> Iterator[Violation]:
     trapezoid_j = math.fsum(p.trapezoid_j for p in own)
     mean_w = trapezoid_j / math.fsum(p.active_s for p in own)
-    known = board(accelerator["name"])
+    known = accelerator.board
     unit = None
     if known is not None and not known.idle_power_w <= mean_w <= 2 * known.max_power_w:
         unit = next(

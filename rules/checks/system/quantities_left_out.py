@@ -25,7 +25,7 @@ Hand in what the meter took. Where the driver lacks it, say so in the submission
 
 from collections.abc import Iterator
 
-from rules.boards import Board, real_board
+from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES
 from rules.checks.power.readings_left_out import left_out
@@ -65,7 +65,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     capped = bundle.result["power"]["cap_w"] is not None
     missing: dict[tuple[str, str], list[int]] = {}
     for place, readback in enumerate(bundle.result["readbacks"]):
-        known = real_board(bundle.accelerators.get(readback["accelerator"], {"name": ""})["name"])
+        known = bundle.real_board_of(readback["accelerator"])
         for name in READ_BACK.get(known.vendor, ()) if known else ():
             if readback[name] is None and not (capped and name == "enforced_mw"):
                 missing.setdefault((readback["accelerator"], name), []).append(place)

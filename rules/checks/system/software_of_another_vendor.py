@@ -20,7 +20,6 @@ frameworks may compute.
 
 from collections.abc import Iterator
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT, RESULT
 from rules.finding import Severity, Violation
@@ -34,11 +33,7 @@ BUILDS = {"+cu": "NVIDIA", "+rocm": "AMD", "+cpu": "no accelerator"}
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    known = [
-        board(a["name"])
-        for uuid, a in bundle.accelerators.items()
-        if uuid in bundle.accelerator_ranks
-    ]
+    known = [a.board for uuid, a in bundle.accelerators.items() if uuid in bundle.accelerator_ranks]
     vendors = sorted({b.vendor for b in known if b is not None})
     meter = bundle.result["sampling"]["meter"].partition(":")[0]
     version = bundle.environment["packages"].get("torch", "")

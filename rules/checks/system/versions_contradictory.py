@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     environment = bundle.environment
     packages: Mapping[str, str] = environment["packages"]
     built = _numbers(r"\+cu(\d\d)\d+", packages.get("torch"))
-    by_nvidia = any(a["vendor"] == "NVIDIA" for a in bundle.accelerators.values())
+    by_nvidia = any(a.vendor == "NVIDIA" for a in bundle.accelerators.values())
     runtimes = [name for name in RUNTIMES if name in packages]
     for name in (
         "torch",

@@ -39,7 +39,6 @@ Williams, Waterman and Patterson, Roofline, CACM 52(4), 2009, on the bound.
 import math
 from collections.abc import Iterator
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
 from rules.contract import RequestSet
@@ -60,9 +59,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     size: Size | None = getattr(workload, result["size"], None)
     width = BYTES.get(result["implementation"]["precision"])
     boards = [
-        board(a["name"])
-        for uuid, a in bundle.accelerators.items()
-        if uuid in bundle.accelerator_ranks
+        a.board for uuid, a in bundle.accelerators.items() if uuid in bundle.accelerator_ranks
     ]
     if (
         size is None

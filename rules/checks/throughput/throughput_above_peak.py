@@ -19,7 +19,6 @@ Protocol, section "bounds"; peaks in `rules/boards.py`; FLOPs in `rules/workload
 
 from collections.abc import Iterator
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
 from rules.finding import Severity, Violation
@@ -39,10 +38,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     defined = as_defined(bundle.result, size)
     for rank in bundle.result["ranks"]:
-        boards = [
-            board(bundle.accelerators.get(uuid, {"name": ""})["name"])
-            for uuid in rank["accelerators"]
-        ]
+        boards = [bundle.board_of(uuid) for uuid in rank["accelerators"]]
         known = [b for b in boards if b is not None]
         own = [p for p in bundle.scored_parts if p.rank == rank["rank"]]
         if len(known) < len(boards) or not own:

@@ -11,7 +11,8 @@ from rules.testing.mutations import every, first_accelerator, of_first, protocol
 def _highest_of_first(evidence: Evidence) -> float:
     """In mW, as the samples are."""
     accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
-    return 1e3 * highest_power_w(accelerators[first_accelerator(evidence)])
+    accelerator = accelerators[first_accelerator(evidence)]
+    return 1e3 * highest_power_w(accelerator["name"], accelerator["max_power_w"])
 
 
 @mutation(RULE)
