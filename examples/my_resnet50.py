@@ -1,8 +1,5 @@
-"""A template: your own implementation of `resnet50-train`. docs/write-a-workload.md explains it.
-
-PYTHONPATH=examples bench-submit run resnet50-train --implementation my_resnet50:build --option
-layout=channels_last
-"""
+"""A template: your own implementation of `resnet50-train`. docs/write-a-workload.md explains it."""
+# Run it: PYTHONPATH=examples bench-submit run resnet50-train --implementation my_resnet50:build
 
 from itertools import cycle
 
@@ -10,17 +7,14 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from reference.torchvision_shim import (
-    import_timm,
-)  # it imports timm, also beside a CPU build of torch
+from reference.torchvision_shim import import_timm  # also beside a CPU build of torch
 from rules.contract import Built, Job, Recorder
 
 LAYOUTS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_format}
 
 
 def build(job: Job) -> Built:
-    """Build everything that takes its time before the first batch; called once in every process of
-    the run."""
+    """Build the model and its inputs. Every process of the run calls it once."""
     options = {"layout": "channels_last", **job.options}
     if unknown := options.keys() - {"layout"}:
         raise ValueError(f"--option {min(unknown)}: my_resnet50 knows only layout")
@@ -50,26 +44,16 @@ def build(job: Job) -> Built:
 
     def run(recorder: Recorder) -> None:
         batches = cycle(zip(images, labels, strict=True))
-        while (
-            recorder.more()
-        ):  # the recorder counts the batches; between epochs it waits for the device here
-            # from here to end: the whole step, and nothing that waits for the device
-            recorder.start()
+        while recorder.more():  # counts the batches, and waits for the device between epochs
+            recorder.start()  # from here to end: the whole step, and no wait for the device
             image, label = next(batches)
             optimiser.zero_grad()
             with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
                 loss = nn.functional.cross_entropy(model(image), label)
             loss.backward()
             optimiser.step()
-            recorder.end(
-                items=job.batch_size, loss=loss.detach()
-            )  # still on the device: no .item()
+            recorder.end(items=job.batch_size, loss=loss.detach())  # on the device: no .item()
 
     precision = "bf16" if bf16 else "tf32" if on_gpu else "fp32"
-    return Built(
-        run,
-        precision,
-        parameters,
-        input_shape,
-        settings={"optimizer": "SGD, momentum 0.9", **options},
-    )
+    settings = {"optimizer": "SGD, momentum 0.9", **options}
+    return Built(run, precision, parameters, input_shape, settings)

@@ -1,12 +1,15 @@
 """What several test files share: a signing key, sealed bundles in a submissions tree, a browser."""
 
 import copy
+import pickle
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +17,9 @@ from support.bundles import good_evidence, good_serving_evidence, write_bundle
 from support.html import Element, Report, Tree
 
 from harness.sign import sign
+from reporting import charts
 from reporting.cli import main
+from reporting.report_table import ReportTable
 from rules.bundle_format.records import SUBMISSION_NAMESPACE, Evidence
 from rules.bundle_format.seal import seal
 
@@ -119,6 +124,30 @@ def chromium() -> str:
     if found is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
     return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_drawn_once() -> Iterator[None]:
+    """Draw each chart once per test process, in that process.
+
+    Most pages of the tests show the same published figures. A report draws in processes of its own,
+    each of which imports the renderer anew; a test in test_report_charts.py compares what they
+    draw.
+    """
+    pictures: dict[bytes, list[charts.DrawnChart]] = {}
+    draw_table = charts._draw_table
+
+    def draw_once(table: ReportTable) -> list[charts.DrawnChart]:
+        key = pickle.dumps(table)
+        if key not in pictures:
+            pictures[key] = draw_table(table)
+        return pictures[key]
+
+    with (
+        mock.patch.object(charts, "_draw_table", draw_once),
+        mock.patch.object(charts, "_MAX_SERIAL_TABLES", sys.maxsize),
+    ):
+        yield
 
 
 @pytest.fixture(scope="session")
