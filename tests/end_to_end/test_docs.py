@@ -1,6 +1,7 @@
 """docs/ and the pages at the root: links, anchors and paths exist, every page names its readers,
 and the code that a page shows prints what the page says."""
 
+import ast
 import contextlib
 import importlib
 import io
@@ -27,7 +28,7 @@ PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
 WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
 README_LINES = 150
 LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
-PENDING = {"troubleshooting.md", "write-a-meter.md"}
+PENDING = {"write-a-meter.md"}
 ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|containers|constraints"
 PATH = re.compile(rf"`((?:{ROOMS}|examples|docs|submissions)/[\w./-]+)`")
 
@@ -152,6 +153,37 @@ def test_readme_shows_the_workloads_that_there_are() -> None:
     )
     for workload in re.findall(r"^ (\S+) ", shown, re.MULTILINE)[1:]:
         assert (ROOT / f"rules/workloads/{workload.replace('-', '_')}.py").is_file()
+
+
+MESSAGE = re.compile(r"^\| `(.+?)` \|", re.MULTILINE)
+
+
+def constant_texts() -> str:
+    """All constant parts of texts in the packages; f-strings are split at their values."""
+    texts = [
+        node.value
+        for package in ("harness", "reference", "rules", "checker", "reporting")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return re.sub(r"\s+", " ", "\0".join(texts))
+
+
+def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
+    """Each part of a message between two `…` occurs in a text of the code. One word is too common
+    to be looked for."""
+    code = constant_texts()
+    messages = MESSAGE.findall((DOCS / "troubleshooting.md").read_text())
+    assert len(messages) > 50
+    parts = [part.strip() for message in messages for part in message.split("…")]
+    assert [part for part in parts if len(part.split()) > 1 and part not in code] == []
+
+
+def test_messages_of_troubleshooting_are_in_the_order_of_their_words() -> None:
+    for section in (DOCS / "troubleshooting.md").read_text().split("\n## ")[1:]:
+        words = [re.sub(r"[^a-z0-9 ]", "", m.lower()).strip() for m in MESSAGE.findall(section)]
+        assert words == sorted(words)
 
 
 @pytest.fixture
