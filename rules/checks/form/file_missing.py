@@ -1,17 +1,16 @@
 """A file of the bundle is missing
 
 ## What it does
-Asks that a bundle holds result.json, system.json, environment.json, samples.csv.gz, batches.csv.gz,
-log.txt.gz and MANIFEST.json, and that each can be read. A path to check with no bundle at or below
-it is reported here too.
+Checks that a bundle contains result.json, system.json, environment.json, samples.csv.gz,
+batches.csv.gz, log.txt.gz and MANIFEST.json, and that each file can be read. The rule also reports
+a path on the command line that contains no bundle.
 
 ## Why it is bad
-Every figure is recomputed from the evidence. Where a part is missing, the figure stands on
-somebody's word.
+Every figure is recomputed from the evidence. If a file is missing, the figures cannot be verified.
 
 ## What to do
-Copy the bundle again, whole, from where the run was made. The harness writes a bundle complete or
-not at all, so a file was lost on the way.
+Copy the whole bundle again from the machine of the run. The harness writes a bundle completely or
+not at all, so the file was lost afterwards.
 
 ## Source
 Bundle format, `docs/design.md` section 6.

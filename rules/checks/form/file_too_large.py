@@ -1,17 +1,17 @@
 """A file of the bundle is too large
 
 ## What it does
-Asks that JSON files stay below 16 MiB, packed tables below 64 MiB, unpacked ones below 256 MiB and
-four million rows, and the unpacked log below 64 MiB. Sizes are looked at before a file is read, and
-unpacking stops at the limit.
+Checks that JSON files are smaller than 16 MiB, compressed tables smaller than 64 MiB, decompressed
+tables smaller than 256 MiB with at most four million rows, and the decompressed log smaller than 64
+MiB. The checker compares the size before it reads a file, and stops decompression at the limit.
 
 ## Why it is bad
-Real runs stay far below. A file beyond is a mistake or an attempt to exhaust the checker's memory
-(a gzip bomb).
+Files of real runs are much smaller. A larger file is a mistake or an attempt to exhaust the memory
+of the checker (a decompression bomb).
 
 ## What to do
-Look at what is in the file. If a real run needs more, open an issue: the limits are the rule book's
-to change.
+Inspect the content of the file. If a real run needs more, open an issue: the rule book sets these
+limits.
 
 ## Source
 CWE-409, Improper Handling of Highly Compressed Data.

@@ -1,17 +1,18 @@
 """The format or the protocol is unknown
 
 ## What it does
-Asks that every JSON file names the format that belongs to its name, such as `wattmark-result/1` for
-result.json, and that the result names a protocol version that this rule book knows. This is asked
-before anything else about the content. A rule book (`rules_version`) that is none of those released
-so far is unknown too.
+Checks that every JSON file states the format that belongs to its name, such as `wattmark-result/1`
+for result.json, and that the result states a protocol version that this rule book knows. The rule
+book version (`rules_version`) must be one that was released. These checks come before all other
+checks of the content.
 
 ## Why it is bad
-A version fixes what the fields mean and which numbers the protocol asks for. Judging one version by
-the rules of another gives a wrong answer without a warning.
+A version defines the meaning of the fields and the limits of the protocol. Judging one version by
+the rules of another gives wrong verdicts without a warning.
 
 ## What to do
-Update bench-check if the bundle is newer. Otherwise the file is not what its name says.
+Update bench-check if the bundle is newer. Otherwise restore the file, because its content does not
+match its name.
 
 ## Source
 Bundle format, `docs/design.md` section 6.

@@ -1,15 +1,15 @@
-"""A packed file cannot be unpacked to text
+"""A compressed file cannot be decompressed to text
 
 ## What it does
-Asks that samples.csv.gz, batches.csv.gz and log.txt.gz are each one complete gzip stream of UTF-8
-text, with nothing after its end.
+Checks that samples.csv.gz, batches.csv.gz and log.txt.gz are each one complete gzip stream of UTF-8
+text, with nothing after the end of the stream.
 
 ## Why it is bad
-A cut stream has lost its last samples. What follows the end of a stream is read by some programs
-and not by others.
+A truncated stream has lost its last samples. Some programs read data after the end of a stream and
+others ignore it.
 
 ## What to do
-Restore the file from where the run was made.
+Restore the file from the machine of the run.
 
 ## Source
 RFC 1952 (GZIP file format), section 2.2.

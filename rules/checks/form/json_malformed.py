@@ -1,16 +1,16 @@
 """A JSON file cannot be parsed
 
 ## What it does
-Asks that result.json, system.json, environment.json and MANIFEST.json are JSON texts in UTF-8:
-complete, without a byte order mark, without bytes or escapes that are no characters, and not nested
-beyond what a parser takes.
+Checks that result.json, system.json, environment.json and MANIFEST.json are complete JSON texts in
+UTF-8, without a byte order mark, without invalid bytes or escapes, and not nested more deeply than
+the parser allows.
 
 ## Why it is bad
-What cannot be parsed cannot be judged.
+The checker cannot judge a file that it cannot parse.
 
 ## What to do
-The file was cut or edited. Restore it from where the run was made; do not repair it by hand, or the
-manifest no longer holds.
+Restore the file from the machine of the run, because it was truncated or edited. Do not repair it
+by hand: the manifest would no longer match.
 
 ## Source
 RFC 8259 (JSON), sections 2 and 8.1.

@@ -1,17 +1,17 @@
-"""A JSON file does not have the shape of its format
+"""A JSON file does not match the schema of its format
 
 ## What it does
 Validates result.json, system.json, environment.json, MANIFEST.json and files of published figures
-against the JSON Schemas in `rules/bundle_format/schemas/`: no key missing, none unknown except
-those that begin with `x-`, every value of its type and in its range. A number with a fraction is no
-integer, not even 1.0. Ten violations a file are shown.
+against the JSON Schemas in `rules/bundle_format/schemas/`: no required key is missing, no key is
+unknown except those that begin with `x-`, and every value has its type and lies in its range. A
+number with a fraction is not an integer, not even 1.0. The rule reports at most ten violations per
+file.
 
 ## Why it is bad
-A rule that expects a number and meets a text would judge nothing. An unknown key is most often a
-misspelt one.
+A rule cannot judge a text where it expects a number. An unknown key is most often misspelt.
 
 ## What to do
-Let the harness write the file. For what has no place in the format, use a key that begins with
+Let the harness write the file. For data that has no place in the format, use a key that begins with
 `x-`.
 
 ## Source

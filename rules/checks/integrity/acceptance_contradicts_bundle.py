@@ -1,17 +1,18 @@
-"""The LOG and the bundle contradict each other
+"""The acceptance log and the bundle contradict each other
 
 ## What it does
-Asks that the run had ended when the bundle was accepted, to within a day, since clocks differ; and
-that the rule book which accepted it is not older than the one that the bundle says it was made
-with.
+Checks that the run ended before the bundle was accepted, with a tolerance of one day for clock
+differences. Checks that the rule book which accepted the bundle is not older than the rule book
+that the bundle states.
 
 ## Why it is bad
-An earlier date would lift the expiry of keys and waivers, and an older rule book would turn errors
-into notes. Where they contradict each other, the acceptance does not count for this bundle.
+An acceptance date that is too early would lift the expiry of keys and waivers. A rule book that is
+too old would turn errors into notes. If log and bundle contradict each other, the acceptance does
+not count for this bundle.
 
 ## What to do
-Restore the LOG from the repository's history. Where the clock of the node was wrong, withdraw the
-bundle and make the run anew.
+Restore `submissions/LOG` from the history of the repository. If the clock of the node was wrong,
+withdraw the bundle and repeat the run.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

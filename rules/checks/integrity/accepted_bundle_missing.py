@@ -1,16 +1,16 @@
-"""An accepted bundle is gone
+"""An accepted bundle is missing
 
 ## What it does
-Asks that each bundle which the LOG says was accepted, at or below a checked path, is still where it
-was.
+Checks that each bundle which the acceptance log lists at or below a checked path is still in its
+directory.
 
 ## Why it is bad
-Results that turn out inconvenient must not vanish. What no longer stands is withdrawn, and stays in
-sight.
+An unwelcome result must not disappear. A result that is no longer valid is withdrawn and stays
+visible.
 
 ## What to do
-Restore the bundle from the repository's history. Withdraw it with `bench-check withdraw`, if it is
-wrong.
+Restore the bundle from the history of the repository. If it is wrong, withdraw it with `bench-check
+withdraw`.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

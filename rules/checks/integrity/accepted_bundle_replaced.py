@@ -1,15 +1,16 @@
 """An accepted bundle was replaced by another
 
 ## What it does
-Asks that a bundle in a directory that the LOG knows has the manifest that was accepted there.
+Checks that a bundle in a directory that the acceptance log lists has the manifest that was accepted
+for this directory.
 
 ## Why it is bad
-Whoever has the center's key can sign other files in the same place. All hashes and the signature
-then hold; only the LOG remembers.
+The owner of the center's key can sign other files in the same directory. Hashes and signature then
+match. Only the acceptance log shows the replacement.
 
 ## What to do
-Restore the bundle that was accepted. Withdraw it if it is wrong, and submit the new run in a
-directory of its own.
+Restore the accepted bundle. If it is wrong, withdraw it, and submit the new run in another
+directory.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,15 +1,15 @@
-"""A file is not what the manifest says
+"""A file does not match the manifest
 
 ## What it does
 Compares size and SHA-256 of every file of the bundle with MANIFEST.json.
 
 ## Why it is bad
-The manifest is what was signed. A file that differs from it was changed after the run, by accident
-or not.
+The signature covers the manifest. A file that differs from it was changed after the run, by
+accident or on purpose.
 
 ## What to do
-Restore the file from where the run was made. If the change was meant, the run has to be made again:
-evidence is never edited.
+Restore the file from the machine of the run. If the change was intended, repeat the run: evidence
+must not be edited.
 
 ## Source
 FIPS 180-4 (SHA-256); bundle format, `docs/design.md` section 6.

@@ -1,15 +1,16 @@
 """A file does not belong to the bundle
 
 ## What it does
-Asks that a bundle's directory holds the files of the format and the directory `signatures`, and
-nothing else; and that `signatures` holds files named `<role>.<principal>.sig` with the roles
-submission, review and withdrawal.
+Checks that the directory of a bundle contains only the files of the format and the directory
+`signatures`. Checks that `signatures` contains only files named `<role>.<principal>.sig` with the
+roles submission, review and withdrawal, and the records that they sign.
 
 ## Why it is bad
-What the manifest does not list, nobody signed. A reader may take it for evidence all the same.
+The signature does not cover a file that the manifest does not list. A reader may nevertheless take
+the file for evidence.
 
 ## What to do
-Remove the file, or keep it outside the bundle. Remarks belong into a key of result.json that begins
+Remove the file, or keep it outside the bundle. Write remarks into a key of result.json that begins
 with `x-`, before signing.
 
 ## Source

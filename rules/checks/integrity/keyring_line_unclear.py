@@ -1,17 +1,17 @@
-"""A line of the keyring is unclear
+"""A line of the keyring is ambiguous
 
 ## What it does
-Asks that each line of the keyring's `allowed_signers` is one that OpenSSH reads, spells out its
-principals, without `*`, `?` or `!`, and spells out in `namespaces=` what the key is for:
+Checks that OpenSSH can read each line of the keyring's `allowed_signers`, that the principals
+contain no `*`, `?` or `!`, and that `namespaces=` lists the roles of the key explicitly:
 `submission@wattmark`, `review@wattmark`, `withdrawal@wattmark`, `waiver@wattmark`.
 
 ## Why it is bad
-OpenSSH passes over a line that it cannot read, and a key without namespaces, or with a pattern for
-them, is good for all.
+OpenSSH skips a line that it cannot read. A key without namespaces, or with a pattern for them, is
+valid for every role.
 
 ## What to do
-Mend the line. For the roles of reviewer, withdrawer and waiver only a line counts that names the
-namespace.
+Correct the line. For reviewers, withdrawals and waivers, only a line that names the namespace
+counts.
 
 ## Source
 ssh-keygen(1), section ALLOWED SIGNERS.

@@ -1,14 +1,14 @@
 """There is no keyring
 
 ## What it does
-Asks that a directory `keyring` with a file `allowed_signers` lies beside the centers' directories,
-in the nearest directory at or above the bundle that has one; or is named with `--keyring`.
+Looks for a directory `keyring` with a file `allowed_signers` beside the directories of the centers,
+in the nearest directory at or above the bundle that has one. `--keyring` names another keyring.
 
 ## Why it is bad
-Without a keyring no key is known to be anybody's, so no signature counts.
+Without a keyring no key belongs to a known principal, so no signature counts.
 
 ## What to do
-Check bundles where they lie in `submissions/`, or name a keyring with `--keyring`.
+Check bundles in their place below `submissions/`, or name a keyring with `--keyring`.
 
 ## Source
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.

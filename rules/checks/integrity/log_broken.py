@@ -1,20 +1,23 @@
-"""The LOG is broken
+"""The acceptance log is invalid
 
 ## What it does
-Reads `submissions/LOG` line by line. Asks that each line is whole, of its schema, and holds the
-SHA-256 of the line before; that neither times nor versions of the rule book go back; that no time
-lies more than a day ahead, and each version is one of a rule book that there is; that a directory
-is accepted once; and that only what was accepted is withdrawn, once.
+Reads `submissions/LOG` line by line and checks that
+
+- each line is complete, matches its schema and contains the SHA-256 of the line before;
+- times and rule book versions never decrease;
+- no time is more than one day in the future, and each version is that of a released rule book;
+- each directory is accepted once;
+- only accepted bundles are withdrawn, each once.
 
 ## Why it is bad
-The LOG says which bundle was accepted when, and by which rule book. A line that was changed,
-dropped, moved or put in breaks the chain. A broken LOG speaks for no bundle: all are judged by the
-present rule book.
+The acceptance log states when each bundle was accepted, and by which rule book. A line that was
+changed, removed, moved or inserted breaks the hash chain. An invalid log counts for no bundle: the
+present rule book then judges all of them.
 
 ## What to do
-Restore the LOG from the repository's history; lines are only ever appended, with `bench-check
-accept`. Lines missing at the end do not break the chain: compare the head that `bench-check verify`
-prints with the one that was published.
+Restore the log from the history of the repository. Only append lines, with `bench-check accept`.
+Lines missing at the end do not break the chain: compare the head that `bench-check verify` prints
+with the published one.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,13 +1,14 @@
 """The manifest does not list the files of the bundle
 
 ## What it does
-Asks that MANIFEST.json lists every file of evidence exactly once, and nothing that is not one.
+Checks that MANIFEST.json lists every file of evidence exactly once, and no other file.
 
 ## Why it is bad
-A signature covers what the manifest lists. A file that is left out could be changed at any time.
+The signature covers only the files that the manifest lists. Any other file could be changed
+unnoticed.
 
 ## What to do
-Make manifest and signature anew with the harness, before any other change.
+Create manifest and signature again with the harness, before any other change.
 
 ## Source
 Bundle format, `docs/design.md` section 6.

@@ -1,15 +1,15 @@
 """The manifest lists a path outside the bundle
 
 ## What it does
-Asks that every path in MANIFEST.json is a plain relative path: not absolute, without `..`, without
-a backslash, in its shortest form. Such a path is never opened.
+Checks that every path in MANIFEST.json is a plain relative path in normal form: not absolute,
+without `..` and without a backslash. The checker never opens another path.
 
 ## Why it is bad
-Whoever verifies the bundle with `sha256sum -c` reads the listed paths. One that leaves the bundle
-makes them read files of their own.
+`sha256sum -c` reads the listed paths. A path that leaves the bundle makes it read other files of
+the user.
 
 ## What to do
-Make the manifest anew with the harness.
+Create the manifest again with the harness.
 
 ## Source
 CWE-22, Improper Limitation of a Pathname to a Restricted Directory.

@@ -1,18 +1,19 @@
-"""A keyring, or published figures, below a center
+"""A keyring or published figures in the directory of a center
 
 ## What it does
-Looks for directories `keyring` below another one's, and for files in a directory `published` that
-does not lie beside the keyring. The keyring that counts is the outermost at or above a bundle that
-has a file `allowed_signers`. The others, and the LOG and the waivers beside them, count for
-nothing. So do the figures: nobody has signed them.
+Looks for a directory `keyring` below the directory of another keyring, and for files in a directory
+`published` that is not beside the keyring. The valid keyring is the outermost one at or above a
+bundle that has a file `allowed_signers`. The checker ignores other keyrings, the acceptance logs
+and waivers beside them, and the unsigned figures in such a directory.
 
 ## Why it is bad
-A center could bring along its own keyring, and with it its own reviewers and waivers; or figures
-that nobody measured. What is passed over in silence may be there to be taken for the real one.
+With a keyring of its own, a center could bring its own reviewers and waivers. With published
+figures of its own, it could add values that nobody measured. A reader may mistake these files for
+the valid ones.
 
 ## What to do
-Remove it. Keys are added to the keyring of the round by whoever runs it, and published figures to
-the directory beside it.
+Remove the directory. The administrator of the round adds keys to the keyring, and published figures
+to the directory beside it.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

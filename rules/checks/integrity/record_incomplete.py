@@ -1,15 +1,16 @@
-"""A review or withdrawal lacks one of its two files
+"""One of the two files of a review or withdrawal is missing
 
 ## What it does
-Asks that each review and each withdrawal in `signatures/` is two files: what is said,
-`review.WHO.json`, and the signature over it, `review.WHO.sig`; `withdrawal.WHO…` likewise.
+Checks that each review and each withdrawal in `signatures/` consists of two files: the record
+`review.PRINCIPAL.json` and its signature `review.PRINCIPAL.sig`. The same holds for
+`withdrawal.PRINCIPAL.json` and `withdrawal.PRINCIPAL.sig`.
 
 ## Why it is bad
-What nobody signed says nothing, and a signature without what it signs neither.
+A record without a signature has no author. A signature without its record has no content.
 
 ## What to do
-Restore the missing file, or remove the other one. A withdrawal or review that was cut shows as
-this.
+Restore the missing file, or remove the other one. A truncated review or withdrawal also gives this
+finding.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,14 +1,14 @@
-"""A review or withdrawal names somebody else than its file does
+"""A review or withdrawal names another principal than its file name
 
 ## What it does
-Asks that the principal in a record (`reviewer`, `withdrawn_by`) is the one in the names of its two
-files.
+Compares the principal in a record (`reviewer`, `withdrawn_by`) with the principal in the names of
+its two files.
 
 ## Why it is bad
-Whoever reads the record would take it for that of another.
+A reader would attribute the record to the wrong principal.
 
 ## What to do
-Remove it, and have it made anew with `bench-check review` or `bench-check withdraw`.
+Remove the record, and have it created again with `bench-check review` or `bench-check withdraw`.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,12 +1,12 @@
-"""A review or withdrawal is of another bundle
+"""A review or withdrawal belongs to another bundle
 
 ## What it does
-Asks that `manifest_sha256` of each signed review and withdrawal in `signatures/` is the SHA-256 of
-the bundle's own `MANIFEST.json`.
+Compares `manifest_sha256` of each signed review and withdrawal in `signatures/` with the SHA-256 of
+the `MANIFEST.json` of the bundle.
 
 ## Why it is bad
-The record was copied from another bundle, or the bundle was made anew after it was reviewed. Its
-signer has never seen this one.
+The record was copied from another bundle, or the bundle was created again after the review. Its
+signer did not see this bundle.
 
 ## What to do
 Remove the two files. Have the bundle reviewed again with `bench-check review`, or withdraw it with

@@ -1,14 +1,14 @@
 """A reviewer rejects the bundle
 
 ## What it does
-Says that a good, signed review in `signatures/` has the verdict `reject`.
+Reports each valid signed review in `signatures/` with the verdict `reject`.
 
 ## Why it is bad
-Somebody who may judge has looked and found it wanting. The bundle stands until whoever runs the
-round decides; who reads it must know.
+An authorised reviewer found the bundle deficient. The bundle stands until the administrator of the
+round decides, and readers must know about the review.
 
 ## What to do
-Read the comment and the findings in the review. Answer it in the pull request, or withdraw the
+Read the comment and the findings of the review. Answer it in the pull request, or withdraw the
 bundle.
 
 ## Source

@@ -1,23 +1,25 @@
-"""The reviewer is of the center that submits
+"""The reviewer belongs to the center that submits
 
 ## What it does
-Takes the center from the bundle's path. Asks that the principal of each review is not one of that
-center (what stands before its `@`, capital letters or not), has neither the domain of one of the
-center's principals nor a domain whose first label is the center, and that the key that signed it is
-not one of the center's keys.
+Takes the center from the path of the bundle. Checks for each review that
 
-Names prove little. That whoever has another name is of another center, the keeper of the keyring
-answers for.
+- the principal does not belong to that center (the part before its `@`, regardless of case);
+- its domain is neither the domain of one of the center's principals nor a domain whose first label
+  is the center;
+- the key is not one of the center's keys.
+
+Names alone are weak evidence. The administrator of the keyring is responsible for listing each
+principal under its true center.
 
 ## Why it is bad
-A review is worth something because somebody else has looked.
+A review has value because another organisation makes it.
 
 ## What to do
 Remove the review, and ask another center for one.
 
 ## Source
-The issue's requirement that reviewer and submitter differ; the reviewers of MLPerf are of other
-organisations too.
+Requirement of this project that reviewer and submitter differ. The reviewers of MLPerf also belong
+to other organisations.
 """
 
 from rules.finding import Severity

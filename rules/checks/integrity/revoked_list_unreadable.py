@@ -1,17 +1,16 @@
 """The list of revoked keys cannot be read
 
 ## What it does
-Asks that the keyring's `revoked_signers`, where there is one, is what OpenSSH reads: a key
-revocation list, or lines of public keys (`KIND KEY COMMENT`, without the principal and the options
-of `allowed_signers`), blank ones and comments.
+Checks that OpenSSH can read the keyring's `revoked_signers`, if it exists: a key revocation list,
+or lines of public keys (`KIND KEY COMMENT`, without the principal and the options of
+`allowed_signers`), empty lines and comments.
 
 ## Why it is bad
-OpenSSH takes every key for revoked where it cannot read the list to its end. So nobody is trusted
-until it is mended.
+If OpenSSH cannot read the whole list, it treats every key as revoked. No signature counts until the
+list is corrected.
 
 ## What to do
-Mend or remove the line that is named: of a line of `allowed_signers` only the kind and the key
-belong here.
+Correct or remove the named line. Of a line of `allowed_signers`, copy only the kind and the key.
 
 ## Source
 ssh-keygen(1), option `-Y verify` and section KEY REVOCATION LISTS.

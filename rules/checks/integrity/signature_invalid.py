@@ -1,13 +1,13 @@
-"""The signature does not fit the manifest
+"""The signature does not match the signed file
 
 ## What it does
-Verifies each signature, whoever's key it is: the submitter's over the bytes of MANIFEST.json in the
-namespace `submission@wattmark`; those of reviews, withdrawals and waivers over their own file, in
-`review@wattmark`, `withdrawal@wattmark` and `waiver@wattmark`.
+Verifies each signature, regardless of whose key made it: the signature of the submitter over the
+bytes of MANIFEST.json in the namespace `submission@wattmark`, and those of reviews, withdrawals and
+waivers over their own file in `review@wattmark`, `withdrawal@wattmark` and `waiver@wattmark`.
 
 ## Why it is bad
-Either what is signed was changed afterwards, or the signature was made for something else, such as
-another role or another bundle.
+Either the signed file was changed afterwards, or the signature was made for another purpose, such
+as another role or another bundle.
 
 ## What to do
 Restore the file, or have it signed again: `bench-submit sign`, `bench-check review`, `withdraw` or

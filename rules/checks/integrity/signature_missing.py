@@ -1,14 +1,14 @@
-"""The submitter's signature is missing
+"""The signature of the submitter is missing
 
 ## What it does
-Asks that the bundle holds `signatures/submission.<principal>.sig`. This holds for demo bundles too,
-which are signed with a throw-away key.
+Checks that the bundle contains `signatures/submission.<principal>.sig`. This holds for demo bundles
+too, which are signed with a temporary key.
 
 ## Why it is bad
-Without a signature nobody stands for the bundle, and nobody can tell whether it was changed.
+Without a signature nobody is responsible for the bundle, and changes cannot be detected.
 
 ## What to do
-Sign it with `bench-submit sign`, on the machine where the key is.
+Sign the bundle with `bench-submit sign`, on the machine that has the key.
 
 ## Source
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.

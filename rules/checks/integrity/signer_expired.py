@@ -1,16 +1,16 @@
-"""The key that signed is not valid now
+"""The signing key is not valid now
 
 ## What it does
-Asks that the present time lies within `valid-after` and `valid-before` of the key's line in
-`allowed_signers`, where these are given; both are read as UTC. Of a bundle that is in
-`submissions/LOG` the time of its acceptance counts as well.
+Checks that the present time lies between `valid-after` and `valid-before` of the key's line in
+`allowed_signers`, if these are given, both in UTC. For a bundle in `submissions/LOG`, the time of
+its acceptance counts as well.
 
 ## Why it is bad
-The center said for how long it answers for the key.
+The center limited the time for which it vouches for the key.
 
 ## What to do
-Sign the bundle again with the center's present key, or ask the keeper of the keyring to prolong the
-key.
+Sign the bundle again with the present key of the center, or ask the administrator of the keyring to
+extend the validity of the key.
 
 ## Source
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.

@@ -1,20 +1,20 @@
-"""The signer may not sign what lies here
+"""The signer may not sign in this directory
 
 ## What it does
-Takes the center from the path (the first directory below the one that holds the keyring) and its
-principals from the keyring (those of `allowed_signers` whose part before the `@` is the center's
-name). Asks that each signature of a submitter is by one of these principals, and with a key that
-the keyring accepts for it and for the namespace `submission@wattmark`. Asks of each review,
-withdrawal and waiver that the keyring accepts the key for who signs and for the namespace of that
-role, in a line that names the namespace.
+Takes the center from the path (the first directory below the one that contains the keyring) and the
+principals of the center from the keyring (those of `allowed_signers` whose part before the `@` is
+the name of the center). Checks that each signature of a submitter is by one of these principals,
+with a key that the keyring accepts for it in the namespace `submission@wattmark`. Checks for each
+review, withdrawal and waiver that the keyring accepts the key for the signer and for the namespace
+of that role, in a line that names the namespace.
 
 ## Why it is bad
-Anyone can make a key and a good signature. It only means something where the key is known to be the
-center's. The name in the bundle cannot say so: whoever forges a bundle chooses it.
+Anyone can create a key and a valid signature. A signature counts only if the key is known to belong
+to the center. The name inside the bundle is no proof, because the author of the bundle chooses it.
 
 ## What to do
-Move the bundle below the directory of the center that signed it, sign it with that center's key, or
-ask the keeper of the keyring to add the key.
+Move the bundle to the directory of the center that signed it, sign it with the key of this center,
+or ask the administrator of the keyring to add the key.
 
 ## Source
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.

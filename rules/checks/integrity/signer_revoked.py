@@ -1,12 +1,12 @@
-"""The key that signed is revoked
+"""The signing key is revoked
 
 ## What it does
-Asks that no signature of a submitter, reviewer, withdrawer or waiver is by a key in the keyring's
-`revoked_signers`, also where the bundle was accepted before the key was revoked.
+Checks that no signature of a submission, review, withdrawal or waiver is by a key in the keyring's
+`revoked_signers`, even if the bundle was accepted before the key was revoked.
 
 ## Why it is bad
-A key is revoked when it was lost or stolen. Somebody else may have signed, at any time: an SSH
-signature carries no date.
+A key is revoked when it was lost or stolen. Another person may have signed at any time, because an
+SSH signature contains no date.
 
 ## What to do
 Ask the center to sign the bundle again with its new key.

@@ -1,15 +1,15 @@
-"""A center waives a rule for itself
+"""A center grants itself a waiver
 
 ## What it does
-Asks that a waiver for a bundle is granted by a principal of another center than the bundle's, as
-I112 asks it of a reviewer: by name, by domain and by key.
+Checks that the principal who grants a waiver for a bundle belongs to another center than the
+bundle. The criteria are those of I112 for a reviewer: name, domain and key.
 
 ## Why it is bad
-The rules would not hold for whoever has the right to waive them.
+The rules would not hold for a center that may waive them.
 
 ## What to do
-Remove the waiver, and ask somebody else who may grant one. What it names is held against the
-bundle.
+Remove the waiver, and ask another principal with this right for one. The findings that it names
+count against the bundle.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,14 +1,15 @@
 """A waiver has expired
 
 ## What it does
-Says that `expires_at` of a waiver lies in the past. It then counts for bundles alone that the LOG
-says were accepted before.
+Reports a waiver whose `expires_at` lies in the past. Such a waiver counts only for bundles that
+were accepted before this time according to the acceptance log.
 
 ## Why it is bad
-It does no harm where it lies. Who counts on it should know.
+An expired waiver does no harm. Submitters who rely on it must know that it has expired.
 
 ## What to do
-Nothing, where the bundles were accepted in time. Else mend the bundles, or ask for a new waiver.
+Nothing, if the bundles were accepted in time. Otherwise correct the bundles, or ask for a new
+waiver.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

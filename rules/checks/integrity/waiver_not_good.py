@@ -1,16 +1,16 @@
-"""A waiver cannot count
+"""A waiver is invalid
 
 ## What it does
-Asks that what lies in `submissions/waivers/` are waivers, each a file `NAME.json` with its
-signature `NAME.json.sig`, that the directory is one, and that the rule which is waived is in the
-book and can be waived: no waiver lifts a false statement. Its form is asked by S104 to S107, its
-signature by I106 to I109.
+Checks that `submissions/waivers/` is a directory that contains only waivers, each a file
+`NAME.json` with its signature `NAME.json.sig`. Checks that the waived rule exists and can be
+waived: no waiver lifts a finding that proves a false statement. S104 to S107 check the form of a
+waiver, and I106 to I109 its signature.
 
 ## Why it is bad
-Whoever reads the file believes that something is waived, and it is not.
+A reader of the file believes that a rule is waived although it is not.
 
 ## What to do
-Make the waiver anew with `bench-check waive`, or remove it.
+Create the waiver again with `bench-check waive`, or remove it.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,15 +1,15 @@
-"""A withdrawal was taken back
+"""A withdrawal was removed
 
 ## What it does
-Asks that a bundle of which the LOG says that it was withdrawn has a good withdrawal in
-`signatures/`.
+Checks that each bundle which was withdrawn according to the acceptance log has a valid withdrawal
+in `signatures/`.
 
 ## Why it is bad
-What was withdrawn would be compared again, and nobody would know.
+The withdrawn bundle would be compared again, without any notice to readers.
 
 ## What to do
-Restore the two files of the withdrawal from the repository's history. A withdrawal is for good:
-make the run anew.
+Restore the two files of the withdrawal from the history of the repository. A withdrawal is final:
+repeat the run to submit it again.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.

@@ -1,15 +1,15 @@
 """Another center withdraws the bundle
 
 ## What it does
-Asks that whoever withdraws a bundle is of its own center, or may not submit at all: a principal to
-whom the keyring gives the namespace `withdrawal@wattmark` and not `submission@wattmark`, such as
-the chair of a round.
+Checks that the principal who withdraws a bundle belongs to the center of the bundle, or may not
+submit at all: the keyring gives it the namespace `withdrawal@wattmark` and not
+`submission@wattmark`. The chair of a round is such a principal.
 
 ## Why it is bad
-A center could take the results of another out of the comparison.
+A center could remove the results of another center from the comparison.
 
 ## What to do
-Remove the withdrawal. Ask the center or the chair to withdraw the bundle, if it is wrong.
+Remove the withdrawal. If the bundle is wrong, ask the center or the chair to withdraw it.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
