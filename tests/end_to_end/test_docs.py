@@ -5,8 +5,10 @@ import ast
 import contextlib
 import importlib
 import io
+import os
 import re
 import shutil
+import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -147,12 +149,56 @@ def test_code_about_a_bundle_prints_what_the_page_shows(monkeypatch: pytest.Monk
         assert printed == shown.splitlines(), code
 
 
-def test_readme_shows_the_workloads_that_there_are() -> None:
-    (shown,) = re.findall(
-        r"```console\n\$ bench-submit workloads\n(.*?)```", (ROOT / "README.md").read_text(), re.S
+def shown_output(page: Path, command: str) -> list[str]:
+    """The lines that a page shows below `$ command…`, up to the next command."""
+    (output,) = re.findall(
+        rf"^\$ {re.escape(command)}[^\n]*\n(.*?)(?=^\$ |^```)",
+        page.read_text(),
+        re.MULTILINE | re.DOTALL,
     )
-    for workload in re.findall(r"^ (\S+) ", shown, re.MULTILINE)[1:]:
-        assert (ROOT / f"rules/workloads/{workload.replace('-', '_')}.py").is_file()
+    return [line.rstrip() for line in output.splitlines()]
+
+
+def printed_by(module: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=WIDE_TERMINAL
+    )
+    assert done.returncode == 0, done.stderr
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+WIDE_TERMINAL = {**os.environ, "COLUMNS": "200"}
+
+
+def missing_in_order(shown: list[str], printed: list[str]) -> list[str]:
+    """The shown lines that do not follow in this order in what was printed; `…` stands for lines
+    that the page leaves out."""
+    rest = iter(printed)
+    return [line for line in shown if line != "…" and line not in rest]
+
+
+def test_readme_shows_the_workloads_that_there_are() -> None:
+    shown = shown_output(ROOT / "README.md", "bench-submit workloads")
+    assert shown == printed_by("harness.cli", "workloads")
+
+
+def test_readme_shows_the_check_of_the_committed_bundles() -> None:
+    shown = shown_output(ROOT / "README.md", "bench-check submissions/")
+    assert missing_in_order(shown, printed_by("checker", "submissions/")) == []
+
+
+def test_tutorial_shows_the_plan_of_a_sweep(tmp_path: Path) -> None:
+    page = DOCS / "tutorial.md"
+    (command,) = re.findall(r"^\$ bench-submit (sweep .*) --dry-run$", page.read_text(), re.M)
+    arguments = [str(tmp_path) if "/" in word else word for word in command.split()]
+    printed = printed_by("harness.cli", *arguments, "--dry-run")
+    shown = shown_output(page, f"bench-submit {command} --dry-run")
+    assert [*map(without_id, shown)] == [*map(without_id, printed)]
+
+
+def without_id(line: str) -> str:
+    return re.sub(r"\b\d{8}T\d{6}Z(-[\w-]+)-[0-9a-f]{6}\b", r"TIME\1", line)
 
 
 MESSAGE = re.compile(r"^\| `(.+?)` \|", re.MULTILINE)
