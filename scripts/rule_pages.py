@@ -34,6 +34,8 @@ def _index(rules: list[Rule]) -> str:
     lines = [
         "# The rules",
         "",
+        "For submitters who got a finding, and for reviewers: a page for each rule.",
+        "",
         f"{len(rules)} rules. An error refuses a bundle, a warning marks it, a note is for "
         "the reviewer.",
         '"Protocol" in a source is section 3 of [the design](../design.md).',

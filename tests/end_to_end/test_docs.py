@@ -104,7 +104,7 @@ OF_OTHERS = {
 """Paths that pages name and that only a user's tree has."""
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+@pytest.mark.parametrize("page", [*WRITTEN, GENERATED / "README.md"], ids=name_of)
 def test_page_begins_with_its_readers(page: Path) -> None:
     title, empty, first, *_ = page.read_text().splitlines()
     assert re.match(r"# \S", title) and empty == ""
