@@ -45,7 +45,7 @@ SECONDS = 360
 """Of the runs that the requirement names."""
 sys.path.insert(0, str(ROOT))
 
-from checker.engine import cores  # noqa: E402
+from checker.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
@@ -122,7 +122,7 @@ def measure(submissions: Path, count: int) -> None:
         judged = json.load(said)["bundles"]
     passed = sum(b["status"] == "pass" for b in judged)
     print(
-        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {cores()} cores, "
+        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {count_cores()} cores, "
         f"{1e3 * cpu / count:.1f} ms of CPU a bundle, {most_mib:.0f} MiB",
         flush=True,
     )

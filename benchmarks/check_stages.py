@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make
 
-from checker.trust.authority import manifest_problems
-from checker.trust.bundle_trust import establish
+from checker.trust.bundle_trust import establish_trust
+from checker.trust.manifest import find_manifest_problems
 from rules.bundle import Bundle
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
@@ -73,7 +73,7 @@ def main() -> None:
 def judge(path: Path, root: Path) -> None:
     """Judge a bundle, stage by stage."""
     files = timed("read the files", lambda: read_files(path))
-    timed("manifest", lambda: manifest_problems(files.contents))
+    timed("manifest", lambda: find_manifest_problems(files.contents))
     text = timed(
         "  unpack the samples", lambda: unpack("samples.csv.gz", files.contents["samples.csv.gz"])
     )
@@ -85,7 +85,9 @@ def judge(path: Path, root: Path) -> None:
     evidence, _ = timed("read the evidence, of which", lambda: read_tables(files))
     timed(
         "trust",
-        lambda: establish(path, files.contents, None, root, evidence.result if evidence else None),
+        lambda: establish_trust(
+            path, files.contents, None, root, evidence.result if evidence else None
+        ),
     )
     bundle = Bundle(path, (), evidence)
     timed("figures", lambda: bundle.computed)

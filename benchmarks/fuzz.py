@@ -40,8 +40,11 @@ from mutate import file_mutated  # noqa: E402
 from support import bundles as good  # noqa: E402
 
 from checker import engine  # noqa: E402
-from checker.trust import acceptance_log as acceptance  # noqa: E402
-from checker.trust.bundle_trust import of_no_bundle  # noqa: E402
+from checker.bundle_judge import JudgeOptions, judge_bundles  # noqa: E402
+from checker.round_rules import add_round_findings  # noqa: E402
+from checker.trust.acceptance_log import read_log  # noqa: E402
+from checker.trust.bundle_trust import check_round_files  # noqa: E402
+from checker.verdict import INTERNAL  # noqa: E402
 from rules.bundle_format import records  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.csv_table import COLUMNS, read_table  # noqa: E402
@@ -190,17 +193,15 @@ def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: 
     watch.opened, watch.inside = [], str(submissions)
     try:
         with in_time():
-            judged = engine.judge_together({directory: submissions}, None, trust)
-            verdicts = list(engine._across(judged))
-            beside = (
-                of_no_bundle([own for _, _, own in judged], None, [submissions]) if trust else ()
-            )
-            verdicts += engine._of_no_bundle(beside, [submissions])
+            (judged,) = judge_bundles({directory: submissions}, JudgeOptions(signed=trust))
+            verdicts = list(add_round_findings([judged]))
+            problems = check_round_files([judged.trust], None, [submissions]) if trust else ()
+            verdicts += engine.judge_round_problems(problems, [submissions])
         if outside := watch.outside():
             raise Outside(outside)
     finally:
         watch.inside = ""
-    internal = [f.found for v in verdicts for f in v.findings if f.rule == engine.INTERNAL]
+    internal = [f.found for v in verdicts for f in v.findings if f.rule == INTERNAL]
     if internal:
         raise AssertionError(internal)
 
@@ -213,7 +214,7 @@ def judged_alone(tree: Tree, scratch: Path, random: Random) -> None:
         (scratch / "LOG").write_bytes(raw)
     with in_time(), contextlib.suppress(Refused):
         if short == "LOG":
-            acceptance.read_log(scratch)
+            read_log(scratch)
         elif short in COLUMNS:
             read_table(short, unpack(short, raw))
         elif short == records.LOG_FILE:

@@ -20,7 +20,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from check_bundles import ROOT, RUNS_A_SYSTEM, allow, cores, cpu_s, make
+from check_bundles import ROOT, RUNS_A_SYSTEM, allow, count_cores, cpu_s, make
 
 
 def main() -> None:
@@ -43,7 +43,8 @@ def main() -> None:
         most_kib = run([place / "submissions", ROOT / "submissions" / "published"], page)
         seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
         print(
-            f"{arguments.bundles} bundles on {cores()} cores: {seconds:.1f} s, {cpu:.1f} s of CPU"
+            f"{arguments.bundles} bundles on {count_cores()} cores: {seconds:.1f} s, "
+            f"{cpu:.1f} s of CPU"
         )
         print(
             f"all processes together at most {most_kib / 2**20:.2f} GiB, page "

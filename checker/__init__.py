@@ -1,7 +1,7 @@
-"""bench-check: finds bundles, reads them without trust, verifies who signed them, and judges them
-by the rule book."""
+"""bench-check: finds bundles, reads them as untrusted input, verifies who signed them, and judges
+them by the rule book."""
 
 
 class CheckerError(Exception):
-    """The checker itself cannot work here (no ssh-keygen, say); nothing was judged, so nothing
-    passed."""
+    """The checker cannot work on this machine, for example because ssh-keygen is missing. No bundle
+    was judged, so none passed."""

@@ -1,4 +1,4 @@
-"""`python -m checker` is `bench-check`."""
+"""Run `bench-check` as `python -m checker`."""
 
 from checker.cli import main
 

@@ -1,6 +1,6 @@
-"""`bench-check`: judges bundles, and the commands beside it.
+"""`bench-check`: judge bundles, and call the other commands.
 
-What judging needs is imported where judging begins, so that `--help` answers at once.
+Modules that only some commands need are imported inside functions, so that `--help` is fast.
 """
 
 import os
@@ -17,34 +17,34 @@ from checker import CheckerError
 from checker.formats import FORMATS
 
 FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
-"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, 1 where who was reading
-the output has gone."""
+"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, and 1 if the reader of the
+output has closed it."""
 
 COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
     "rules": ("checker.commands:rules", "list the rules"),
-    "verify": ("checker.trust.cli:verify", "verify integrity and signatures alone"),
-    "review": ("checker.trust.cli:review", "judge a bundle and sign what was found"),
-    "waive": ("checker.trust.cli:waive", "sign that a rule is not held against some bundles"),
-    "withdraw": ("checker.trust.cli:withdraw", "sign that a bundle no longer stands"),
+    "verify": ("checker.trust.cli:verify", "verify integrity and signatures only"),
+    "review": ("checker.trust.cli:review", "judge a bundle and sign the findings"),
+    "waive": ("checker.trust.cli:waive", "sign that a rule is waived for some bundles"),
+    "withdraw": ("checker.trust.cli:withdraw", "sign that a bundle is withdrawn"),
     "accept": ("checker.trust.cli:accept", "write into the LOG what passes"),
 }
-"""What may stand in place of the first PATH: where the command is, and what it does. Loaded when it
-is called."""
-_LISTED = "\n".join(f"  bench-check {name:<10}{does}" for name, (_, does) in COMMANDS.items())
+"""The commands that may take the place of the first PATH: module, function and description. `load`
+imports the module."""
+_COMMAND_LIST = "\n".join(f"  bench-check {name:<10}{text}" for name, (_, text) in COMMANDS.items())
 
 
 def main() -> None:
-    """Run `bench-check` with the arguments of the process. A directory called like a command is
-    checked as `./explain`."""
-    signal.signal(signal.SIGINT, _interrupted)
+    """Run `bench-check` with the arguments of the process. A directory with the name of a command
+    is checked as `./explain`."""
+    signal.signal(signal.SIGINT, _exit_interrupted)
     name, *rest = sys.argv[1:] or [""]
-    command = load(name) if name in COMMANDS else check
-    arguments, prog = (
-        (rest, f"bench-check {name}") if name in COMMANDS else (sys.argv[1:], "bench-check")
-    )
+    is_command = name in COMMANDS
+    command = load(name) if is_command else check
+    arguments = rest if is_command else sys.argv[1:]
+    program = f"bench-check {name}" if is_command else "bench-check"
     try:
-        sys.exit(command.main(arguments, prog, standalone_mode=False))
+        sys.exit(command.main(arguments, program, standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -56,35 +56,35 @@ def main() -> None:
         sys.exit(INTERNAL)
 
 
-def _interrupted(*_: object) -> NoReturn:
+def _exit_interrupted(*_: object) -> NoReturn:
     click.echo("bench-check: interrupted", err=True)
     sys.exit(INTERRUPTED)
 
 
 def load(name: str) -> click.Command:
-    """The command called `name`."""
+    """Import the command called `name`."""
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(import_module(module), function)
     return command
 
 
-def _paths(
+def _require_paths(
     _: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     for path in paths:
         if not os.path.lexists(path):
-            from difflib import get_close_matches
+            from difflib import get_close_matches  # needed after a typing error only
 
-            near = get_close_matches(str(path), COMMANDS, n=1)
-            meant = f"; did you mean the command {near[0]}?" if near else ""
-            raise click.BadParameter(f"there is no path '{path}'{meant}", param=parameter)
+            similar = get_close_matches(str(path), COMMANDS, n=1)
+            hint = f"; did you mean the command {similar[0]}?" if similar else ""
+            raise click.BadParameter(f"there is no path '{path}'{hint}", param=parameter)
     return paths
 
 
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"\b\nOther commands, each with a --help of its own:\n{_LISTED}\nA directory of such a "
-    "name is checked as ./NAME.",
+    epilog=f"\b\nOther commands, each with its own --help:\n{_COMMAND_LIST}\nTo check a directory "
+    "with such a name, write ./NAME.",
 )
 @click.argument(
     "paths",
@@ -92,7 +92,7 @@ def _paths(
     required=True,
     metavar="PATH...",
     type=click.Path(path_type=Path),
-    callback=_paths,
+    callback=_require_paths,
 )
 @click.option(
     "--keyring",
@@ -101,80 +101,87 @@ def _paths(
 )
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 @click.option(
     "--select",
     multiple=True,
     metavar="RULES",
-    help="Show these rules only: ids, names or letters of families.",
+    help="Show only these rules: ids, names or letters of families, separated by commas.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
 @click.option(
     "--baseline",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of findings that are known and fail nothing.",
+    help="File of known findings. They are shown, but do not fail.",
 )
 @click.option(
     "--write-baseline",
-    "write_to",
+    "new_baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the findings to such a file.",
+    help="Write all findings to such a file.",
 )
 @click.option(
     "--fix",
     is_flag=True,
-    help="First make figures, form and manifest of unsigned bundles anew from their tables.",
+    help="Before judging, write figures, form and manifest of unsigned bundles again.",
 )
 @click.version_option(package_name="wattmark", prog_name="bench-check")
 def check(
     paths: tuple[Path, ...],
     keyring: Path | None,
-    form: str,
+    output_format: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     baseline: Path | None,
-    write_to: Path | None,
+    new_baseline: Path | None,
     fix: bool,
 ) -> None:
     """Judge every bundle below each PATH by the rule book.
 
-    Exits with 0 where there are no errors, 1 where there are, 2 for wrong usage, 3 where the
-    checker itself failed or its output cannot be written, and 4 where there are none but --select,
-    --ignore or --baseline left something out: a partial check never exits with 0.
+    \b
+    Exit codes:
+      0  no errors
+      1  errors
+      2  wrong usage
+      3  the checker failed, or the output cannot be written
+      4  no errors, but --select, --ignore or --baseline made the check partial
     """
+    # Lazy imports, as above.
     from dataclasses import replace
 
-    from checker import engine
-    from checker.selection import asked, refuse_baseline, shown, write_baseline
-    from checker.terminal import colours, watched
+    from checker.baseline import refuse_baseline, write_baseline
+    from checker.engine import judge_all
+    from checker.selection import parse_selection, select_findings
+    from checker.terminal import colour_mode, show_progress
 
     unfixed = 0
     try:
-        by = asked(select, ignore, baseline)
-        if write_to:
-            refuse_baseline(write_to)
+        selection = parse_selection(select, ignore, baseline)
+        if new_baseline:
+            refuse_baseline(new_baseline)
         if fix:
             from checker.fix import fix_all
 
             unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
-        what = replace(shown(engine.judge_all(paths, keyring, watch=watched), by), unfixed=unfixed)
-        if write_to:
-            write_baseline(write_to, what)
+        judged = judge_all(paths, keyring, watch=show_progress)
+        view = replace(select_findings(judged, selection), unfixed=unfixed)
+        if new_baseline:
+            write_baseline(new_baseline, view.verdicts)
     except CheckerError as error:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(INTERNAL)
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # names of bundles may have letters that the output has not
-    click.echo(import_module(f"checker.formats.{form}").render(what), color=colours())
-    if what.broken:
+        # Names of bundles may contain characters that the encoding of the output does not have.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    text = import_module(f"checker.formats.{output_format}").render(view)
+    click.echo(text, color=colour_mode())
+    if view.broken:
         sys.exit(INTERNAL)
-    if unfixed or any(what.status(v) == "fail" for v in what.verdicts):
+    if unfixed or any(view.status(v) == "fail" for v in view.verdicts):
         sys.exit(FAILED)
-    sys.exit(PARTIAL if what.partial else 0)
+    sys.exit(PARTIAL if view.partial else 0)

@@ -1,6 +1,7 @@
-"""`bench-check explain` and `bench-check rules`: what the rule book says."""
+"""`bench-check explain` and `bench-check rules`: show the rule book."""
 
 import json
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
@@ -13,62 +14,69 @@ from rules.rule import FAMILIES, STANDINGS, Rule
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("rule")
 def explain(rule: str) -> None:
-    """Print the page of RULE, named by its id (W103) or its name."""
-    found = find_rule(rule)
-    click.echo(f"{found.id} {found.name} ({found.severity})\n\n{found.page}")
+    """Print the page of RULE, given by id (W103) or name."""
+    explained = find_rule(rule)
+    click.echo(f"{explained.id} {explained.name} ({explained.severity})\n\n{explained.page}")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
-def rules(form: str) -> None:
-    """List the rules: severity, the rule book that has each first, and the standings that it
-    applies to."""
+def rules(output_format: str) -> None:
+    """List the rules: id, severity, the first rule book that has the rule, name, and the standings
+    to which it applies if not to all."""
     book = list(rules_by_id().values())
-    if form == "json":
-        listed = [
-            {
-                "id": r.id,
-                "name": r.name,
-                "severity": r.severity,
-                "family": FAMILIES[r.id[0]],
-                "title": r.title,
-                "protocol": r.since,
-                "added": r.added,
-                "standings": r.standings,
-            }
-            for r in book
-        ]
-        click.echo(json.dumps({"rules_version": VERSION, "rules": listed}, indent=1))
-        return
+    click.echo(_format_json(book) if output_format == "json" else _format_text(book))
+
+
+def _format_json(book: Sequence[Rule]) -> str:
+    listed = [
+        {
+            "id": rule.id,
+            "name": rule.name,
+            "severity": rule.severity,
+            "family": FAMILIES[rule.id[0]],
+            "title": rule.title,
+            "protocol": rule.since,
+            "added": rule.added,
+            "standings": rule.standings,
+        }
+        for rule in book
+    ]
+    return json.dumps({"rules_version": VERSION, "rules": listed}, indent=1)
+
+
+def _format_text(book: Sequence[Rule]) -> str:
+    lines = []
     for letter, family in FAMILIES.items():
-        own = [r for r in book if r.id[0] == letter]
-        if own:
-            click.echo(f"{letter}: {family}")
-        for r in own:
-            where = "" if len(r.standings) == len(STANDINGS) else f"  ({', '.join(r.standings)})"
-            click.echo(f"  {r.id}  {r.severity:<7}  {r.added}  {r.name}{where}")
-    click.echo(
-        f"{len(book)} rules in rule book {VERSION}; the page of each: bench-check explain ID"
+        members = [rule for rule in book if rule.id[0] == letter]
+        lines += [f"{letter}: {family}"] if members else []
+        for rule in members:
+            is_general = len(rule.standings) == len(STANDINGS)
+            standings = "" if is_general else f"  ({', '.join(rule.standings)})"
+            lines.append(f"  {rule.id}  {rule.severity:<7}  {rule.added}  {rule.name}{standings}")
+    lines.append(
+        f"{len(book)} rules in rule book {VERSION}; bench-check explain ID prints the page of one"
     )
+    return "\n".join(lines)
 
 
 def find_rule(name: str, option: str = "RULE") -> Rule:
-    """The rule called `name`, by id or name. Raises click.BadParameter for `option`, which names
-    near ones."""
+    """The rule called `name`, by id or name. Raises click.BadParameter for `option`, with similar
+    names."""
     book = rules_by_id()
-    by_name = {r.name: r for r in book.values()}
-    found = book.get(name.upper()) or by_name.get(name.lower().replace("_", "-"))
-    if found is None:
-        near = get_close_matches(name.upper(), book, cutoff=0.5) or get_close_matches(
+    by_name = {rule.name: rule for rule in book.values()}
+    rule = book.get(name.upper()) or by_name.get(name.lower().replace("_", "-"))
+    if rule is None:
+        similar = get_close_matches(name.upper(), book, cutoff=0.5) or get_close_matches(
             name.lower(), by_name
         )
-        listed = f"near ones: {', '.join(near)}" if near else "see bench-check rules"
-        raise click.BadParameter(f"there is no rule {name!r}; {listed}", param_hint=option)
-    return found
+        hint = f"did you mean {', '.join(similar)}?" if similar else "see bench-check rules"
+        raise click.BadParameter(f"there is no rule {name!r}; {hint}", param_hint=option)
+    return rule

@@ -1,4 +1,4 @@
-"""Finds what there is to judge below a path."""
+"""Find what there is to judge below a path."""
 
 import os
 from collections.abc import Sequence
@@ -13,28 +13,28 @@ BUNDLE_FILES = frozenset({*EVIDENCE_FILES, MANIFEST_FILE})
 
 @dataclass(frozen=True)
 class Places:
-    """What lies below a path, each list sorted."""
+    """What lies below a path. Each list is sorted."""
 
     bundles: list[Path] = field(default_factory=list)
-    """Directories that hold a file of a bundle, and those that cannot be looked into: links and
+    """Directories that hold a file of a bundle, and directories that cannot be searched: links and
     unreadable ones."""
     published: list[Path] = field(default_factory=list)
     """JSON files in a directory `published`."""
     keyrings: list[Path] = field(default_factory=list)
-    """Directories called `keyring`. They are not looked into."""
+    """Directories called `keyring`. They are not searched."""
     skipped: list[Path] = field(default_factory=list)
     """Hidden directories: unfinished runs."""
 
 
-def below(root: Path) -> Places:
-    """Everything to judge at or below `root`, a directory or one published file. No link is
-    followed below it."""
+def find_places(root: Path) -> Places:
+    """Find everything to judge at or below `root`, a directory or one file of published figures. No
+    link is followed below it."""
     places = Places()
     if not root.is_dir():
         (places.published if _is_published(root) else places.bundles).append(root)
         return places
     for parent, directories, files in os.walk(
-        root, onerror=lambda e: places.bundles.append(Path(e.filename))
+        root, onerror=lambda error: places.bundles.append(Path(error.filename))
     ):
         here = Path(parent)
         if not BUNDLE_FILES.isdisjoint((*directories, *files)):
@@ -46,18 +46,19 @@ def below(root: Path) -> Places:
         linked = [here / name for name in directories if (here / name).is_symlink()]
         places.skipped.extend(hidden)
         places.bundles.extend(path for path in linked if path not in hidden)
+        # os.walk descends into what is left in this list.
         directories[:] = [d for d in directories if here / d not in (*hidden, *linked)]
         if KEYRING_DIR in directories:
             places.keyrings.append(here / KEYRING_DIR)
             directories.remove(KEYRING_DIR)
-    for found in (places.bundles, places.published, places.keyrings, places.skipped):
-        found.sort()
+    for paths in (places.bundles, places.published, places.keyrings, places.skipped):
+        paths.sort()
     return places
 
 
-def as_given(path: Path, roots: Sequence[Path]) -> Path:
-    """The absolute `path` as somebody calls it who named `roots`: by one of them, or else from the
-    working directory."""
+def display_path(path: Path, roots: Sequence[Path]) -> Path:
+    """The absolute `path` as the user would write it who named `roots`: below one of them, or else
+    relative to the working directory."""
     for root in roots:
         if path.is_relative_to(root.resolve()):
             return root / path.relative_to(root.resolve())
@@ -65,5 +66,5 @@ def as_given(path: Path, roots: Sequence[Path]) -> Path:
 
 
 def _is_published(path: Path) -> bool:
-    # A path given as `.` or `..` has no telling name of its own.
+    # Make the path absolute first: the parent of `.` or `..` has no name.
     return path.suffix == ".json" and path.absolute().parent.name == PUBLISHED_DIR

@@ -1,9 +1,8 @@
-"""`bench-check --fix`: makes anew what a bundle states from what it holds, before it is signed.
+"""`bench-check --fix`: write again what a bundle states, from its evidence, before it is signed.
 
-Figures follow from the tables, and the form of JSON from its content; the manifest follows both.
-Tables and log are evidence and are never written, nor is anything of a bundle that somebody has
-signed; and without the manifest of the run nobody knows whether they are the run's, so there is
-nothing to make anew then.
+The figures follow from the tables, the form of JSON files from their content, and the manifest from
+both. Tables and log are evidence and are never written, and neither is a signed bundle. Without the
+manifest of the run nobody can tell whether the evidence is that of the run, so nothing is fixed.
 """
 
 import math
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from checker.engine import judge
-from checker.find import below
-from checker.selection import printable
-from checker.trust.authority import manifest_problems
+from checker.find import find_places
+from checker.printable import printable
+from checker.trust.manifest import find_manifest_problems
 from rules.bundle import Bundle
 from rules.bundle_format.documents import read_document, read_json
 from rules.bundle_format.files import Files, Refused, read_files
@@ -28,68 +27,70 @@ from rules.bundle_format.records import (
     Read,
 )
 from rules.bundle_format.seal import json_bytes, manifest_bytes, write_durable
+from rules.finding import Problem
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 
-_SHOWN = 10
-"""How many changed figures of a bundle are told one by one."""
+_MAX_CHANGES = 10
+"""How many changed figures of a bundle are listed."""
 
 
-class Unfixable(Exception):
-    """The bundle is left as it is; the message says why."""
+class UnfixableError(Exception):
+    """The bundle is not changed. The message gives the reason."""
 
 
-def fix_all(paths: Iterable[Path], keyring: Path | None, tell: Callable[[str], None]) -> int:
-    """Fix every bundle below `paths` and `tell` what was changed, line by line.
+def fix_all(paths: Iterable[Path], keyring: Path | None, report: Callable[[str], None]) -> int:
+    """Fix every bundle below `paths`, and call `report` with one line for each change.
 
-    Returns how many had to be left as they are, though there was something to fix. Raises
-    CheckerError as `judge` does.
+    Returns how many bundles need a fix but cannot be fixed. Raises CheckerError as `judge` does.
     """
-    refused = 0
+    unfixed = 0
     for root in paths:
-        for path in below(root).bundles:
+        for path in find_places(root).bundles:
             try:
                 for change in fix(path):
-                    tell(f"fixed: {printable(f'{path}: {change}')}")
-            except Unfixable as why:
-                if _is_plain(path) and judge(path, keyring, root).status != "fail":
+                    report(f"fixed: {printable(f'{path}: {change}')}")
+            except UnfixableError as error:
+                # A signed bundle cannot be fixed, and a good one does not need to be.
+                if _has_plain_form(path) and judge(path, keyring, root).status != "fail":
                     continue
-                tell(f"not fixed: {printable(f'{path}: {why}')}")
-                refused += 1
+                report(f"not fixed: {printable(f'{path}: {error}')}")
+                unfixed += 1
             except OSError as error:
                 reason = f"{path}: {error.filename or path} cannot be written: {error.strerror}"
-                tell(f"not fixed: {printable(reason)}")
-                refused += 1
-    return refused
+                report(f"not fixed: {printable(reason)}")
+                unfixed += 1
+    return unfixed
 
 
 def fix(bundle: Path) -> list[str]:
-    """Fix one bundle, and say what was changed: nothing, where all is as it should be. Raises
-    Unfixable and OSError."""
+    """Fix one bundle, and return a description of each change: none if the bundle is as it should
+    be. Raises UnfixableError and OSError."""
     files = read_files(bundle)
-    _refuse(bundle, files)
+    _require_fixable(bundle, files)
     evidence, problems = read_tables(files)
     if evidence is None:
-        raise Unfixable(f"the evidence cannot be read: {_first(problems)}")
-    changes = list(_figures(bundle, evidence))
-    if len(changes) > _SHOWN:
-        changes[_SHOWN:] = [f"result.json: {len(changes) - _SHOWN} figures more"]
-    new = dict(files.contents)
+        raise UnfixableError(f"the evidence cannot be read: {_format_first(problems)}")
+    changes = list(_fix_figures(bundle, evidence))
+    if len(changes) > _MAX_CHANGES:
+        changes[_MAX_CHANGES:] = [f"result.json: {len(changes) - _MAX_CHANGES} more figures"]
+    fixed = dict(files.contents)
     for name, value in zip(
         JSON_FILES, (evidence.result, evidence.system, evidence.environment), strict=True
     ):
-        new[name] = json_bytes(value)
-        if new[name] != files.contents[name] and not (name == "result.json" and changes):
-            changes.append(f"{name}: written anew in the form of bundles, with the same content")
-    new[MANIFEST_FILE] = manifest_bytes(new)
-    if new[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
-        changes.append(f"{MANIFEST_FILE}: made anew")
+        fixed[name] = json_bytes(value)
+        if fixed[name] != files.contents[name] and not (name == "result.json" and changes):
+            changes.append(f"{name}: written again in the form of bundles, with the same content")
+    fixed[MANIFEST_FILE] = manifest_bytes(fixed)
+    if fixed[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
+        changes.append(f"{MANIFEST_FILE}: written again")
+    # The manifest is last: after an interruption it shows that the bundle is not complete.
     for name in (*JSON_FILES, MANIFEST_FILE):
-        if new[name] != files.contents.get(name):
-            write_durable(bundle / name, new[name])
+        if fixed[name] != files.contents.get(name):
+            write_durable(bundle / name, fixed[name])
     return changes
 
 
-def _is_plain(bundle: Path) -> bool:
+def _has_plain_form(bundle: Path) -> bool:
     """Whether the JSON files of a bundle can be read and have the form in which bundles are
     written."""
     contents = read_files(bundle).contents
@@ -102,112 +103,108 @@ def _is_plain(bundle: Path) -> bool:
         return False
 
 
-def _refuse(bundle: Path, files: Files) -> None:
-    """Raises Unfixable for what is signed, and where something else than the manifest is missing,
-    odd or altered."""
+def _require_fixable(bundle: Path, files: Files) -> None:
+    """Raises UnfixableError if the bundle is signed, or if anything but the manifest is missing,
+    unknown or changed."""
     if (bundle / SIGNATURE_DIR).is_symlink() or (bundle / SIGNATURE_DIR).exists():
-        raise Unfixable(
-            "it is signed, and what is signed stays as it is; to change it, remove "
+        raise UnfixableError(
+            "it is signed, and signed bundles are not changed; to change it, remove "
             f"{SIGNATURE_DIR}/ and sign it again"
         )
-    if odd := [
+    if others := [
         p for p in files.problems if (p.rule, p.violation.file) != (FILE_MISSING, MANIFEST_FILE)
     ]:
-        raise Unfixable(_first(odd))
+        raise UnfixableError(_format_first(others))
     if MANIFEST_FILE not in files.contents:
-        raise Unfixable(
-            f"there is no {MANIFEST_FILE}, and only the run that wrote the evidence can "
-            "list it; restore it from where the run "
-            "was made, or run again with bench-submit"
+        raise UnfixableError(
+            f"there is no {MANIFEST_FILE}, and only the run that wrote the evidence can list it; "
+            "restore it from where the run was made, or run again with bench-submit"
         )
     try:
         manifest = read_document(MANIFEST_FILE, files.contents[MANIFEST_FILE], MANIFEST_FORMAT)
     except Refused as refusal:
-        raise Unfixable(
-            f"what the run listed cannot be read: {_first(refusal.problems)}; restore it, "
-            "or run again"
+        raise UnfixableError(
+            f"the manifest of the run cannot be read: {_format_first(refusal.problems)}; restore "
+            "it, or run again"
         ) from None
     listed = {entry["path"] for entry in manifest["files"]}
-    altered = [
-        p
-        for p in manifest_problems(files.contents)
-        if p.rule == FILE_ALTERED and p.violation.file not in JSON_FILES
+    changed = [
+        problem.violation.file
+        for problem in find_manifest_problems(files.contents)
+        if problem.rule == FILE_ALTERED and problem.violation.file not in JSON_FILES
     ]
-    if altered:
-        raise Unfixable(
-            f"{altered[0].violation.file} is not what the run wrote, and evidence is never "
-            "made anew; restore it"
+    if changed:
+        raise UnfixableError(
+            f"{changed[0]} is not the file that the run wrote, and evidence is never written "
+            "again; restore it"
         )
     if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *JSON_FILES}):
-        raise Unfixable(
-            f"{unlisted[0]} is evidence that the manifest does not list; restore the "
-            "manifest or run again"
+        raise UnfixableError(
+            f"{unlisted[0]} is evidence that the manifest does not list; restore the manifest or "
+            "run again"
         )
 
 
-def _first(problems: Iterable[Any]) -> str:
+def _format_first(problems: Iterable[Problem]) -> str:
     problem = next(iter(problems))
     return f"{problem.rule} {problem.violation.file}: {problem.violation.found}"
 
 
-def _figures(bundle: Path, evidence: Read) -> Iterator[str]:
-    """Put the figures that follow from the tables into `evidence.result`, where others stand; says
-    which. Raises Unfixable."""
+def _fix_figures(bundle: Path, evidence: Read) -> Iterator[str]:
+    """Replace the figures in `evidence.result` that do not follow from the tables, and describe
+    each change. Raises UnfixableError."""
     judged = Bundle(bundle, (), evidence)
     try:
-        right = judged.computed
+        computed = judged.computed
     except (LookupError, ValueError, ArithmeticError) as error:
-        raise Unfixable(f"the figures cannot be computed: {error}") from None
-    if isinstance(right, str):
-        raise Unfixable(f"the figures cannot be computed: {right}")
+        raise UnfixableError(f"the figures cannot be computed: {error}") from None
+    if isinstance(computed, str):
+        raise UnfixableError(f"the figures cannot be computed: {computed}")
     stated = {epoch["epoch"]: epoch for epoch in evidence.result["epochs"]}
-    if [epoch["epoch"] for epoch in right["epochs"]] != list(stated):
-        raise Unfixable("result.json has other epochs than the tables")
-    # losses and extensions are no figures: they stay
-    right["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in right["epochs"]]
-    before = _leaves({name: evidence.result.get(name) for name in right})
+    if [epoch["epoch"] for epoch in computed["epochs"]] != list(stated):
+        raise UnfixableError("result.json has other epochs than the tables")
+    # Losses and extensions do not follow from the tables: keep them as stated.
+    computed["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in computed["epochs"]]
+    before = _flatten({name: evidence.result.get(name) for name in computed})
     tolerance = judged.protocol.recompute_tolerance
-    changed = [
-        (at, before.get(at), value)
-        for at, value in _leaves(right).items()
-        if not _same(before.get(at), value, tolerance)
+    changes = [
+        (pointer, before.get(pointer), value)
+        for pointer, value in _flatten(computed).items()
+        if not _is_equal(before.get(pointer), value, tolerance)
     ]
-    if changed:
-        evidence.result.update(right)
-    yield from (
-        f"result.json {at}: {_shown(was)} is now {_shown(value)}" for at, was, value in changed
-    )
+    if changes:
+        evidence.result.update(computed)
+    for pointer, old, new in changes:
+        yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
 
 
-def _leaves(value: Any, at: str = "") -> Json:
-    """Every value that holds no others, by its JSON pointer."""
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else None
-    )
-    if not inner:
-        return {at: value}
+def _flatten(value: Any, pointer: str = "") -> Json:
+    """Every value in `value` that contains no others, by its JSON pointer."""
+    items: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict) and value:
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        return {pointer: value}
     return {
-        pointer: leaf
-        for name, own in inner
-        for pointer, leaf in _leaves(own, f"{at}/{name}").items()
+        inner_pointer: leaf
+        for name, inner in items
+        for inner_pointer, leaf in _flatten(inner, f"{pointer}/{name}").items()
     }
 
 
-def _same(stated: Any, right: Any, tolerance: float) -> bool:
-    numbers = (int, float)
-    if (
-        isinstance(stated, numbers)
-        and isinstance(right, numbers)
-        and not isinstance(stated, bool)
-        and not isinstance(right, bool)
-    ):
-        return math.isclose(stated, right, rel_tol=tolerance)
-    return bool(stated == right)
+def _is_equal(stated: Any, computed: Any, tolerance: float) -> bool:
+    """Whether two values are equal; numbers up to the relative `tolerance`."""
+    if _is_number(stated) and _is_number(computed):
+        return math.isclose(stated, computed, rel_tol=tolerance)
+    return bool(stated == computed)
 
 
-def _shown(value: Any) -> str:
+def _is_number(value: Any) -> bool:
+    # In Python, a bool is an int.
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _format_value(value: Any) -> str:
     return "nothing" if value is None else str(value)

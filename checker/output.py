@@ -1,5 +1,5 @@
-"""Writes the files that a user names for output: whole or not at all, and never over what a round
-rests on."""
+"""Write the output files that a user names: whole or not at all, and never over a file that a round
+needs."""
 
 from pathlib import Path
 
@@ -7,55 +7,59 @@ from checker.find import BUNDLE_FILES
 from rules.bundle_format.records import ACCEPTANCE_FILE, KEYRING_DIR, SIGNERS_FILE, WAIVER_DIR
 from rules.bundle_format.seal import write_durable
 
-_LOOKED_AT = 4096
+_HEADER_BYTES = 4096
 
 
 class OutputError(Exception):
-    """The file is not written; the message names it and says why."""
+    """The file is not written. The message names it and gives the reason."""
 
 
 def refuse_output(path: Path, mark: str) -> None:
-    """Raises OutputError where `path` is not for output: in a bundle, of the LOG, keyring or
-    waivers, or a file of another kind.
+    """Raises OutputError if `path` may not be overwritten: it lies in a bundle, belongs to the LOG,
+    keyring or waivers, or is a file of another kind.
 
-    `mark` stands near the beginning of every file of the kind that is to be written.
+    Every file of the kind that may be overwritten has `mark` near its beginning.
     """
     path = path.resolve()
     for parent in path.parents:
-        if sum((parent / name).exists() for name in BUNDLE_FILES) > 1:
-            raise OutputError(
-                f"{path}: this lies in the bundle {parent}, which holds its evidence "
-                "alone; write it elsewhere"
-            )
-        of_round = (parent / KEYRING_DIR / SIGNERS_FILE).exists()
-        if of_round and path.relative_to(parent).parts[0] in (
-            ACCEPTANCE_FILE,
-            KEYRING_DIR,
-            WAIVER_DIR,
-        ):
-            raise OutputError(
-                f"{path}: this is of the round in {parent}: its LOG, keyring or waivers; "
-                "write it elsewhere"
-            )
+        _refuse_inside(parent, path)
     try:
         if not path.exists():
             return
         if not path.is_file():
-            raise OutputError(f"{path}: there is something that is no file; name another one")
+            raise OutputError(f"{path}: this is no regular file; choose another name")
         with path.open("rb") as file:
-            begin = file.read(_LOOKED_AT)
+            header = file.read(_HEADER_BYTES)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be looked at: {error.strerror}") from None
-    if begin and mark.encode() not in begin:
+        raise OutputError(f"{path}: cannot be read: {error.strerror}") from None
+    if header and mark.encode() not in header:
         raise OutputError(
-            f"{path}: there is a file of another kind, which stays as it is; remove it, or "
-            "name another one"
+            f"{path}: there is a file of another kind, which is not overwritten; remove it, or "
+            "choose another name"
+        )
+
+
+def _refuse_inside(parent: Path, path: Path) -> None:
+    """Raises OutputError if `parent` is a bundle, or a round with `path` in its LOG, keyring or
+    waivers."""
+    # One such file may have the same name by chance, two are a bundle.
+    if sum((parent / name).exists() for name in BUNDLE_FILES) > 1:
+        raise OutputError(
+            f"{path}: this lies in the bundle {parent}, which holds evidence only; choose another "
+            "directory"
+        )
+    is_round = (parent / KEYRING_DIR / SIGNERS_FILE).exists()
+    reserved = (ACCEPTANCE_FILE, KEYRING_DIR, WAIVER_DIR)
+    if is_round and path.relative_to(parent).parts[0] in reserved:
+        raise OutputError(
+            f"{path}: this belongs to the LOG, keyring or waivers of the round in {parent}; choose "
+            "another directory"
         )
 
 
 def write_output(path: Path, text: str, mark: str) -> None:
-    """Write `text`, which holds `mark` near its beginning, to `path`. Raises OutputError where it
-    may or can not be written."""
+    """Write `text`, which has `mark` near its beginning, to `path`. Raises OutputError if
+    it may not or cannot be written."""
     refuse_output(path, mark)
     try:
         write_durable(path.resolve(), text.encode())

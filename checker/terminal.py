@@ -1,4 +1,4 @@
-"""What commands do on a terminal alone: colours, and a line that tells how far a long one is."""
+"""What commands show on a terminal only: colours, and a progress bar."""
 
 import os
 import sys
@@ -9,25 +9,30 @@ import click
 
 from rules.finding import Severity
 
-MANY = 50
-"""From how many bundles on it is told how far the judging is."""
-COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+PROGRESS_FROM = 50
+"""The smallest number of bundles for which a progress bar is shown."""
+SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _T = TypeVar("_T")
 
 
-def colours() -> bool | None:
-    """What click.echo is to do with colours: leave it to whether the output is a terminal, but none
-    where NO_COLOR is set."""
+def colour_mode() -> bool | None:
+    """The argument `color` for click.echo: False if NO_COLOR is set, otherwise None, so that click
+    asks whether the output is a terminal."""
     return False if os.environ.get("NO_COLOR") else None  # no-color.org
 
 
-def watched(judged: Iterable[_T], total: int) -> Iterable[_T]:
-    """`judged`, one of `total` after the other; where they are many, a line on the terminal tells
-    how many were."""
-    if total < MANY or not sys.stderr.isatty():
+def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
+    """Pass on `judged`, `total` items, and show a progress bar on the terminal if there are
+    many."""
+    if total < PROGRESS_FROM or not sys.stderr.isatty():
         yield from judged
         return
     with click.progressbar(
-        judged, total, "judging", show_pos=True, file=sys.stderr, update_min_steps=total // MANY
-    ) as seen:
-        yield from seen
+        judged,
+        total,
+        "judging",
+        show_pos=True,
+        file=sys.stderr,
+        update_min_steps=total // PROGRESS_FROM,
+    ) as items:
+        yield from items

@@ -1,4 +1,4 @@
-"""What the rule book says of bundles and of what lies beside them: the verdicts that are shown."""
+"""The verdicts of the rule book on bundles and on the other files of a round."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,21 +9,21 @@ from rules.registry import rules_by_id
 from rules.rule import FormRule
 
 INTERNAL = "internal"
-"""Stands where a rule's id does in a finding about the checker itself: a bundle was not judged to
-the end."""
+"""Takes the place of a rule's id in a finding about the checker itself: it failed, so a bundle was
+not fully judged."""
 
-BESIDE = ("log", "waiver", "keyring")
-"""Standings of what lies beside bundles and is no bundle."""
+NON_BUNDLE_STANDINGS = ("log", "waiver", "keyring")
+"""The standings of files of a round that belong to no bundle."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rule book says of one bundle, or of one file of published figures; or of what
-    belongs to no bundle: the LOG, a waiver, the keyring, which have a verdict only where there is
-    something to say.
+    """The verdict on one bundle, on one file of published figures, or on a file of the round that
+    belongs to no bundle: the LOG, a waiver or the keyring. The latter have a verdict only if they
+    have a finding.
 
-    `standing` and `signer` are None where they could not be established. Beside those of bundles
-    and `published` there are the standings `BESIDE`.
+    `standing` and `signer` are None if they could not be established. `standing` is that of the
+    bundle, `published`, or one of `NON_BUNDLE_STANDINGS`.
     """
 
     path: Path
@@ -31,20 +31,20 @@ class Verdict:
     signer: str | None
     findings: tuple[Finding, ...]
     rules_not_run: int = 0
-    """How many rules could not be asked because the evidence cannot be read."""
+    """How many rules were not run because the evidence cannot be read."""
     withdrawn: str = ""
-    """Why the bundle was withdrawn; empty where it was not."""
+    """Why the bundle was withdrawn; empty if it was not."""
     withdrawn_by: str = ""
     withdrawn_at: str = ""
     reviews: tuple[Review, ...] = ()
-    """The good, signed reviews of the bundle."""
+    """The reviews of the bundle whose signatures are good."""
     accepted: str = ""
-    """The version of the rule book under which the LOG says that the bundle was accepted; empty
-    where it does not."""
+    """The version of the rule book under which the LOG says that the bundle was accepted; empty if
+    it was not."""
     manifest_sha256: str = ""
-    """The SHA-256 of MANIFEST.json; empty where there is none."""
+    """The SHA-256 of MANIFEST.json; empty if there is none."""
     kept: object = field(default=None, compare=False)
-    """What `judge_all` was asked to keep of a bundle that passed."""
+    """What the argument `keep` of `judge_all` returned for the bundle, if it passed."""
 
     @property
     def reviewers(self) -> tuple[str, ...]:
@@ -64,9 +64,11 @@ class Verdict:
         return "withdrawn" if self.withdrawn else "pass"
 
     def fails_by(self, finding: Finding) -> bool:
-        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal, which
-        lifts what is wrong with evidence. Who withdrew what must still be sure, so form and
-        integrity count."""
+        """Whether a finding is an error that counts: no waiver lifts it, and no withdrawal.
+
+        A withdrawal lifts errors of the evidence. Errors of form and integrity still count, since
+        they leave open who withdrew which bundle.
+        """
         if finding.severity != Severity.ERROR or finding.waived:
             return False
         rule = rules_by_id().get(finding.rule)
@@ -75,10 +77,23 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Round:
-    """The verdicts on everything below some paths, in order of path, and the hidden directories
-    that were left out."""
+    """The verdicts on everything below some paths."""
 
     verdicts: tuple[Verdict, ...]
+    """Sorted by path."""
     skipped: tuple[Path, ...]
+    """Hidden directories, not judged."""
     submissions: tuple[Path, ...] = ()
-    """The directories with a keyring, and maybe a LOG and waivers, that the bundles hang on."""
+    """The directories with the keyrings, and maybe a LOG and waivers, that the bundles belong
+    to."""
+
+
+def build_internal_finding(path: Path, action: str, error: Exception) -> Finding:
+    """The finding that the checker failed on the bundle `path` while `action`, such as "running
+    rule T101"."""
+    message = (
+        f"The checker failed while {action} of {path}, so the bundle was not fully judged. "
+        "Please report it."
+    )
+    found = f"{type(error).__name__}: {error}"
+    return Finding(INTERNAL, Severity.ERROR, "", "", found, "a judgement", message)

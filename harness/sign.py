@@ -5,11 +5,10 @@ import tempfile
 from pathlib import Path
 
 from checker import CheckerError
-from checker.find import as_given
-from checker.trust.authority import Authority, authority
+from checker.find import display_path
+from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
-from checker.trust.signature import SigningError, verify
-from checker.trust.signature import sign as sign_content
+from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import (
     MANIFEST_FILE,
@@ -55,7 +54,7 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
     Raises SigningError where it would not count.
     """
     try:
-        allowed = authority(bundle, None, bundle)
+        allowed = find_authority(bundle, None, bundle)
     except Refused as refusal:
         if all(problem.rule == KEYRING_MISSING for problem in refusal.problems):
             return refusal.problems[0].violation.found
@@ -67,7 +66,7 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
         signature.write_bytes(made)
         manifest = (bundle / MANIFEST_FILE).read_bytes()
         try:
-            verify(
+            verify_signature(
                 signature,
                 made,
                 manifest,
@@ -106,7 +105,7 @@ def put(bundle: Path, made: bytes, principal: str) -> tuple[Path, list[str]]:
 
 
 def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
-    submissions = as_given(allowed.keyring.submissions, [bundle])
+    submissions = display_path(allowed.keyring.submissions, [bundle])
     known = ", ".join(allowed.principals) or "nobody"
     return (
         f"{bundle}: not signed, for the keyring in {submissions} lets {known} sign here, "

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.engine import judge_all
-from checker.find import below
-from checker.verdict import BESIDE, Verdict
+from checker.find import find_places
+from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.results_model import (
     ResultRow,
     RunRecord,
@@ -39,7 +39,7 @@ class Collected:
     def bundles_rejected(self) -> int:
         """How many of `rejected` are bundles or files of figures: the LOG, a waiver and the keyring
         are neither."""
-        return sum(verdict.standing not in BESIDE for verdict in self.rejected)
+        return sum(verdict.standing not in NON_BUNDLE_STANDINGS for verdict in self.rejected)
 
 
 def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
@@ -50,7 +50,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
     signatures cannot be verified at all.
     """
     for path in paths:
-        places = below(path)
+        places = find_places(path)
         if not places.bundles and not places.published:
             raise NothingFoundError(
                 f"{path}: no bundle and no published figures found; name a directory with some"

@@ -1,4 +1,3 @@
-"""How verdicts are printed: a file for each format, with a function `render` that gives the
-text."""
+"""Output formats: a module for each, with a function `render` that returns the text."""
 
 FORMATS = ("text", "json", "sarif", "junit", "github")

@@ -1,9 +1,16 @@
-"""For a workflow of GitHub Actions: commands that become annotations of the files of a pull
-request."""
+"""For a workflow of GitHub Actions: commands that GitHub shows as annotations in a pull request."""
 
 from collections.abc import Iterator
 
-from checker.selection import Shown, place, printable, relative, summary
+from checker.formats.common import (
+    format_exemption,
+    format_file_path,
+    format_summary,
+    is_lifted_by_withdrawal,
+    relative_to_cwd,
+)
+from checker.printable import printable
+from checker.selection import RoundView
 from checker.verdict import Verdict
 from rules.finding import Finding, Severity
 from rules.registry import rules_by_id
@@ -11,64 +18,62 @@ from rules.registry import rules_by_id
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def render(what: Shown) -> str:
-    """A command for each finding, and the line that sums up."""
+def render(view: RoundView) -> str:
+    """A command for each finding, and the summary line."""
     lines = [
-        _of_finding(what, verdict, finding)
-        for verdict in what.verdicts
+        _format_finding(view, verdict, finding)
+        for verdict in view.verdicts
         for finding in verdict.findings
     ]
-    lines += _of_all(what)
-    return "\n".join([*lines, printable(summary(what))])
+    lines += _format_remarks(view)
+    return "\n".join([*lines, printable(format_summary(view))])
 
 
-def _of_finding(what: Shown, verdict: Verdict, finding: Finding) -> str:
-    counts = finding.severity != Severity.ERROR or what.fails(verdict, finding)
-    aside = (
-        f"waived by {finding.waived}: "
-        if finding.waived
-        else "known: "
-        if what.is_known(verdict, finding)
-        else ""
-    )
-    aside = f"withdrawn: {aside}" if verdict.withdrawn and not verdict.fails_by(finding) else aside
-    path = place(verdict, finding)
-    at = f" at {finding.pointer}" if finding.pointer else ""
-    said = f"{aside}found{at}: {finding.found}; expected: {finding.expected}. {finding.message}"
+def _format_finding(view: RoundView, verdict: Verdict, finding: Finding) -> str:
+    # An error that does not count is shown, but must not fail the workflow.
+    counts = finding.severity != Severity.ERROR or view.fails(verdict, finding)
+    prefix = format_exemption(view, verdict, finding)
+    if is_lifted_by_withdrawal(verdict, finding):
+        prefix = f"withdrawn: {prefix}"
+    path = format_file_path(verdict, finding)
+    place = f" at {finding.pointer}" if finding.pointer else ""
+    text = f"{prefix}found{place}: {finding.found}; expected: {finding.expected}. {finding.message}"
     rule = rules_by_id().get(finding.rule)
     title = f"{finding.rule} {rule.name}" if rule else finding.rule
-    return _command(
-        _COMMANDS[finding.severity] if counts else "notice", relative(path) or path, title, said
-    )
+    command = _COMMANDS[finding.severity] if counts else "notice"
+    return _format_command(command, relative_to_cwd(path) or path, title, text)
 
 
-def _of_all(what: Shown) -> Iterator[str]:
-    if what.skipped:
-        hidden = ", ".join(map(str, what.skipped))
-        yield _command(
+def _format_remarks(view: RoundView) -> Iterator[str]:
+    """Commands that belong to no file."""
+    if view.skipped:
+        hidden = ", ".join(map(str, view.skipped))
+        yield _format_command(
             "notice", "", "bench-check", f"not judged, because hidden (unfinished runs): {hidden}"
         )
-    for line in what.gone:
-        yield _command("notice", "", "bench-check", f"in the baseline, but no longer found: {line}")
-    if what.partial:
-        yield _command(
+    for line in view.gone:
+        yield _format_command(
+            "notice", "", "bench-check", f"in the baseline, but no longer found: {line}"
+        )
+    if view.partial:
+        yield _format_command(
             "warning",
             "",
             "bench-check",
-            f"partial: {', '.join(what.partial)}; no judgement by the rule book",
+            f"partial: {', '.join(view.partial)}; this is no judgement by the whole rule book",
         )
 
 
-def _command(name: str, file: str, title: str, message: str) -> str:
-    where = f"file={_property(file)}," if file else ""
-    return f"::{name} {where}title={_property(title)}::{_escaped(message)}"
+def _format_command(name: str, file: str, title: str, message: str) -> str:
+    location = f"file={_escape_property(file)}," if file else ""
+    return f"::{name} {location}title={_escape_property(title)}::{_escape(message)}"
 
 
-def _escaped(text: str) -> str:
-    """`text` as the data of a command. What would end the line is escaped as everywhere, before."""
+def _escape(text: str) -> str:
+    """`text` as the data of a command. `printable` has already escaped the ends of lines."""
     return printable(text).replace("%", "%25")
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     """`text` as the value of a property, which a comma or a colon would end."""
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

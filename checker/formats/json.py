@@ -3,36 +3,42 @@
 import json
 from dataclasses import asdict
 
-from checker.selection import Shown, fingerprint, printable_strings
+from checker.baseline import compute_fingerprint
+from checker.printable import printable_strings
+from checker.selection import RoundView
 from checker.verdict import Verdict
 from rules import VERSION
 
 FORMAT = "wattmark-verdict/1"
 
 
-def render(what: Shown) -> str:
+def render(view: RoundView) -> str:
     """The object as text, indented."""
-    whole = {
+    document = {
         "format": FORMAT,
         "rules_version": VERSION,
-        "partial": what.partial,
-        "bundles": [_of_bundle(what, verdict) for verdict in what.verdicts],
-        "skipped": [str(path) for path in what.skipped],
-        "gone": what.gone,
+        "partial": view.partial,
+        "bundles": [_convert_verdict(view, verdict) for verdict in view.verdicts],
+        "skipped": [str(path) for path in view.skipped],
+        "gone": view.gone,
     }
-    return json.dumps(printable_strings(whole), indent=1)
+    return json.dumps(printable_strings(document), indent=1)
 
 
-def _of_bundle(what: Shown, verdict: Verdict) -> dict[str, object]:
+def _convert_verdict(view: RoundView, verdict: Verdict) -> dict[str, object]:
     findings = [
-        {**asdict(f), "known": what.is_known(verdict, f), "fingerprint": fingerprint(verdict, f)}
-        for f in verdict.findings
+        {
+            **asdict(finding),
+            "known": view.is_known(verdict, finding),
+            "fingerprint": compute_fingerprint(verdict, finding),
+        }
+        for finding in verdict.findings
     ]
     return {
         "path": str(verdict.path),
         "standing": verdict.standing,
         "signer": verdict.signer,
-        "status": what.status(verdict),
+        "status": view.status(verdict),
         "withdrawn": verdict.withdrawn,
         "withdrawn_by": verdict.withdrawn_by,
         "withdrawn_at": verdict.withdrawn_at,

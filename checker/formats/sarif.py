@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from checker.selection import Shown, fingerprint, place, printable, printable_strings, relative
+from checker.baseline import compute_fingerprint
+from checker.formats.common import format_file_path, is_lifted_by_withdrawal, relative_to_cwd
+from checker.printable import printable, printable_strings
+from checker.selection import RoundView
 from checker.verdict import INTERNAL, Verdict
 from rules import VERSION
 from rules.finding import Finding
@@ -21,52 +24,54 @@ _SCHEMA = (
 )
 
 
-def render(what: Shown) -> str:
-    """One run: the whole rule book, and a result for each finding. Paths are relative to the
+def render(view: RoundView) -> str:
+    """One run with the whole rule book, and a result for each finding. Paths are relative to the
     working directory."""
     ids = list(rules_by_id())
-    found = [(v, f) for v in what.verdicts for f in v.findings]
+    findings = [(v, f) for v in view.verdicts for f in v.findings]
     run = {
         "tool": {
             "driver": {
                 "name": "bench-check",
                 "version": version("wattmark"),
                 "semanticVersion": VERSION,
-                "rules": [_of_rule(rule) for rule in rules_by_id().values()],
+                "rules": [_convert_rule(rule) for rule in rules_by_id().values()],
             }
         },
         "invocations": [
             {
-                "executionSuccessful": not what.broken,
+                "executionSuccessful": not view.broken,
                 "toolExecutionNotifications": [
-                    _notification(v, f) for v, f in found if f.rule == INTERNAL
+                    _build_notification(v, f) for v, f in findings if f.rule == INTERNAL
                 ],
             }
         ],
         "originalUriBaseIds": {
-            "SRCROOT": {"description": {"text": "The directory in which bench-check was called."}}
+            "SRCROOT": {"description": {"text": "The directory in which bench-check was run."}}
         },
         "results": [
-            _of_finding(what, v, f, ids.index(f.rule)) for v, f in found if f.rule != INTERNAL
+            _convert_finding(view, v, f, ids.index(f.rule))
+            for v, f in findings
+            if f.rule != INTERNAL
         ],
         "properties": printable_strings(
             {
-                "partial": what.partial,
-                "gone": what.gone,
-                "skipped": [str(path) for path in what.skipped],
-                "bundles": [{"path": str(v.path), "status": what.status(v)} for v in what.verdicts],
+                "partial": view.partial,
+                "gone": view.gone,
+                "skipped": [str(path) for path in view.skipped],
+                "bundles": [{"path": str(v.path), "status": view.status(v)} for v in view.verdicts],
             }
         ),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _of_rule(rule: Rule) -> dict[str, Any]:
+def _convert_rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,
         "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": _section(rule, "What it does")},
+        "fullDescription": {"text": _read_section(rule, "What it does")},
         "help": {"text": rule.page, "markdown": f"# {rule.page}"},
         "helpUri": f"urn:wattmark:rule:{rule.id}",
         "defaultConfiguration": {"level": rule.severity},
@@ -78,12 +83,14 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _section(rule: Rule, name: str) -> str:
+def _read_section(rule: Rule, name: str) -> str:
     _, _, after = rule.page.partition(f"## {name}\n")
     return " ".join(after.partition("\n## ")[0].split()) or rule.title
 
 
-def _of_finding(what: Shown, verdict: Verdict, finding: Finding, index: int) -> dict[str, Any]:
+def _convert_finding(
+    view: RoundView, verdict: Verdict, finding: Finding, index: int
+) -> dict[str, Any]:
     result = {
         "ruleId": finding.rule,
         "ruleIndex": index,
@@ -93,33 +100,35 @@ def _of_finding(what: Shown, verdict: Verdict, finding: Finding, index: int) -> 
                 f"found: {finding.found}; expected: {finding.expected}. {finding.message}"
             )
         },
-        "locations": [_location(verdict, finding)],
-        "partialFingerprints": {"wattmark/v1": fingerprint(verdict, finding)},
+        "locations": [_build_location(verdict, finding)],
+        "partialFingerprints": {"wattmark/v1": compute_fingerprint(verdict, finding)},
     }
-    if any(option.startswith("--baseline") for option in what.partial):
-        result["baselineState"] = "unchanged" if what.is_known(verdict, finding) else "new"
-    lifted = [f"waived by {finding.waived}"] if finding.waived else []
-    lifted += (
-        [f"the bundle was withdrawn: {verdict.withdrawn}"]
-        if verdict.withdrawn and not verdict.fails_by(finding)
-        else []
-    )
-    lifted += ["known by the baseline"] if what.is_known(verdict, finding) else []
-    if lifted:
+    if any(option.startswith("--baseline") for option in view.partial):
+        result["baselineState"] = "unchanged" if view.is_known(verdict, finding) else "new"
+    reasons = [f"waived by {finding.waived}"] if finding.waived else []
+    if is_lifted_by_withdrawal(verdict, finding):
+        reasons.append(f"the bundle was withdrawn: {verdict.withdrawn}")
+    if view.is_known(verdict, finding):
+        reasons.append("in the baseline")
+    if reasons:
         result["suppressions"] = [
-            {"kind": "external", "justification": printable(why)} for why in lifted
+            {"kind": "external", "justification": printable(reason)} for reason in reasons
         ]
     return result
 
 
-def _location(verdict: Verdict, finding: Finding) -> dict[str, Any]:
-    path = place(verdict, finding)
-    below = relative(path)
-    uri = Path(path).absolute().as_uri() if below is None else quote(os.fsencode(below), safe="/")
-    artifact = {"uri": uri} if below is None else {"uri": uri, "uriBaseId": "SRCROOT"}
+def _build_location(verdict: Verdict, finding: Finding) -> dict[str, Any]:
+    path = format_file_path(verdict, finding)
+    relative = relative_to_cwd(path)
+    uri = (
+        Path(path).absolute().as_uri()
+        if relative is None
+        else quote(os.fsencode(relative), safe="/")
+    )
+    artifact = {"uri": uri} if relative is None else {"uri": uri, "uriBaseId": "SRCROOT"}
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact}}
     if rows := _ROWS.fullmatch(finding.pointer):
-        # Rows of data are counted from 1 and the first line of a table is its header.
+        # Data rows count from 1, and line 1 of a table is its header.
         first, last = int(rows[1]) + 1, int(rows[2] or rows[1]) + 1
         location["physicalLocation"]["region"] = {"startLine": first, "endLine": last}
     elif finding.pointer:
@@ -127,6 +136,10 @@ def _location(verdict: Verdict, finding: Finding) -> dict[str, Any]:
     return location
 
 
-def _notification(verdict: Verdict, finding: Finding) -> dict[str, Any]:
+def _build_notification(verdict: Verdict, finding: Finding) -> dict[str, Any]:
     text = printable(f"{finding.message} {finding.found}")
-    return {"level": "error", "message": {"text": text}, "locations": [_location(verdict, finding)]}
+    return {
+        "level": "error",
+        "message": {"text": text},
+        "locations": [_build_location(verdict, finding)],
+    }

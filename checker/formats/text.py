@@ -1,57 +1,59 @@
-"""For people: the findings grouped by bundle, then one line that sums up."""
+"""For people: the findings by bundle, and a summary line."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
 import click
 
-from checker.selection import Shown, printable, summary, withdrawal
-from checker.terminal import COLOURS
+from checker.formats.common import format_summary, format_withdrawal
+from checker.printable import printable
+from checker.selection import RoundView
+from checker.terminal import SEVERITY_COLOURS
 from checker.verdict import Verdict
 from rules.finding import Finding, Severity
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
-_PLACES = 3
-"""How many further places of a repeated finding are named."""
+_MAX_PLACES = 3
+"""How many further places of a repeated finding are listed."""
+_Text = tuple[str, str, str, str]
+"""Rule, found, expected and message of a finding."""
 
 
-def render(what: Shown) -> str:
-    """The text; severities are styled, which click strips where the output is no terminal."""
-    told: set[tuple[str, ...]] = set()
-    lines = [line for verdict in what.verdicts for line in _of_bundle(what, verdict, told)]
-    if what.skipped:
+def render(view: RoundView) -> str:
+    """The text, styled. click removes the styles if the output is no terminal."""
+    printed: set[_Text] = set()
+    lines = [line for verdict in view.verdicts for line in _format_bundle(view, verdict, printed)]
+    if view.skipped:
         lines.append(
             "not judged, because hidden (unfinished runs): "
-            f"{', '.join(printable(str(p)) for p in what.skipped)}"
+            f"{', '.join(printable(str(p)) for p in view.skipped)}"
         )
-    lines += [f"in the baseline, but no longer found: {printable(line)}" for line in what.gone]
-    if what.partial:
-        lines.append(
-            f"partial: with {', '.join(map(printable, what.partial))} this is no judgement "
-            "by the rule book"
-        )
-    worst = "red" if any(what.status(v) == "fail" for v in what.verdicts) else None
-    return "\n".join([*lines, click.style(printable(summary(what)), fg=worst)])
+    lines += [f"in the baseline, but no longer found: {printable(line)}" for line in view.gone]
+    if view.partial:
+        options = ", ".join(map(printable, view.partial))
+        lines.append(f"partial: with {options} this is no judgement by the whole rule book")
+    colour = "red" if any(view.status(v) == "fail" for v in view.verdicts) else None
+    return "\n".join([*lines, click.style(printable(format_summary(view)), fg=colour)])
 
 
-def _of_bundle(what: Shown, verdict: Verdict, told: set[tuple[str, ...]]) -> Iterator[str]:
-    """The lines on one bundle; `told` is what was said of others, word by word, and is not said
-    again."""
-    status = what.status(verdict)
+def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> Iterator[str]:
+    """The lines on one bundle. The text of a finding in `printed` is not repeated."""
+    status = view.status(verdict)
     styled = click.style(status, fg=_STATUS_COLOURS[status], bold=True)
-    yield f"{printable(str(verdict.path))}: {styled} ({printable(', '.join(_who(verdict)))})"
+    people = printable(", ".join(_describe_standing(verdict)))
+    yield f"{printable(str(verdict.path))}: {styled} ({people})"
     if verdict.withdrawn:
-        yield f"  {printable(withdrawal(verdict))}"
+        yield f"  {printable(format_withdrawal(verdict))}"
     worst_first = sorted(verdict.findings, key=lambda f: list(Severity).index(f.severity))
-    for _, alike in groupby(
-        worst_first, lambda f: (f.rule, f.file, f.message, f.waived, what.is_known(verdict, f))
+    for _, similar in groupby(
+        worst_first, lambda f: (f.rule, f.file, f.message, f.waived, view.is_known(verdict, f))
     ):
-        yield from _of_findings(what, verdict, told, *alike)
+        yield from _format_findings(view, verdict, printed, *similar)
     if verdict.rules_not_run:
-        yield f"  {verdict.rules_not_run} rules were not asked, because the evidence cannot be read"
+        yield f"  {verdict.rules_not_run} rules were not run, because the evidence cannot be read"
 
 
-def _who(verdict: Verdict) -> Iterator[str]:
+def _describe_standing(verdict: Verdict) -> Iterator[str]:
     yield verdict.standing or "standing unknown"
     if verdict.standing in ("closed", "open", "demo", None):
         yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
@@ -63,23 +65,23 @@ def _who(verdict: Verdict) -> Iterator[str]:
         yield f"accepted under rule book {verdict.accepted}"
 
 
-def _of_findings(
-    what: Shown, verdict: Verdict, told: set[tuple[str, ...]], finding: Finding, *others: Finding
+def _format_findings(
+    view: RoundView, verdict: Verdict, printed: set[_Text], finding: Finding, *others: Finding
 ) -> Iterator[str]:
-    """One finding whole, and of others of the kind, in the same file, only where and what."""
-    severity = click.style(finding.severity, fg=COLOURS[finding.severity])
-    known = "known " if what.is_known(verdict, finding) else ""
-    at = " ".join(filter(None, (finding.file, finding.pointer)))
+    """One finding in full; of similar ones in the same file only the places and what was found."""
+    severity = click.style(finding.severity, fg=SEVERITY_COLOURS[finding.severity])
+    known = "known " if view.is_known(verdict, finding) else ""
+    place = printable(" ".join(filter(None, (finding.file, finding.pointer))))
     waived = f" (waived by {printable(finding.waived)})" if finding.waived else ""
-    words = (finding.rule, finding.found, finding.expected, finding.message)
-    again = ": as above" if words in told else ""
-    yield f"  {known}{severity} {finding.rule}{' ' if at else ''}{printable(at)}{waived}{again}"
-    if not again:
-        told.add(words)
+    text = (finding.rule, finding.found, finding.expected, finding.message)
+    repeated = ": as above" if text in printed else ""
+    yield f"  {known}{severity} {finding.rule}{' ' if place else ''}{place}{waived}{repeated}"
+    if not repeated:
+        printed.add(text)
         yield f"    found: {printable(finding.found)}"
         yield f"    expected: {printable(finding.expected)}"
         yield f"    {printable(finding.message)}"
-    for other in others[:_PLACES]:
+    for other in others[:_MAX_PLACES]:
         yield f"    also {printable(other.pointer or 'there')}: {printable(other.found)}"
-    if len(others) > _PLACES:
-        yield f"    and {len(others) - _PLACES} more of the kind"
+    if len(others) > _MAX_PLACES:
+        yield f"    and {len(others) - _MAX_PLACES} more findings of this rule"

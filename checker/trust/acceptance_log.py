@@ -1,9 +1,9 @@
-"""The LOG: which bundle was accepted when, and by which version of the rule book.
+"""The LOG: which bundle was accepted when, and under which version of the rule book.
 
-`submissions/LOG` is a file of lines that is only ever appended to. Each line is a JSON object
-(`log-entry-1.json`) and holds the SHA-256 of the line before, so that no line can be changed,
-dropped or moved without breaking the chain after it. What the chain cannot show is that lines at
-its end are missing: that takes somebody who knows the hash of the last one, the head.
+Lines are only ever appended to `submissions/LOG`. Each line is a JSON object (`log-entry-1.json`)
+with the SHA-256 of the line before, so a line that is changed, removed or moved breaks the chain.
+The chain cannot show that lines at its end are missing. To notice that, compare the hash of the
+last line, the head, with one that was published.
 """
 
 import fcntl
@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -28,18 +28,19 @@ START = "0" * 64
 """What the first line has for the hash of the line before."""
 ACCEPTED, WITHDRAWN = "accepted", "withdrawn"
 MAX_LOG_BYTES = 64 * 2**20
-_APART = timedelta(days=1)
-"""How far the clocks of a node, of who accepts and of who checks may be apart."""
+_CLOCK_TOLERANCE = timedelta(days=1)
+"""How far the clocks of the node, of the person who accepts and of the one who checks may
+differ."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the LOG."""
+class LogEntry:
+    """What a line of the LOG records."""
 
-    line: int
-    """Its number, from 1."""
     at: str
+    """The time in UTC, such as 2026-11-21T17:00:00Z."""
     event: str
+    """`ACCEPTED` or `WITHDRAWN`."""
     path: str
     """The bundle's directory below `submissions/`, with `/` between its parts."""
     manifest_sha256: str
@@ -47,188 +48,190 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Log:
-    """What the LOG says. Where anything is wrong with it (`problems`), it says nothing: there are
-    no entries then."""
+class LogLine(LogEntry):
+    """A line of the LOG."""
 
-    accepted: Mapping[str, Entry] = field(default_factory=dict)
+    number: int
+    """From 1."""
+
+
+@dataclass(frozen=True)
+class AcceptanceLog:
+    """The content of the LOG. If it has any problem, it has no entries: none of them counts."""
+
+    accepted: Mapping[str, LogLine] = field(default_factory=dict)
     """By path."""
-    withdrawn: Mapping[str, Entry] = field(default_factory=dict)
+    withdrawn: Mapping[str, LogLine] = field(default_factory=dict)
     """By path; a bundle that was withdrawn was accepted before."""
     lines: int = 0
     head: str = START
-    """The hash of the last line. Whoever wrote it down elsewhere notices when lines at the end go
+    """The hash of the last line. Whoever wrote it down elsewhere notices when lines at the end are
     missing."""
     problems: tuple[Problem, ...] = ()
 
 
-def read_log(submissions: Path) -> Log:
-    """The LOG of the directory `submissions`, an empty one where there is none; read once for as
-    long as the file stays."""
+def read_log(submissions: Path) -> AcceptanceLog:
+    """Read the LOG of the directory `submissions`; empty if there is none. The result is cached
+    until the file changes."""
     path = submissions / ACCEPTANCE_FILE
     try:
         stat = path.lstat()
     except FileNotFoundError:
-        return Log()
+        return AcceptanceLog()
     except OSError:
-        return _read(path, None)
-    return _read(path, (stat.st_ino, stat.st_ctime_ns, stat.st_size))
+        return _read_cached(path, None)
+    return _read_cached(path, (stat.st_ino, stat.st_ctime_ns, stat.st_size))
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _: object) -> Log:
+def _read_cached(path: Path, _state: object) -> AcceptanceLog:
+    """The LOG at `path`. The state of the file is part of the key of the cache."""
     try:
-        return _chain(read_plain(path, ACCEPTANCE_FILE, MAX_LOG_BYTES))
+        return _parse_log(read_plain(path, ACCEPTANCE_FILE, MAX_LOG_BYTES))
     except Refused as refusal:
-        return Log(problems=refusal.problems)
+        return AcceptanceLog(problems=refusal.problems)
 
 
-def _chain(raw: bytes) -> Log:
-    """The LOG in these bytes. Raises Refused for the first thing that is wrong: what follows it is
-    not to be trusted."""
-    accepted: dict[str, Entry] = {}
-    withdrawn: dict[str, Entry] = {}
-    head, at = START, ""
-    book: tuple[int, ...] = (0,)
-    latest = (datetime.now(UTC) + _APART).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lines = raw.splitlines(keepends=True)
-    for number, line in enumerate(lines, start=1):
-        if not line.endswith(b"\n"):
-            raise _broken(
-                number,
-                "a line without an end",
-                "a line that ends with a newline",
-                "The LOG was cut here.",
-            )
-        try:
-            entry = read_document(ACCEPTANCE_FILE, line, LOG_ENTRY_FORMAT)
-        except Refused as refusal:
-            raise _broken(
-                number,
-                refusal.problems[0].violation.found,
-                refusal.problems[0].violation.expected,
-                "",
-            ) from None
-        if entry["previous"] != head:
-            message = "A line was changed, dropped, moved or put in."
-            raise _broken(
-                number,
-                f"previous is {entry['previous']}",
-                f"the hash of the line before, {head}",
-                message,
-            )
-        if entry["at"] < at:
-            raise _broken(
-                number,
-                f"at is {entry['at']}",
-                f"not before the line before, {at}",
-                "A log is written forwards.",
-            )
-        if entry["at"] > latest:
-            raise _broken(
-                number,
-                f"at is {entry['at']}",
-                f"at most {latest}, a day from now",
-                "Nobody has accepted it yet.",
-            )
-        if entry["rules_version"] not in RELEASED:
-            message = "There is no such rule book, or it is younger than this bench-check."
-            raise _broken(
-                number,
-                f"rules_version is {entry['rules_version']}",
-                f"one of {', '.join(RELEASED)}",
-                message,
-            )
-        if (of := version_of(entry["rules_version"])) < book:
-            expected = "one not older than that of the line before"
-            raise _broken(
-                number,
-                f"rules_version is {entry['rules_version']}",
-                expected,
-                "Nobody accepts by an old rule book.",
-            )
-        head, at, book = hashlib.sha256(line).hexdigest(), entry["at"], of
-        met = Entry(
-            number,
-            at,
-            entry["event"],
-            entry["path"],
-            entry["manifest_sha256"],
-            entry["rules_version"],
-        )
-        _take(met, accepted, withdrawn)
-    return Log(accepted, withdrawn, len(lines), head)
+def _parse_log(raw: bytes) -> AcceptanceLog:
+    """The LOG in these bytes. Raises Refused for the first problem, since nothing after it can be
+    trusted."""
+    accepted: dict[str, LogLine] = {}
+    withdrawn: dict[str, LogLine] = {}
+    head, previous = START, None
+    latest = (datetime.now(UTC) + _CLOCK_TOLERANCE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    raw_lines = raw.splitlines(keepends=True)
+    for number, raw_line in enumerate(raw_lines, start=1):
+        line = _parse_line(number, raw_line, head)
+        _check_order(line, previous, latest)
+        _add_line(line, accepted, withdrawn)
+        head, previous = hashlib.sha256(raw_line).hexdigest(), line
+    return AcceptanceLog(accepted, withdrawn, len(raw_lines), head)
 
 
-def _take(entry: Entry, accepted: dict[str, Entry], withdrawn: dict[str, Entry]) -> None:
-    before = accepted.get(entry.path)
-    if entry.event == ACCEPTED:
-        if before is not None:
-            found = f"{shortened(entry.path)} is accepted again, after line {before.line}"
-            raise _broken(
-                entry.line,
-                found,
-                "each directory once",
-                "A run that is made anew has a directory of its own.",
-            )
-        accepted[entry.path] = entry
-        return
-    if before is None or before.manifest_sha256 != entry.manifest_sha256 or entry.path in withdrawn:
-        found = f"{shortened(entry.path)} is withdrawn"
+def _parse_line(number: int, raw: bytes, head: str) -> LogLine:
+    """The line in these bytes, which must contain `head`, the hash of the line before."""
+    if not raw.endswith(b"\n"):
         raise _broken(
-            entry.line,
-            found,
-            "a bundle that stands by an earlier line",
-            "Only what was accepted can be withdrawn, once.",
+            number,
+            "a line without an end",
+            "a line that ends with a newline",
+            "The LOG was cut here.",
         )
-    withdrawn[entry.path] = entry
+    try:
+        record = read_document(ACCEPTANCE_FILE, raw, LOG_ENTRY_FORMAT)
+    except Refused as refusal:
+        violation = refusal.problems[0].violation
+        raise _broken(number, violation.found, violation.expected, "") from None
+    if record["previous"] != head:
+        raise _broken(
+            number,
+            f"previous is {record['previous']}",
+            f"the hash of the line before, {head}",
+            "A line was changed, removed, moved or inserted.",
+        )
+    return LogLine(
+        at=record["at"],
+        event=record["event"],
+        path=record["path"],
+        manifest_sha256=record["manifest_sha256"],
+        rules_version=record["rules_version"],
+        number=number,
+    )
 
 
-def version_of(text: str) -> tuple[int, ...]:
-    """A version such as 1.3.0, to be compared with others."""
+def _check_order(line: LogLine, previous: LogLine | None, latest: str) -> None:
+    """Check that neither time nor rule book goes backwards from the line before, and that neither
+    is from the future."""
+    if previous and line.at < previous.at:
+        raise _broken(
+            line.number,
+            f"at is {line.at}",
+            f"not before the line before, {previous.at}",
+            "The times of the LOG never go backwards.",
+        )
+    if line.at > latest:
+        raise _broken(
+            line.number,
+            f"at is {line.at}",
+            f"at most {latest}, a day from now",
+            "This time is in the future.",
+        )
+    if line.rules_version not in RELEASED:
+        raise _broken(
+            line.number,
+            f"rules_version is {line.rules_version}",
+            f"one of {', '.join(RELEASED)}",
+            "There is no such rule book, or it is newer than this bench-check.",
+        )
+    if previous and parse_version(line.rules_version) < parse_version(previous.rules_version):
+        raise _broken(
+            line.number,
+            f"rules_version is {line.rules_version}",
+            "one not older than that of the line before",
+            "No bundle is accepted under an older rule book than the one before it.",
+        )
+
+
+def _add_line(line: LogLine, accepted: dict[str, LogLine], withdrawn: dict[str, LogLine]) -> None:
+    """Add a line to the bundles accepted or withdrawn so far."""
+    earlier = accepted.get(line.path)
+    if line.event == ACCEPTED:
+        if earlier is not None:
+            raise _broken(
+                line.number,
+                f"{shortened(line.path)} is accepted again, after line {earlier.number}",
+                "each directory once",
+                "A run that is repeated has a directory of its own.",
+            )
+        accepted[line.path] = line
+        return
+    if earlier is None or earlier.manifest_sha256 != line.manifest_sha256 or line.path in withdrawn:
+        raise _broken(
+            line.number,
+            f"{shortened(line.path)} is withdrawn",
+            "a bundle that was accepted in an earlier line and not withdrawn since",
+            "Only an accepted bundle can be withdrawn, and only once.",
+        )
+    withdrawn[line.path] = line
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """A version such as 1.3.0 as numbers, so that versions can be compared."""
     return tuple(int(number) for number in text.split("."))
 
 
-def line_of(
-    previous: str, at: str, event: str, path: str, manifest_sha256: str, rules_version: str
-) -> bytes:
-    """A line of the LOG, to be put behind the one with the hash `previous` (`START` for the
+def format_line(previous: str, entry: LogEntry) -> bytes:
+    """The line of the LOG for `entry`, after the line with the hash `previous` (`START` for the
     first)."""
-    entry = {
-        "format": LOG_ENTRY_FORMAT,
-        "previous": previous,
-        "at": at,
-        "event": event,
-        "path": path,
-        "manifest_sha256": manifest_sha256,
-        "rules_version": rules_version,
-    }
-    return (json.dumps(entry, ensure_ascii=False) + "\n").encode(errors="surrogateescape")
+    record = {"format": LOG_ENTRY_FORMAT, "previous": previous, **asdict(entry)}
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode(errors="surrogateescape")
 
 
-def append(submissions: Path, head: str, entries: Iterable[tuple[str, str, str, str, str]]) -> Log:
-    """Append lines of (at, event, path, manifest_sha256, rules_version) to the LOG that ends with
-    `head`; returns the LOG since.
+def append_entries(submissions: Path, head: str, entries: Iterable[LogEntry]) -> AcceptanceLog:
+    """Append a line for each entry to the LOG that ends with `head`, and return the new LOG.
 
-    The file is there as it was or with all lines. Raises Refused where it does not end with `head`,
-    or the lines do not fit behind it, and OSError where it cannot be written.
+    The file is replaced as a whole: it has all of the lines or none. Raises Refused if it does not
+    end with `head` or a line is not valid after it, and OSError if it cannot be written.
     """
     path = submissions / ACCEPTANCE_FILE
     directory = os.open(submissions, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        # Lock the directory: the file itself is replaced.
         fcntl.flock(directory, fcntl.LOCK_EX)
         before = read_plain(path, ACCEPTANCE_FILE, MAX_LOG_BYTES) if os.path.lexists(path) else b""
-        present = _chain(before)
+        present = _parse_log(before)
         if present.head != head:
-            message = "Somebody else has appended to it. Run the command again."
             raise _broken(
-                present.lines, f"the LOG ends with {present.head}", f"it ends with {head}", message
+                present.lines,
+                f"the LOG ends with {present.head}",
+                f"it ends with {head}",
+                "Another process has appended to it. Run the command again.",
             )
         text = before
         for entry in entries:
-            line = line_of(head, *entry)
+            line = format_line(head, entry)
             text, head = text + line, hashlib.sha256(line).hexdigest()
-        after = _chain(text)
+        after = _parse_log(text)
         write_durable(path, text)
         os.fsync(directory)
     finally:
@@ -236,22 +239,24 @@ def append(submissions: Path, head: str, entries: Iterable[tuple[str, str, str, 
     return after
 
 
-def contradictions(entry: Entry, claimed: Json) -> Iterator[Problem]:
-    """What a bundle's result.json (`claimed`) says that cannot be, if the bundle was accepted as
-    `entry` says."""
+def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
+    """What in a bundle's `result.json` contradicts that the bundle was accepted by `line`: a run
+    that ended later, or a newer rule book."""
     try:
-        ended_at, book = str(claimed["ended_at"]), str(claimed["rules_version"])
-        late = datetime.fromisoformat(ended_at) > datetime.fromisoformat(entry.at) + _APART
-        younger = version_of(book) > version_of(entry.rules_version)
+        ended_at, book = str(result["ended_at"]), str(result["rules_version"])
+        ended_later = (
+            datetime.fromisoformat(ended_at) > datetime.fromisoformat(line.at) + _CLOCK_TOLERANCE
+        )
+        is_newer = parse_version(book) > parse_version(line.rules_version)
     except (LookupError, TypeError, ValueError, OverflowError):
-        return  # it is not of its form, and no acceptance lifts that
-    by = f"line {entry.line} of the {ACCEPTANCE_FILE}"
+        return  # The rules on form refuse such a result.json, and no acceptance lifts that.
+    source = f"line {line.number} of the {ACCEPTANCE_FILE}"
     message = (
         "The acceptance does not count for this bundle. Restore the LOG from the repository's "
         "history."
     )
-    if late:
-        found = f"{ended_at}, but accepted {entry.at} ({by})"
+    if ended_later:
+        found = f"{ended_at}, but accepted {line.at} ({source})"
         yield from refused(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
             "result.json",
@@ -260,43 +265,42 @@ def contradictions(entry: Entry, claimed: Json) -> Iterator[Problem]:
             "a run that ended before",
             message,
         ).problems
-    if younger:
-        found = f"{book}, but accepted under {entry.rules_version} ({by})"
+    if is_newer:
+        found = f"{book}, but accepted under {line.rules_version} ({source})"
         yield from refused(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
             "result.json",
             "/rules_version",
             found,
-            "an acceptance by that book or a later one",
+            "an acceptance under that rule book or a newer one",
             message,
         ).problems
 
 
-def missing(log: Log, below: str, present: Container[str]) -> Iterator[Problem]:
-    """The bundles that the LOG knows at or below the path `below` (all where it is empty) and that
-    are not among `present`."""
-    for path, entry in log.accepted.items():
+def find_missing_bundles(
+    log: AcceptanceLog, below: str, present: Container[str]
+) -> Iterator[Problem]:
+    """The bundles of the LOG at or below the path `below` (all if it is empty) that are not among
+    the paths `present`."""
+    for path, line in log.accepted.items():
         inside = not below or path == below or path.startswith(f"{below}/")
         if inside and path not in present:
-            expected = f"the bundle with the manifest {entry.manifest_sha256}, accepted {entry.at}"
             message = (
-                "What was accepted stays, also when it is withdrawn. Restore it; a bundle that "
-                "no longer stands is withdrawn."
+                "An accepted bundle stays in the repository, also after it is withdrawn. Restore "
+                "it."
             )
-            found = f"no bundle in {shortened(path)}"
             yield from refused(
                 ACCEPTED_BUNDLE_MISSING,
                 ACCEPTANCE_FILE,
-                f"line {entry.line}",
-                found,
-                expected,
+                f"line {line.number}",
+                f"no bundle in {shortened(path)}",
+                f"the bundle with the manifest {line.manifest_sha256}, accepted {line.at}",
                 message,
             ).problems
 
 
-def _broken(line: int, found: str, expected: str, why: str) -> Refused:
+def _broken(number: int, found: str, expected: str, reason: str) -> Refused:
     message = (
-        f"{why} Restore the LOG from the repository's history. While it is broken it speaks "
-        "for no bundle."
+        f"{reason} Restore the LOG from the repository's history. Until then no entry of it counts."
     ).strip()
-    return refused(LOG_BROKEN, ACCEPTANCE_FILE, f"line {line}", found, expected, message)
+    return refused(LOG_BROKEN, ACCEPTANCE_FILE, f"line {number}", found, expected, message)

@@ -1,21 +1,25 @@
-"""Who stands behind a bundle: its submitter, reviewers and who withdrew it; what the LOG and the
-waivers say of it.
+"""Establish who submitted, reviewed and withdrew a bundle, and what the LOG and the waivers say of
+it.
 
-All of it hangs on one keyring: the LOG and the waivers that count are those beside it.
+All of it depends on one keyring: the LOG and the waivers that count lie beside it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from checker.trust import acceptance_log as acceptance
-from checker.trust import waivers
-from checker.trust.acceptance_log import version_of
-from checker.trust.authority import authority, keyrings_above, signer
+from checker.trust.acceptance_log import (
+    LogLine,
+    find_contradictions,
+    find_missing_bundles,
+    parse_version,
+    read_log,
+)
+from checker.trust.authority import find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
-from checker.trust.records import Review, Withdrawal, read_records
+from checker.trust.records import Review, Withdrawal, read_records, utc_now
+from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import Refused, refused
 from rules.bundle_format.records import (
@@ -44,190 +48,201 @@ class Trust:
     place: str = ""
     """The bundle's path below `submissions/`."""
     accepted: str = ""
-    """The version of the rule book under which it was accepted, empty where the LOG does not know
+    """The version of the rule book under which it was accepted, empty if the LOG does not list
     it."""
     waived: Mapping[str, str] = field(default_factory=dict)
-    """The rules that are not held against it, each with the waiver's file."""
+    """The rules that are waived for it, each with the waiver's file."""
 
     def settle(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings as they count: rules on evidence that are younger than the acceptance only
-        note, and what is waived is marked. What is wrong with form and integrity now, no acceptance
-        lifts."""
-        return map(self._settled, findings)
+        """The findings with waivers marked, and with severity note where the rule is newer than the
+        acceptance of the bundle. Rules on form and integrity keep their severity."""
+        return map(self._settle_finding, findings)
 
-    def _settled(self, finding: Finding) -> Finding:
+    def _settle_finding(self, finding: Finding) -> Finding:
         rule = rules_by_id().get(finding.rule)
         if rule is None:
             return finding
-        younger = (
+        is_newer = (
             self.accepted
             and not isinstance(rule, FormRule)
-            and version_of(rule.added) > version_of(self.accepted)
+            and parse_version(rule.added) > parse_version(self.accepted)
         )
-        if younger and finding.severity != Severity.NOTE:
-            why = (
+        if is_newer and finding.severity != Severity.NOTE:
+            reason = (
                 f"A note only: accepted under rule book {self.accepted}, and {rule.added} is "
                 "the first to have this rule."
             )
-            finding = replace(finding, severity=Severity.NOTE, message=f"{finding.message} {why}")
+            finding = replace(
+                finding, severity=Severity.NOTE, message=f"{finding.message} {reason}"
+            )
         return replace(finding, waived=self.waived.get(rule.id, ""))
 
 
-def establish(
+@dataclass(frozen=True)
+class RoundProblem:
+    """A problem of a file of the round that belongs to no bundle."""
+
+    path: Path
+    standing: str
+    """`log`, `waiver` or `keyring`."""
+    problem: Problem
+
+
+def establish_trust(
     path: Path,
     contents: dict[str, bytes],
     keyring: Path | None,
     root: Path,
     result: Json | None = None,
 ) -> Trust:
-    """What can be established about the bundle at `path`, whose files are `contents`, found below
-    the checked path `root`.
+    """Establish what can be about the bundle at `path`, with the files `contents`, found below the
+    checked path `root`.
 
-    `result` is the object in result.json, where it has been read. Raises CheckerError where there
-    is no ssh-keygen.
+    `result` is the object in result.json if it was read already. Raises CheckerError without
+    ssh-keygen.
     """
-    manifest = sha256(contents[MANIFEST_FILE]).hexdigest()
+    manifest_sha256 = sha256(contents[MANIFEST_FILE]).hexdigest()
     try:
-        own = authority(path, keyring, root)
+        authority = find_authority(path, keyring, root)
     except Refused as refusal:
-        return Trust(refusal.problems, manifest_sha256=manifest)
-    log = acceptance.read_log(own.keyring.submissions)
-    entry = log.accepted.get(own.place)
-    problems = (
-        list(_not_of(entry, manifest, _claimed(contents) if result is None else result))
-        if entry
-        else []
-    )
+        return Trust(refusal.problems, manifest_sha256=manifest_sha256)
+    log = read_log(authority.keyring.submissions)
+    acceptance = log.accepted.get(authority.place)
+    problems: list[Problem] = []
+    if acceptance:
+        stated = _read_result(contents) if result is None else result
+        problems += _check_acceptance(acceptance, manifest_sha256, stated)
     if problems:
-        entry = None
-    at = entry.at if entry else ""
-    who = None
+        acceptance = None
+    # Keys and waivers of an accepted bundle must have been valid when it was accepted.
+    accepted_at = acceptance.at if acceptance else ""
+    submitter = None
     try:
-        who = signer(path, contents, own, at)
+        submitter = verify_submitter(path, contents, authority, accepted_at)
     except Refused as refusal:
         problems += refusal.problems
-    records = read_records(path, contents, own.keyring, own.center, at)
-    if entry and own.place in log.withdrawn and not records.withdrawal:
-        problems += _returned(log.withdrawn[own.place])
-    waived, wrong = waivers.in_force(own.keyring, own.place, own.center, manifest, now(), at)
+    records = read_records(path, contents, authority.keyring, authority.center, accepted_at)
+    if acceptance and authority.place in log.withdrawn and not records.withdrawal:
+        problems += _missing_withdrawal(log.withdrawn[authority.place])
+    waived, waiver_problems = find_waivers_in_force(
+        authority.keyring,
+        authority.place,
+        authority.center,
+        manifest_sha256,
+        utc_now(),
+        accepted_at,
+    )
     return Trust(
-        problems=(*problems, *records.problems, *wrong),
-        signer=who,
+        problems=(*problems, *records.problems, *waiver_problems),
+        signer=submitter,
         reviews=tuple(records.reviews),
         withdrawal=records.withdrawal,
-        manifest_sha256=manifest,
-        keyring=own.keyring.directory,
-        place=own.place,
-        accepted=entry.rules_version if entry else "",
+        manifest_sha256=manifest_sha256,
+        keyring=authority.keyring.directory,
+        place=authority.place,
+        accepted=acceptance.rules_version if acceptance else "",
         waived=waived,
     )
 
 
-def of_no_bundle(
-    found: Sequence[Trust], keyring: Path | None, roots: Sequence[Path]
-) -> Iterator[tuple[Path, str, Problem]]:
-    """What is wrong with the LOGs, waivers and keyrings that the judged bundles hang on: path,
-    standing and problem of each.
+def check_round_files(
+    trusts: Sequence[Trust], keyring: Path | None, roots: Sequence[Path]
+) -> Iterator[RoundProblem]:
+    """Check the LOGs, waivers and keyrings on which the trust in the judged bundles depends.
 
-    `keyring` is the one that was named, `roots` are the checked paths: of bundles below them the
-    LOG's are asked for.
+    `keyring` is the directory that the user named. `roots` are the checked paths: every bundle that
+    the LOG lists below them must be present.
     """
-    for directory in dict.fromkeys(trust.keyring for trust in found if trust.keyring):
+    for directory in dict.fromkeys(trust.keyring for trust in trusts if trust.keyring):
         own = read_keyring(directory)
         submissions = own.submissions
-        log = acceptance.read_log(submissions)
-        present = {t.place for t in found if t.keyring == directory and t.place}
-        asked = _asked(submissions, roots) if keyring is None else [""] if present else []
-        gone = [problem for below in asked for problem in acceptance.missing(log, below, present)]
-        yield from (
-            (submissions / ACCEPTANCE_FILE, "log", problem)
-            for problem in dict.fromkeys((*log.problems, *gone))
-        )
-        yield from (
-            (submissions / file, "waiver", problem)
-            for file, problem in waivers.judged(own, now())[1]
-        )
-        yield from (
-            (own.directory / SIGNERS_FILE, KEYRING_DIR, problem) for problem in own.problems
-        )
+        log = read_log(submissions)
+        present = {t.place for t in trusts if t.keyring == directory and t.place}
+        if keyring is None:
+            checked = list(_checked_places(submissions, roots))
+        else:
+            checked = [""] if present else []
+        missing = [p for below in checked for p in find_missing_bundles(log, below, present)]
+        for problem in dict.fromkeys((*log.problems, *missing)):
+            yield RoundProblem(submissions / ACCEPTANCE_FILE, "log", problem)
+        for file, problem in judge_waivers(own, utc_now())[1]:
+            yield RoundProblem(submissions / file, "waiver", problem)
+        for problem in own.problems:
+            yield RoundProblem(own.directory / SIGNERS_FILE, KEYRING_DIR, problem)
 
 
-def keyrings_below_centers(
-    found: Iterable[Path], bundles: Iterable[Path]
-) -> Iterator[tuple[Path, str, Problem]]:
-    """What is wrong with keyrings that do not decide, because another lies further out: path,
-    standing and problem of each.
+def check_nested_keyrings(
+    keyrings: Iterable[Path], bundles: Iterable[Path]
+) -> Iterator[RoundProblem]:
+    """Report each keyring that does not count because another one lies further out.
 
-    `found` are the directories called `keyring` that were met; those above `bundles` are looked
-    for.
+    `keyrings` are the directories called `keyring` that were found below the checked paths. This
+    function looks for those above `bundles` itself.
     """
-    met = {path.resolve(): path for path in found}
+    found = {path.resolve(): path for path in keyrings}
     above = {
         keyring
         for parent in {path.resolve().parent for path in bundles}
-        for keyring in keyrings_above(parent)[1:]
+        for keyring in find_keyrings_above(parent)[1:]
     }
-    for keyring in sorted(above | met.keys()):
-        outermost = next(iter(keyrings_above(keyring.parent)), keyring)
+    for keyring in sorted(above | found.keys()):
+        outermost = next(iter(find_keyrings_above(keyring.parent)), keyring)
         if outermost != keyring:
             message = (
-                "Its keys, its LOG and its waivers count for nothing. Remove it; whoever runs "
-                "the round adds keys to the one."
+                "Its keys, its LOG and its waivers do not count. Remove it. Whoever runs the round "
+                "adds keys to the outermost keyring."
             )
             (problem,) = refused(
                 OUT_OF_PLACE, "", "", "a keyring below another", f"one, {outermost}", message
             ).problems
-            yield met.get(keyring, keyring), KEYRING_DIR, problem
+            yield RoundProblem(found.get(keyring, keyring), KEYRING_DIR, problem)
 
 
-def now() -> str:
-    """The present time in UTC, as records have it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _asked(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
-    """The paths below `submissions` that were checked, empty for all of it."""
+def _checked_places(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
+    """The checked paths below `submissions`, empty for all of it."""
     for root in roots:
-        at = root.resolve()
-        if submissions.is_relative_to(at):
+        resolved = root.resolve()
+        if submissions.is_relative_to(resolved):
             yield ""
-        elif at.is_relative_to(submissions):
-            yield at.relative_to(submissions).as_posix()
+        elif resolved.is_relative_to(submissions):
+            yield resolved.relative_to(submissions).as_posix()
 
 
-def _claimed(contents: dict[str, bytes]) -> Json:
-    """What result.json says, empty where it is no JSON: that is refused elsewhere, and no
+def _read_result(contents: dict[str, bytes]) -> Json:
+    """The object in result.json, empty if it is no JSON: the rules on form refuse that, and no
     acceptance lifts it."""
     try:
-        claimed: Json = read_json("result.json", contents.get("result.json", b""))
+        result: Json = read_json("result.json", contents.get("result.json", b""))
     except Refused:
         return {}
-    return claimed
+    return result
 
 
-def _not_of(entry: acceptance.Entry, manifest: str, claimed: Json) -> Iterator[Problem]:
-    """Why the bundle with the SHA-256 `manifest`, whose result.json is `claimed`, is not the one
-    that was accepted as `entry` says; nothing where it is.
-    """
-    if entry.manifest_sha256 == manifest:
-        yield from acceptance.contradictions(entry, claimed)
+def _check_acceptance(line: LogLine, manifest_sha256: str, result: Json) -> Iterator[Problem]:
+    """Check that the bundle with this manifest and `result` is the one that `line` accepts."""
+    if line.manifest_sha256 == manifest_sha256:
+        yield from find_contradictions(line, result)
         return
-    found = f"a manifest with sha256 {manifest}"
-    expected = (
-        f"{entry.manifest_sha256}, accepted {entry.at} (line {entry.line} of the {ACCEPTANCE_FILE})"
-    )
     message = (
-        "Another bundle was accepted in this place. Restore that one; a run that is made anew "
-        "has a directory of its own."
+        "Another bundle was accepted in this place. Restore that one. A run that is repeated has "
+        "a directory of its own."
     )
     yield from refused(
-        ACCEPTED_BUNDLE_REPLACED, MANIFEST_FILE, "", found, expected, message
+        ACCEPTED_BUNDLE_REPLACED,
+        MANIFEST_FILE,
+        "",
+        f"a manifest with sha256 {manifest_sha256}",
+        f"{line.manifest_sha256}, accepted {line.at} (line {line.number} of the {ACCEPTANCE_FILE})",
+        message,
     ).problems
 
 
-def _returned(entry: acceptance.Entry) -> tuple[Problem, ...]:
-    expected = f"the withdrawal of {entry.at} (line {entry.line} of the {ACCEPTANCE_FILE})"
-    message = "What was withdrawn stays so. Restore the two files of the withdrawal in signatures/."
+def _missing_withdrawal(line: LogLine) -> tuple[Problem, ...]:
+    expected = f"the withdrawal of {line.at} (line {line.number} of the {ACCEPTANCE_FILE})"
+    message = (
+        "A withdrawal is final. Restore the two files of the withdrawal in signatures/ from the "
+        "repository's history."
+    )
     return refused(
         WITHDRAWAL_REMOVED, "signatures", "", "no good withdrawal", expected, message
     ).problems

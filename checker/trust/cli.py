@@ -1,31 +1,33 @@
-"""`bench-check review`, `withdraw`, `waive`, `accept` and `verify`: who stands behind the
-bundles."""
+"""`bench-check review`, `withdraw`, `waive`, `accept` and `verify`: sign statements on bundles and
+verify them."""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from checker import CheckerError
 from checker.engine import judge_all
-from checker.find import as_given
-from checker.selection import printable, withdrawal
-from checker.terminal import COLOURS, colours, watched
-from checker.trust import acceptance_log as acceptance
-from checker.trust import signing as statements
-from checker.trust.bundle_trust import now
-from checker.trust.records import Review
+from checker.find import display_path
+from checker.formats.common import format_withdrawal
+from checker.printable import printable
+from checker.terminal import SEVERITY_COLOURS, colour_mode, show_progress
+from checker.trust import accepting, signing
+from checker.trust.acceptance_log import read_log
+from checker.trust.records import utc_now
 from checker.trust.signature import SigningError
-from checker.verdict import BESIDE, Round, Verdict
+from checker.trust.statements import StatementError
+from checker.verdict import NON_BUNDLE_STANDINGS, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
 from rules.registry import rules_by_id
 
 _FAILED, _INTERNAL = 1, 3
 _GOOD, _BAD = click.style("good", fg="green", bold=True), click.style("bad", fg="red", bold=True)
-_MOST_CHARACTERS = 4000
+_MAX_CHARACTERS = 4000
 _T = TypeVar("_T")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BUNDLE = click.argument("bundle", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -40,26 +42,26 @@ _KEY = click.option(
     "--key",
     required=True,
     type=click.Path(path_type=Path),
-    help="your SSH key; a public one goes through ssh-agent",
+    help="Your SSH key. For a public key, ssh-agent must hold the private part.",
 )
 _PRINCIPAL = click.option(
     "--principal",
     required=True,
     metavar="WHO",
-    help="who signs, as in the keyring: who@example.org",
+    help="Who signs, as in the keyring: who@example.org.",
 )
 
 
-def _text(_: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not value.strip() or len(value) > _MOST_CHARACTERS:
+def _check_text(_: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value.strip() or len(value) > _MAX_CHARACTERS:
         raise click.BadParameter(
-            f"write between 1 and {_MOST_CHARACTERS} characters", param=parameter
+            f"write between 1 and {_MAX_CHARACTERS} characters", param=parameter
         )
     return value
 
 
-def _remarks(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    return _text(context, parameter, value) if value else ""
+def _check_optional_text(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    return _check_text(context, parameter, value) if value else ""
 
 
 @click.command(context_settings=_HELP)
@@ -71,30 +73,28 @@ def _remarks(context: click.Context, parameter: click.Parameter, value: str) -> 
     type=click.Choice(["accept", "reject"]),
     default="accept",
     show_default=True,
-    help="What you say of it.",
+    help="Your verdict on the bundle.",
 )
 @click.option(
     "--comment",
     default="",
-    callback=_remarks,
-    help="Your remarks, for the readers; a rejection needs them.",
+    callback=_check_optional_text,
+    help="Your comment for readers. Required with --verdict reject.",
 )
-@click.option(
-    "--replace", is_flag=True, help="Put this in the place of a review of yours that is there."
-)
+@click.option("--replace", is_flag=True, help="Replace your earlier review of the bundle.")
 def review(
     bundle: Path, key: Path, principal: str, verdict: str, comment: str, replace: bool
 ) -> None:
-    """Judge BUNDLE and sign what was found, as a reviewer of another center than its own.
+    """Judge BUNDLE and sign the findings as a reviewer of another center.
 
-    The review is two files in the bundle's signatures/: commit them. What fails can only be
-    rejected.
+    The review is two files in the directory signatures/ of the bundle. Commit both. A bundle that
+    fails can only be rejected.
     """
     if verdict == "reject" and not comment.strip():
         raise click.BadParameter(
-            "say what is wrong, for the center to answer", param_hint="--comment"
+            "state what is wrong, so that the center can answer", param_hint="--comment"
         )
-    path = _stated(lambda: statements.review(bundle, key, principal, verdict, comment, replace))
+    path = _run(lambda: signing.review(bundle, key, principal, verdict, comment, replace))
     click.echo(f"reviewed ({verdict}): {path}")
 
 
@@ -103,15 +103,15 @@ def review(
 @_KEY
 @_PRINCIPAL
 @click.option(
-    "--reason", required=True, callback=_text, help="Why it no longer stands, for the readers."
+    "--reason", required=True, callback=_check_text, help="Why it is withdrawn, for readers."
 )
 def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> None:
-    """Sign that BUNDLE no longer stands. It stays in sight, and is never compared again.
+    """Sign that BUNDLE is withdrawn. It stays visible, but is no longer compared.
 
-    Who may is the bundle's own center, and whom the keyring lets withdraw but not submit. A
-    withdrawal is for good.
+    A bundle is withdrawn by its own center, or by a principal whom the keyring lets withdraw but
+    not submit. A withdrawal is final.
     """
-    path = _stated(lambda: statements.withdraw(bundle, key, principal, reason))
+    path = _run(lambda: signing.withdraw(bundle, key, principal, reason))
     click.echo(f"withdrawn: {path}")
 
 
@@ -121,74 +121,75 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> None:
 @_KEY
 @_PRINCIPAL
 @click.option(
-    "--reason",
-    required=True,
-    callback=_text,
-    help="Why the rule is not held against them, for the readers.",
+    "--reason", required=True, callback=_check_text, help="Why the rule is waived, for readers."
 )
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="The first day on which it no longer counts.",
+    help="First day on which the waiver no longer counts.",
 )
 def waive(
-    rule: str, paths: tuple[Path, ...], key: Path, principal: str, reason: str, expires: Any
+    rule: str,
+    paths: tuple[Path, ...],
+    key: Path,
+    principal: str,
+    reason: str,
+    expires: datetime | None,
 ) -> None:
-    """Sign that RULE is not held against the bundles PATH..., or against all bundles below one
-    directory.
+    """Sign that RULE is waived for the bundles PATH..., or for all bundles below one directory.
 
-    Who may is whom the keyring gives the namespace waiver@wattmark, and who is of another center
-    than the bundles. Rules on form and integrity (S, I) cannot be waived, nor those on false
-    statements (docs/trust.md). What is waived is still shown.
+    The principal needs the namespace waiver@wattmark in the keyring, and must be of another center
+    than the bundles. Rules on form and integrity (S, I) and rules on false statements cannot be
+    waived (docs/trust.md). Waived findings are still shown.
     """
-    known = rules_by_id()
-    if rule not in known or not known[rule].waivable:
-        why = (
+    known = rules_by_id().get(rule)
+    if known is None or not known.waivable:
+        reason_against = (
             "it cannot be waived; see docs/trust.md"
-            if rule in known
+            if known
             else "there is no such rule; see bench-check rules"
         )
-        raise click.BadParameter(f"{rule}: {why}", param_hint="RULE")
-    until = expires.strftime("%Y-%m-%d") if expires else ""
-    if until and until <= now()[:10]:
-        raise click.BadParameter(f"{until} is not in the future", param_hint="--expires")
-    waiver = _stated(lambda: statements.waive(rule, paths, key, principal, reason, until))
-    click.echo(f"waived: {as_given(waiver, paths)}")
-    findings, bundles = _stated(lambda: statements.lifted(waiver, paths))
+        raise click.BadParameter(f"{rule}: {reason_against}", param_hint="RULE")
+    expiry_date = expires.strftime("%Y-%m-%d") if expires else ""
+    if expiry_date and expiry_date <= utc_now()[:10]:
+        raise click.BadParameter(f"{expiry_date} is not in the future", param_hint="--expires")
+    waiver = _run(lambda: signing.waive(rule, paths, key, principal, reason, expiry_date))
+    click.echo(f"waived: {display_path(waiver, paths)}")
+    findings, bundles = _run(lambda: signing.count_waived(waiver, paths))
     click.echo(
-        f"it lifts {findings} finding{'s' * (findings != 1)} of {bundles} "
+        f"it waives {findings} finding{'s' * (findings != 1)} of {bundles} "
         f"bundle{'s' * (bundles != 1)} now"
     )
-    if not until and statements.is_directory_of_bundles(paths[0]):
-        told = (
-            "without --expires it is also for every bundle that comes into "
+    if not expiry_date and signing.is_directory_of_bundles(paths[0]):
+        warning = (
+            "without --expires the waiver also covers every bundle that is added to "
             f"{printable(str(paths[0]))} later"
         )
-        click.echo(f"bench-check: {told}", err=True)
+        click.echo(f"bench-check: {warning}", err=True)
 
 
 @click.command(context_settings=_HELP)
 @_PATHS
-@click.option("--although-rejected", is_flag=True, help="Also what a reviewer rejects.")
+@click.option("--although-rejected", is_flag=True, help="Also accept what a reviewer rejects.")
 def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
-    """Write into submissions/LOG each bundle at or below PATH... that passes, and each that was
-    withdrawn since.
+    """Write into submissions/LOG each bundle at or below PATH... that passes or was withdrawn.
 
-    All submissions are judged, since some rules look across them. Refused is what fails, and what a
-    reviewer rejects. Exits with 1 where something at or below PATH... is refused.
+    The command judges all submissions, since some rules compare them. It refuses bundles that fail,
+    and those that a reviewer rejects. Exits with 1 if any bundle at or below PATH... is refused.
     """
-    outcomes = _stated(lambda: statements.accept(paths, although_rejected))
-    for outcome, path, why in outcomes:
-        if outcome != statements.THERE:
-            click.echo(f"{outcome}: {printable(path)}{f': {why}' if why else ''}")
-    counted = Counter(outcome for outcome, _, _ in outcomes)
-    refused, left, there = (
-        counted[outcome] for outcome in (statements.REFUSED, statements.LEFT, statements.THERE)
-    )
-    said = [f"{len(outcomes) - refused - left - there} written to the LOG, {refused} refused"]
-    said += [f"{left} left out"] if left else []
-    said += [f"{there} {'was' if there == 1 else 'were'} there"] if there else []
-    click.echo(", ".join(said))
+    outcomes = _run(lambda: accepting.accept(paths, although_rejected))
+    for outcome in outcomes:
+        if outcome.outcome != accepting.UNCHANGED:
+            reason = f": {outcome.reason}" if outcome.reason else ""
+            click.echo(f"{outcome.outcome}: {printable(outcome.path)}{reason}")
+    counts = Counter(outcome.outcome for outcome in outcomes)
+    refused, left_out = counts[accepting.REFUSED], counts[accepting.LEFT_OUT]
+    unchanged = counts[accepting.UNCHANGED]
+    written = len(outcomes) - refused - left_out - unchanged
+    summary = [f"{written} written to the LOG, {refused} refused"]
+    summary += [f"{left_out} left out"] if left_out else []
+    summary += [f"{unchanged} already in the LOG"] if unchanged else []
+    click.echo(", ".join(summary))
     sys.exit(_FAILED if refused else 0)
 
 
@@ -202,55 +203,51 @@ def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
 def verify(paths: tuple[Path, ...], keyring: Path | None) -> None:
     """Verify integrity and signatures below each PATH, without judging the evidence.
 
-    That is: files against manifests, and manifests, reviews, withdrawals and waivers against
-    signatures, the keyring and the LOG, whose head is printed: compare it with the one that was
-    published. Exits with 1 where anything is wrong.
+    The command compares files with manifests, and verifies the signatures of manifests, reviews,
+    withdrawals and waivers against the keyring and the LOG. It prints the head of the LOG: compare
+    it with the published one. Exits with 1 if anything is wrong.
     """
-    judged = _stated(lambda: judge_all(paths, keyring, evidence=False, watch=watched))
-    click.echo("\n".join(_verified(judged)), color=colours())
+    judged = _run(lambda: judge_all(paths, keyring, evidence=False, watch=show_progress))
+    click.echo("\n".join(_format_verification(judged)), color=colour_mode())
     sys.exit(_FAILED if any(v.status == "fail" for v in judged.verdicts) else 0)
 
 
-def _verified(judged: Round) -> Iterator[str]:
-    own = [v for v in judged.verdicts if v.standing != "published"]
-    for verdict in own:
-        bad = verdict.status == "fail"
-        more = "".join(f", {said}" for said in _said(verdict))
-        yield f"{printable(str(verdict.path))}: {_BAD if bad else _GOOD}{printable(more)}"
-        for f in verdict.findings:
-            at = " ".join(filter(None, (f.rule, f.file, f.pointer)))
-            wrong = printable(f"{at}: {f.found}; expected {f.expected}. {f.message}")
-            yield f"  {click.style(f.severity, fg=COLOURS[f.severity])} {wrong}"
-        yield from (
-            printable(f"  {r.reviewer} ({r.verdict}): {r.comment}") for r in _remarked(verdict)
-        )
-    told = {verdict.path for verdict in own if verdict.standing == "log"}
-    logs = {
-        submissions / ACCEPTANCE_FILE: acceptance.read_log(submissions)
-        for submissions in judged.submissions
-    }
-    for path, log in logs.items():
+def _format_verification(judged: Round) -> Iterator[str]:
+    verdicts = [v for v in judged.verdicts if v.standing != "published"]
+    for verdict in verdicts:
+        yield from _format_verdict(verdict)
+    broken_logs = {verdict.path for verdict in verdicts if verdict.standing == "log"}
+    good_logs = 0
+    for submissions in judged.submissions:
+        path, log = submissions / ACCEPTANCE_FILE, read_log(submissions)
         if log.lines:
+            good_logs += path not in broken_logs
+            status = "" if path in broken_logs else f"{_GOOD}, "
             lines = f"{log.lines} line{'' if log.lines == 1 else 's'}, head {log.head}"
-            yield f"{printable(str(path))}: {'' if path in told else f'{_GOOD}, '}{lines}"
-        elif path not in told:
+            yield f"{printable(str(path))}: {status}{lines}"
+        elif path not in broken_logs:
             yield f"{printable(str(path))}: none"
-    bad_ones = sum(v.status == "fail" for v in own)
-    good = (
-        len(own)
-        - bad_ones
-        + sum(bool(log.lines) and path not in told for path, log in logs.items())
-    )
-    yield f"{good + bad_ones} verified: {good} good, {bad_ones} bad; the evidence was not judged"
+    bad = sum(v.status == "fail" for v in verdicts)
+    good = len(verdicts) - bad + good_logs
+    yield f"{good + bad} verified: {good} good, {bad} bad; the evidence was not judged"
 
 
-def _remarked(verdict: Verdict) -> list[Review]:
-    """The reviews that accept and have a comment; of one that rejects, the finding has it."""
-    return [review for review in verdict.reviews if review.verdict == "accept" and review.comment]
+def _format_verdict(verdict: Verdict) -> Iterator[str]:
+    status = _BAD if verdict.status == "fail" else _GOOD
+    people = printable("".join(f", {part}" for part in _describe_people(verdict)))
+    yield f"{printable(str(verdict.path))}: {status}{people}"
+    for f in verdict.findings:
+        place = " ".join(filter(None, (f.rule, f.file, f.pointer)))
+        text = printable(f"{place}: {f.found}; expected: {f.expected}. {f.message}")
+        yield f"  {click.style(f.severity, fg=SEVERITY_COLOURS[f.severity])} {text}"
+    for r in verdict.reviews:
+        # The comment of a review that rejects is part of its finding.
+        if r.verdict == "accept" and r.comment:
+            yield printable(f"  {r.reviewer} ({r.verdict}): {r.comment}")
 
 
-def _said(verdict: Verdict) -> Iterator[str]:
-    if verdict.standing in BESIDE:
+def _describe_people(verdict: Verdict) -> Iterator[str]:
+    if verdict.standing in NON_BUNDLE_STANDINGS:
         return
     yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     yield from (f"reviewed by {who}" for who in verdict.reviewers)
@@ -258,13 +255,13 @@ def _said(verdict: Verdict) -> Iterator[str]:
     if verdict.accepted:
         yield f"accepted under rule book {verdict.accepted}"
     if verdict.withdrawn:
-        yield withdrawal(verdict)
+        yield format_withdrawal(verdict)
 
 
-def _stated(state: Callable[[], _T]) -> _T:
-    """What `state` returns; what kept it from that is printed, and the command ends."""
+def _run(action: Callable[[], _T]) -> _T:
+    """Return what `action` returns. If it fails, print the reason and end the command."""
     try:
-        return state()
+        return action()
     except CheckerError as error:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(_INTERNAL)
@@ -272,9 +269,6 @@ def _stated(state: Callable[[], _T]) -> _T:
         raise click.ClickException(
             printable(f"{error.filename or 'a file'}: {error.strerror}")
         ) from None
-    except (statements.StatementError, SigningError) as error:
-        raise click.ClickException(_printable_lines(str(error))) from None
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+    except (StatementError, SigningError) as error:
+        # A message may contain several lines, each with values from a bundle.
+        raise click.ClickException("\n".join(map(printable, str(error).split("\n")))) from None

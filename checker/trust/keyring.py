@@ -1,9 +1,8 @@
-"""Reads the keyring: whose keys count, and for what. Whether a signature is good is OpenSSH's to
-say (`checker/trust/signature.py`).
+"""Read the keyring: which keys count, and for what.
 
 A line of `allowed_signers` has the form that ssh-keygen(1) describes under ALLOWED SIGNERS.
-wattmark asks for more than OpenSSH does: principals are spelled out, without wildcards, and each
-line names its namespaces.
+wattmark is stricter than OpenSSH: principals are written out, without wildcards, and each line
+names its namespaces. `checker/trust/signature.py` asks OpenSSH whether a signature is good.
 """
 
 import base64
@@ -30,14 +29,17 @@ _LINE = re.compile(
 )
 _OPTION = re.compile(r'([a-zA-Z-]+)(?:="((?:[^"\\]|\\.)*)")?(?:,|$)')
 
+FileState = tuple[int, int, int]
+"""Inode, time of the last change in ns and size in bytes of a file; zeros if there is none."""
+
 
 @dataclass(frozen=True)
-class Line:
-    """One key of the keyring, and what it is good for."""
+class KeyringLine:
+    """One key of the keyring, its principals and the namespaces that it is good for."""
 
     principals: tuple[str, ...]
     namespaces: tuple[str, ...]
-    """Empty where the line names none: OpenSSH then accepts every namespace."""
+    """Empty if the line names none: OpenSSH then accepts every namespace."""
     fingerprint: str
     """As ssh-keygen prints it: SHA256:…"""
 
@@ -47,73 +49,79 @@ class Keyring:
     """A directory with `allowed_signers`, and what is wrong with its lines."""
 
     directory: Path
-    lines: tuple[Line, ...]
+    lines: tuple[KeyringLine, ...]
     problems: tuple[Problem, ...]
-    state: tuple[tuple[int, int, int], ...]
-    """Inode, time of change and size of its files: what was verified with it holds for as long as
-    they stay."""
+    state: tuple[FileState, ...]
+    """State of its files. A cached result that was verified with the keyring holds while this state
+    is unchanged."""
 
     @property
     def submissions(self) -> Path:
-        """The directory that the keyring is of: beside it lie the LOG and the waivers."""
+        """The directory that holds the keyring, the LOG and the waivers."""
         return self.directory.parent
 
     @property
     def signers(self) -> Path:
+        """The file `allowed_signers`."""
         return self.directory / SIGNERS_FILE
 
     @property
     def revoked(self) -> Path | None:
-        """The list of revoked keys, None where there is none."""
+        """The list of revoked keys, None if there is none."""
         path = self.directory / REVOKED_FILE
         return path if path.exists() else None
 
-    def of_center(self, center: str) -> tuple[str, ...]:
-        """The principals of a center: what stands before their @ is its name."""
+    def principals_of(self, center: str) -> tuple[str, ...]:
+        """The principals of a center: its name is the part before their @."""
         return tuple(
             dict.fromkeys(
-                p for line in self.lines for p in line.principals if "@" in p and is_of(p, center)
+                principal
+                for line in self.lines
+                for principal in line.principals
+                if "@" in principal and belongs_to(principal, center)
             )
         )
 
     def grants(self, principal: str, namespace: str, fingerprint: str | None = None) -> bool:
-        """Whether a line names this namespace for `principal` (and this key)."""
-        own = (
-            line
-            for line in self.lines
-            if principal in line.principals and namespace in line.namespaces
-        )
-        return any(fingerprint in (None, line.fingerprint) for line in own)
-
-    def center_has(self, center: str, fingerprint: str) -> bool:
-        """Whether a key is one of the center's."""
+        """Whether a line grants `namespace` to `principal`, and to the key with this fingerprint if
+        one is given."""
         return any(
-            is_of(p, center)
+            principal in line.principals
+            and namespace in line.namespaces
+            and fingerprint in (None, line.fingerprint)
+            for line in self.lines
+        )
+
+    def center_has_key(self, center: str, fingerprint: str) -> bool:
+        """Whether a line gives the key with this fingerprint to a principal of the center."""
+        return any(
+            belongs_to(principal, center)
             for line in self.lines
             if line.fingerprint == fingerprint
-            for p in line.principals
+            for principal in line.principals
         )
 
-    def tie(self, principal: str, center: str, fingerprint: str = "") -> str:
-        """What makes `principal`, who signs with this key, one of the center; empty where neither
-        name nor key does.
+    def find_tie(self, principal: str, center: str, fingerprint: str = "") -> str:
+        """What ties `principal`, who signs with the key with this fingerprint, to the center. Empty
+        if neither the name nor the key does.
 
-        Names prove little: that whoever is behind another name is of another center, the keeper of
-        the keyring answers for.
+        The check covers names, domains and keys. A person of the center who uses an unrelated name
+        and domain is not detected: whoever maintains the keyring vouches for its principals.
         """
-        if is_of(principal, center):
+        if belongs_to(principal, center):
             return f"{principal} is of {center} itself"
-        if fingerprint and self.center_has(center, fingerprint):
+        if fingerprint and self.center_has_key(center, fingerprint):
             return f"{principal} signs with a key of {center}"
         domain = _domain(principal)
         if domain.split(".")[0] == center.casefold():
             return f"{principal} has a domain called {center}"
-        same = [own for own in self.of_center(center) if _domain(own) == domain]
-        return f"{principal} has the domain of {same[0]}" if same else ""
+        same_domain = [other for other in self.principals_of(center) if _domain(other) == domain]
+        return f"{principal} has the domain of {same_domain[0]}" if same_domain else ""
 
 
-def is_of(principal: str, center: str) -> bool:
-    """Whether a principal is of a center: the same name in capitals is no other center."""
+def belongs_to(principal: str, center: str) -> bool:
+    """Whether a principal belongs to a center. Upper and lower case are the same: EXAMPLE@… belongs
+    to the center `example`."""
     return principal.partition("@")[0].casefold() == center.casefold()
 
 
@@ -122,45 +130,49 @@ def _domain(principal: str) -> str:
 
 
 def read_keyring(directory: Path) -> Keyring:
-    """The keyring in `directory`, read once for as long as its files stay as they are. Raises
+    """Read the keyring in `directory`. The result is cached until one of its files changes. Raises
     Refused."""
-    found = []
+    states = []
     for name in (SIGNERS_FILE, REVOKED_FILE):
         try:
             stat = (directory / name).lstat()
         except FileNotFoundError:
-            found.append((0, 0, 0))
+            states.append((0, 0, 0))
         except OSError as error:
             raise _unreadable(name, error) from None
         else:
-            found.append((stat.st_ino, stat.st_ctime_ns, stat.st_size))
-    return _read(directory, tuple(found))
+            states.append((stat.st_ino, stat.st_ctime_ns, stat.st_size))
+    return _read(directory, tuple(states))
 
 
 @lru_cache(maxsize=256)
-def _read(directory: Path, state: tuple[tuple[int, int, int], ...]) -> Keyring:
+def _read(directory: Path, state: tuple[FileState, ...]) -> Keyring:
     raw = read_plain(directory / SIGNERS_FILE, f"keyring/{SIGNERS_FILE}", MAX_KEYRING_BYTES)
     revoked = directory / REVOKED_FILE
+    # A dangling link does not exist, and is refused too: no link is followed.
     if revoked.is_symlink() or revoked.exists():
         check_revoked(revoked)
     lines, problems = [], []
     for number, text in enumerate(raw.decode(errors="replace").splitlines(), start=1):
         if not text.strip() or text.lstrip().startswith("#"):
             continue
-        line = _parse(text.strip())
+        line = _parse_line(text.strip())
         if line is not None:
             lines.append(line)
         problems += [
-            refused(KEYRING_LINE_UNCLEAR, SIGNERS_FILE, f"line {number}", *said).problems[0]
-            for said in _wrong(text, line)
+            refused(
+                KEYRING_LINE_UNCLEAR, SIGNERS_FILE, f"line {number}", found, expected, message
+            ).problems[0]
+            for found, expected, message in _check_line(text, line)
         ]
     return Keyring(directory, tuple(lines), tuple(problems), state)
 
 
-def _parse(text: str) -> Line | None:
+def _parse_line(text: str) -> KeyringLine | None:
     match = _LINE.fullmatch(text)
     if match is None:
         return None
+    # OpenSSH compares option names without regard to case.
     options = {name.lower(): value for name, value in _OPTION.findall(match["options"] or "")}
     namespaces = tuple(filter(None, options.get("namespaces", "").split(",")))
     try:
@@ -168,50 +180,47 @@ def _parse(text: str) -> Line | None:
     except ValueError:
         return None
     principals = tuple(filter(None, match["principals"].strip('"').split(",")))
-    return Line(principals, namespaces, fingerprint(key))
+    return KeyringLine(principals, namespaces, compute_fingerprint(key))
 
 
-def fingerprint(key: bytes) -> str:
+def compute_fingerprint(key: bytes) -> str:
     """The fingerprint of a public key (decoded from a line's base64) as ssh-keygen prints it:
     SHA256:…"""
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
-def _wrong(text: str, line: Line | None) -> Iterator[tuple[str, str, str]]:
-    """What was found, what was expected and what to do, for what is wrong with one line."""
+def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str, str]]:
+    """The problems of one line: what was found, what was expected, and what to do."""
     if line is None:
         message = (
-            "OpenSSH passes over the line, so nobody's signature counts by it. Mend it, or "
-            "remove it."
+            "OpenSSH skips this line, so its key counts for nobody. Correct the line or remove it."
         )
         yield shortened(text), "PRINCIPALS OPTIONS KEYTYPE KEY", message
         return
-    odd = [p for p in line.principals if not PRINCIPAL.fullmatch(p)]
-    if odd:
+    patterns = [p for p in line.principals if not PRINCIPAL.fullmatch(p)]
+    if patterns:
         yield (
-            f"the principal {shortened(odd[0])}",
-            "CENTER@…, spelled out",
-            "Name each principal; a pattern lets in names not yet known.",
+            f"the principal {shortened(patterns[0])}",
+            "CENTER@…, written out",
+            "Name each principal. A pattern also accepts names that nobody has reviewed.",
         )
     unclear = [name for name in line.namespaces if not _NAMESPACE.fullmatch(name)]
     if unclear:
-        expected = "namespaces spelled out, with nothing but a comma between them"
         yield (
             f"the namespace {shortened(unclear[0])}",
-            expected,
-            "Name what the key is for; a pattern lets in every role.",
+            "namespaces written out, with only a comma between them",
+            "Name each namespace of the key. A pattern grants every role.",
         )
     if not line.namespaces:
-        expected = 'namespaces="submission@wattmark", or those of the roles that the key has'
         yield (
             "a key that is good for every namespace",
-            expected,
-            "Say what the key is for. It counts for no role but a submitter's.",
+            'namespaces="submission@wattmark", or those of the roles that the key has',
+            "Name the namespaces of the key. Without them it counts only as a submitter's key.",
         )
 
 
 def _unreadable(name: str, error: OSError) -> Refused:
-    message = "Give the checker the right to read the keyring."
+    message = "Give the checker permission to read the keyring."
     return refused(
         KEYRING_MISSING,
         f"keyring/{name}",

@@ -1,12 +1,13 @@
-"""The signed records that lie in a bundle beside its submitter's signature: reviews and
+"""Read the signed records that lie in a bundle beside its submitter's signature: reviews and
 withdrawals."""
 
 import hashlib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
-from checker.trust.keyring import Keyring, is_of
-from checker.trust.signature import verify
+from checker.trust.keyring import Keyring, belongs_to
+from checker.trust.signature import verify_signature
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused, refused, shortened
 from rules.bundle_format.records import (
@@ -35,11 +36,12 @@ _KINDS = {
     REVIEW: (REVIEW_FORMAT, REVIEW_NAMESPACE, "reviewer"),
     WITHDRAWAL: (WITHDRAWAL_FORMAT, WITHDRAWAL_NAMESPACE, "withdrawn_by"),
 }
+"""Format, namespace and the key of the signer's principal, by kind of record."""
 
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer says in a good review."""
+    """A review whose signature is good."""
 
     reviewer: str
     verdict: str
@@ -50,7 +52,7 @@ class Review:
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """What a good withdrawal says."""
+    """A withdrawal whose signature is good."""
 
     withdrawn_by: str
     withdrawn_at: str
@@ -59,164 +61,185 @@ class Withdrawal:
 
 @dataclass
 class Records:
-    """What the good records of a bundle say, and what is wrong with the others."""
+    """The good records of a bundle, and what is wrong with the others."""
 
     reviews: list[Review] = field(default_factory=list)
     withdrawal: Withdrawal | None = None
-    """The first one, None where there is none."""
+    """The first one, None if there is none."""
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_records(
-    bundle: Path, contents: dict[str, bytes], keyring: Keyring, center: str, at: str = ""
-) -> Records:
-    """The records among the files of `bundle` (bytes by name), which lies below the directory of
-    `center`.
+def utc_now() -> str:
+    """The present time in UTC, in the form of records: 2026-11-21T17:00:00Z."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    Keys count that are valid now, or were at `at`. Raises CheckerError where there is no
-    ssh-keygen.
+
+def read_records(
+    bundle: Path, contents: dict[str, bytes], keyring: Keyring, center: str, valid_at: str = ""
+) -> Records:
+    """Read the records among the files of `bundle` (bytes by name), which lies below the directory
+    of `center`.
+
+    A key counts if it is valid now, or was at `valid_at`. Raises CheckerError without ssh-keygen.
     """
     records = Records()
     names = {
-        n.rpartition(".")[0]
-        for n in contents
-        if n.startswith(tuple(f"{SIGNATURE_DIR}/{kind}." for kind in _KINDS))
+        name.rpartition(".")[0]
+        for name in contents
+        if name.startswith(tuple(f"{SIGNATURE_DIR}/{kind}." for kind in _KINDS))
     }
     for name in sorted(names):
+        kind, _, principal = name.removeprefix(f"{SIGNATURE_DIR}/").partition(".")
         try:
-            kind, _, who = name.removeprefix(f"{SIGNATURE_DIR}/").partition(".")
-            record = _record(bundle, contents, name, kind, who, keyring, at)
+            record, fingerprint = _read_record(
+                bundle, contents, name, kind, principal, keyring, valid_at
+            )
             if kind == REVIEW:
-                _independent(record, name, keyring, center)
-                records.reviews.append(Review(*(record[said.name] for said in fields(Review))))
-                records.problems += _reviewed(records.reviews[-1], name)
+                review = Review(
+                    principal, record["verdict"], record["comment"], record["reviewed_at"]
+                )
+                _check_independence(review, fingerprint, name, keyring, center)
+                records.reviews.append(review)
+                records.problems += _report_rejection(review, name)
             else:
-                _may_withdraw(who, name, keyring, center)
+                _check_withdrawal_right(principal, name, keyring, center)
                 records.withdrawal = records.withdrawal or Withdrawal(
-                    *(record[said.name] for said in fields(Withdrawal))
+                    principal, record["withdrawn_at"], record["reason"]
                 )
         except Refused as refusal:
             records.problems += refusal.problems
     return records
 
 
-def _record(
+def _read_record(
     bundle: Path,
     contents: dict[str, bytes],
     name: str,
     kind: str,
-    who: str,
+    principal: str,
     keyring: Keyring,
-    at: str,
-) -> Json:
-    """The record `name`, without suffix, if its signature is good; with its key's fingerprint as
-    `key`. Raises Refused."""
+    valid_at: str,
+) -> tuple[Json, str]:
+    """Read the record `name` (without suffix) and verify its signature. Returns it with the
+    fingerprint of the key. Raises Refused."""
     document, signature = f"{name}.json", f"{name}.sig"
-    form, namespace, signer = _KINDS[kind]
-    for missing, there in ((document, signature), (signature, document)):
-        if missing not in contents:
-            message = (
-                f"A {kind} is two files: what is said, and the signature over it. Make it anew "
-                "with bench-check, or remove it."
-            )
-            raise refused(
-                RECORD_INCOMPLETE,
-                there,
-                "",
-                f"there is no {shortened(missing)}",
-                "both files",
-                message,
-            )
-    record = read_document(document, contents[document], form)
-    if record[signer] != who:
-        message = "The file is named after who signs it."
+    record_format, namespace, signer_key = _KINDS[kind]
+    _check_both_files(kind, document, signature, contents)
+    record = read_document(document, contents[document], record_format)
+    if record[signer_key] != principal:
         raise refused(
             RECORD_NAMES_ANOTHER,
             document,
-            f"/{signer}",
-            record[signer],
-            f"{shortened(who)}, as in the name of the file",
-            message,
+            f"/{signer_key}",
+            record[signer_key],
+            f"{shortened(principal)}, as in the name of the file",
+            "The name of the file contains the principal who signs it.",
         )
-    fingerprint = verify(
+    fingerprint = verify_signature(
         bundle / signature,
         contents[signature],
         contents[document],
         signature,
-        who,
+        principal,
         namespace,
         keyring,
-        at,
+        valid_at,
     )
-    if not keyring.grants(who, namespace, fingerprint):
-        message = f'The line of the key in the keyring must name it: namespaces="{namespace}".'
-        raise refused(
-            SIGNER_NOT_OF_PATH,
-            signature,
-            "",
-            "a key that is for no role",
-            f"a key for the namespace {namespace}",
-            message,
-        )
-    manifest = hashlib.sha256(contents[MANIFEST_FILE]).hexdigest()
-    if record["manifest_sha256"] != manifest:
+    # OpenSSH accepts a line without namespaces for every namespace. Here a role must be named.
+    if not keyring.grants(principal, namespace, fingerprint):
+        raise refused_role(signature, namespace)
+    manifest_sha256 = hashlib.sha256(contents[MANIFEST_FILE]).hexdigest()
+    if record["manifest_sha256"] != manifest_sha256:
         message = (
-            f"The {kind} is of another bundle, or of this one before it was altered. Remove "
-            "it; make it anew for this one."
+            f"The {kind} is for another bundle, or for this one before it was changed. Remove "
+            "it, and make a new one for this bundle."
         )
         raise refused(
             RECORD_OF_ANOTHER_MANIFEST,
             document,
             "/manifest_sha256",
             record["manifest_sha256"],
-            manifest,
+            manifest_sha256,
             message,
         )
-    return {**record, "key": fingerprint}
+    return record, fingerprint
 
 
-def _independent(review: Json, name: str, keyring: Keyring, center: str) -> None:
-    """Raises Refused where the reviewer is of the center that submits."""
-    tie = keyring.tie(review["reviewer"], center, review["key"])
+def _check_both_files(kind: str, document: str, signature: str, contents: dict[str, bytes]) -> None:
+    """Raises Refused if either file of a record is missing."""
+    for missing, present in ((document, signature), (signature, document)):
+        if missing not in contents:
+            message = (
+                f"A {kind} is two files: the document, and the signature over it. Make it again "
+                "with bench-check, or remove it."
+            )
+            raise refused(
+                RECORD_INCOMPLETE,
+                present,
+                "",
+                f"there is no {shortened(missing)}",
+                "both files",
+                message,
+            )
+
+
+def refused_role(signature: str, namespace: str) -> Refused:
+    """The refusal of the file `signature`: its key's line in the keyring does not name the
+    namespace."""
+    return refused(
+        SIGNER_NOT_OF_PATH,
+        signature,
+        "",
+        "a key that is for no role",
+        f"a key for the namespace {namespace}",
+        f'The line of the key in the keyring must name it: namespaces="{namespace}".',
+    )
+
+
+def _check_independence(
+    review: Review, fingerprint: str, name: str, keyring: Keyring, center: str
+) -> None:
+    """Raises Refused if the reviewer belongs to the center that submits."""
+    tie = keyring.find_tie(review.reviewer, center, fingerprint)
     if tie:
-        expected = f"a principal of another center than {shortened(center)}"
         message = (
-            "A review is by another center, under a name and with a key of its own. Remove it."
+            "A reviewer belongs to another center, with its own name and its own key. Remove the "
+            "review."
         )
+        expected = f"a principal of another center than {shortened(center)}"
         raise refused(REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message)
 
 
-def _may_withdraw(who: str, name: str, keyring: Keyring, center: str) -> None:
-    """Raises Refused where `who` is another center: one that submits bundles of its own."""
-    if not is_of(who, center) and keyring.grants(who, SUBMISSION_NAMESPACE):
+def _check_withdrawal_right(principal: str, name: str, keyring: Keyring, center: str) -> None:
+    """Raises Refused if `principal` is of another center that submits bundles."""
+    if not belongs_to(principal, center) and keyring.grants(principal, SUBMISSION_NAMESPACE):
         message = (
-            "A bundle is withdrawn by its own center, or by whom the keyring lets withdraw but "
-            "not submit. Remove it."
+            "A bundle is withdrawn by its own center, or by a principal whom the keyring lets "
+            "withdraw but not submit. Remove the withdrawal."
         )
         raise refused(
             WITHDRAWN_BY_ANOTHER_CENTER,
             f"{name}.json",
             "/withdrawn_by",
-            who,
-            f"a principal of {shortened(center)}, or such a one",
+            principal,
+            f"a principal of {shortened(center)}, or one who does not submit",
             message,
         )
 
 
-def _reviewed(review: Review, name: str) -> tuple[Problem, ...]:
+def _report_rejection(review: Review, name: str) -> tuple[Problem, ...]:
     if review.verdict == "accept":
         return ()
-    said = (
-        f"The reviewer says: {review.comment}"
+    comment = (
+        f"The reviewer writes: {review.comment}"
         if review.comment
-        else "The reviewer says nothing more."
+        else "The reviewer gives no reason."
     )
-    message = f"{said} Answer it, or withdraw the bundle."
     return refused(
         REVIEW_REJECTS,
         f"{name}.json",
         "/verdict",
         f"{review.reviewer} rejects it",
         "a review that accepts",
-        message,
+        f"{comment} Answer it, or withdraw the bundle.",
     ).problems

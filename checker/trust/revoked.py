@@ -1,7 +1,7 @@
-"""Reads the list of revoked keys as OpenSSH does: a KRL, or lines of public keys.
+"""Read the list of revoked keys as OpenSSH does: a KRL, or lines of public keys.
 
-OpenSSH takes every key for revoked where it cannot read the list to its end, without saying so.
-Here that is said.
+If OpenSSH cannot read the list to its end, it treats every key as revoked and prints no reason.
+This module finds the reason.
 """
 
 import re
@@ -20,48 +20,53 @@ _KRL = b"SSHKRL\n\0"
 _KEY = re.compile(
     rb"[ \t]*(?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+[ \t]+[A-Za-z0-9+/]+={0,2}(?:[ \t].*)?\r?"
 )
-_NO_KEY = re.compile(rb"[ \t]*(?:#.*)?")
+_BLANK_OR_COMMENT = re.compile(rb"[ \t]*(?:#.*)?")
 
 
 def check_revoked(path: Path) -> None:
-    """Read the list of revoked keys at `path`. Raises Refused where OpenSSH cannot, and
+    """Read the list of revoked keys at `path`. Raises Refused if OpenSSH cannot read it, and
     CheckerError without ssh-keygen."""
     raw = read_plain(path, f"keyring/{REVOKED_FILE}", MAX_REVOKED_BYTES)
     if raw.startswith(_KRL):
-        code, _, said = _ssh_keygen(["-Q", "-f", str(path.absolute())])
+        code, _, complaint = _ssh_keygen(["-Q", "-f", str(path.absolute())])
         if code != 0:
             raise _unreadable(
-                "", said or "ssh-keygen does not say why", "Make it anew with ssh-keygen -k."
+                "",
+                complaint or "ssh-keygen does not say why",
+                "Write the list again with ssh-keygen -k.",
             )
         return
-    keys = {
-        n: line for n, line in enumerate(raw.split(b"\n"), start=1) if not _NO_KEY.fullmatch(line)
+    lines = {
+        number: line
+        for number, line in enumerate(raw.split(b"\n"), start=1)
+        if not _BLANK_OR_COMMENT.fullmatch(line)
     }
-    for number in _of_another_form(keys):
+    for number in _find_malformed_lines(lines):
         advice = (
-            "A line has no principal and no options here, unlike one of allowed_signers. Mend "
-            "it, or remove it."
+            "Unlike a line of allowed_signers, a line of this list has no principal and no "
+            "options. Correct it or remove it."
         )
         raise _unreadable(
-            f"line {number}", shortened(keys[number].decode(errors="replace")), advice
+            f"line {number}", shortened(lines[number].decode(errors="replace")), advice
         )
 
 
-def _of_another_form(keys: Mapping[int, bytes]) -> Iterator[int]:
+def _find_malformed_lines(lines: Mapping[int, bytes]) -> Iterator[int]:
     """The numbers of the lines that are no public key."""
-    odd = [number for number, line in keys.items() if not _KEY.fullmatch(line)]
-    yield from odd
-    if not odd and keys and _keys_in(b"\n".join(keys.values())) != len(keys):
-        yield from (number for number, line in keys.items() if _keys_in(line) == 0)
+    malformed = [number for number, line in lines.items() if not _KEY.fullmatch(line)]
+    yield from malformed
+    # One process of ssh-keygen reads all lines; only if it misses a key, one reads each line.
+    if not malformed and lines and _count_keys(b"\n".join(lines.values())) != len(lines):
+        yield from (number for number, line in lines.items() if _count_keys(line) == 0)
 
 
-def _keys_in(lines: bytes) -> int:
+def _count_keys(lines: bytes) -> int:
     """How many public keys ssh-keygen reads in lines."""
     return len(_ssh_keygen(["-l", "-f", "-"], lines + b"\n")[1].splitlines())
 
 
 def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str, str]:
-    """What ssh-keygen returns, prints and complains of in the end."""
+    """The exit code of ssh-keygen, its output, and the last line of its error output."""
     try:
         done = subprocess.run(
             ["ssh-keygen", *options],
@@ -72,15 +77,14 @@ def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str,
         )
     except FileNotFoundError:
         raise CheckerError("ssh-keygen was not found; install OpenSSH's client") from None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return done.returncode, done.stdout.decode(errors="replace"), said[-1] if said else ""
+    errors = done.stderr.decode(errors="replace").strip().splitlines()
+    return done.returncode, done.stdout.decode(errors="replace"), errors[-1] if errors else ""
 
 
 def _unreadable(place: str, found: str, advice: str) -> Refused:
     expected = "lines of public keys (KIND KEY), blank ones and comments; or a KRL"
     message = (
-        "OpenSSH cannot read the list to its end, and until it is mended nobody is trusted. "
-        f"{advice}"
+        "OpenSSH cannot read the list to its end. Until it can, no signature counts. " + advice
     )
     return refused(
         REVOKED_LIST_UNREADABLE, f"keyring/{REVOKED_FILE}", place, found, expected, message

@@ -1,44 +1,45 @@
-"""Verifies a plain Ed25519 signature in this process, in a fiftieth of the time that a process of
-ssh-keygen takes.
+"""Verify a plain Ed25519 signature in this process. A process of ssh-keygen takes fifty times as
+long.
 
-It knows one form alone: byte for byte that in which `ssh-keygen -Y sign` writes a signature by such
-a key (PROTOCOL.sshsig of OpenSSH). Whose key it is, and whether it counts, is not asked here.
+This module accepts one form only: byte for byte that in which `ssh-keygen -Y sign` writes a
+signature by an Ed25519 key (PROTOCOL.sshsig of OpenSSH). It does not decide whose key it is, nor
+whether the key counts.
 """
 
 import base64
 import struct
 from hashlib import sha512
 
-_KIND = b"ssh-ed25519"
+_KEY_TYPE = b"ssh-ed25519"
 _MAGIC = b"SSHSIG"
 _BEGIN, _END = b"-----BEGIN SSH SIGNATURE-----\n", b"-----END SSH SIGNATURE-----\n"
 _COLUMNS = 70
-"""Width of a line of the armour."""
-_PUBLIC = slice(33, 65)
-"""Where the public key stands in the blob: behind the magic, the version, three lengths and the
-kind of key."""
+"""Width of a line of base64 in a signature file."""
+_PUBLIC_KEY = slice(33, 65)
+"""Bytes of the public key in the blob: they follow the magic, the version, three lengths and the
+key type."""
 _SIGNATURE_BYTES = 64
 
 
-def key_and_signature(armoured: bytes, namespace: str) -> tuple[bytes, bytes] | None:
-    """The public key (as a keyring has it) and the signature in a signature file; None where the
-    file has another form."""
+def parse_signature(armoured: bytes, namespace: str) -> tuple[bytes, bytes] | None:
+    """The public key (as a keyring has it) and the signature in a signature file; None if the file
+    has another form."""
     try:
         blob = base64.b64decode(armoured.removeprefix(_BEGIN).removesuffix(_END))
     except ValueError:
         return None
-    key, signature = _string(_KIND) + _string(blob[_PUBLIC]), blob[-_SIGNATURE_BYTES:]
-    # Made anew from these two, the file must come out the same: nothing in it is passed over.
-    return (key, signature) if _file_of(key, signature, namespace) == armoured else None
+    key, signature = _string(_KEY_TYPE) + _string(blob[_PUBLIC_KEY]), blob[-_SIGNATURE_BYTES:]
+    # Write the file again from the two values and compare: so no byte of it is left unchecked.
+    return (key, signature) if _format_file(key, signature, namespace) == armoured else None
 
 
-def is_good(key: bytes, signature: bytes, content: bytes, namespace: str) -> bool:
-    """Whether `signature` is that of `content` in `namespace` by the key, both as
-    `key_and_signature` gives them.
+def is_valid(key: bytes, signature: bytes, content: bytes, namespace: str) -> bool:
+    """Whether `signature` is the signature of `content` in `namespace` by `key`, both as
+    `parse_signature` returns them.
 
-    False also where this machine cannot tell.
+    Also False if this machine cannot compute Ed25519; the caller then asks ssh-keygen.
     """
-    # Loaded where it is needed alone: it takes longer than all else that is imported for --help.
+    # A lazy import: it takes longer than everything else that is imported for --help.
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -51,17 +52,13 @@ def is_good(key: bytes, signature: bytes, content: bytes, namespace: str) -> boo
     )
     try:
         Ed25519PublicKey.from_public_bytes(key[-32:]).verify(signature, signed)
-    except (
-        InvalidSignature,
-        UnsupportedAlgorithm,
-        ValueError,
-    ):  # a machine in FIPS mode may have no Ed25519
+    # In FIPS mode a machine may have no Ed25519.
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError):
         return False
     return True
 
 
-def _file_of(key: bytes, signature: bytes, namespace: str) -> bytes:
-    by = _string(_string(_KIND) + _string(signature))
+def _format_file(key: bytes, signature: bytes, namespace: str) -> bytes:
     blob = b"".join(
         (
             _MAGIC,
@@ -70,7 +67,7 @@ def _file_of(key: bytes, signature: bytes, namespace: str) -> bytes:
             _string(namespace.encode()),
             _string(b""),
             _string(b"sha512"),
-            by,
+            _string(_string(_KEY_TYPE) + _string(signature)),
         )
     )
     text = base64.b64encode(blob)
@@ -79,5 +76,5 @@ def _file_of(key: bytes, signature: bytes, namespace: str) -> bytes:
 
 
 def _string(value: bytes) -> bytes:
-    """A value behind its length, as SSH writes it."""
+    """A value after its length in bytes, as SSH writes strings."""
     return struct.pack(">I", len(value)) + value

@@ -1,121 +1,116 @@
-"""Waivers: signed files in `submissions/waivers/` that say of which bundles a rule is not to be
-held against them, and why."""
+"""Read and verify waivers: signed files in `submissions/waivers/` that name a rule, the bundles for
+which it is waived, and the reason."""
 
 import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from checker.trust.keyring import Keyring
-from checker.trust.signature import verify
+from checker.trust.keyring import FileState, Keyring
+from checker.trust.records import refused_role
+from checker.trust.signature import verify_signature
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import MAX_SIGNATURE_BYTES, Refused, read_plain, refused, shortened
 from rules.bundle_format.records import WAIVER_DIR, WAIVER_FORMAT, WAIVER_NAMESPACE
 from rules.finding import Problem
 from rules.registry import rules_by_id
-from rules.rule_ids import (
-    SIGNER_EXPIRED,
-    SIGNER_NOT_OF_PATH,
-    WAIVER_BY_OWN_CENTER,
-    WAIVER_EXPIRED,
-    WAIVER_NOT_GOOD,
-)
+from rules.rule_ids import SIGNER_EXPIRED, WAIVER_BY_OWN_CENTER, WAIVER_EXPIRED, WAIVER_NOT_GOOD
 
 _MAX_WAIVER_BYTES = 2**20
 
 
 @dataclass(frozen=True)
 class Waiver:
-    """A waiver of good form. Whether its signature is good is asked when it is to count
-    (`signed`)."""
+    """A waiver of valid form. `verify_waiver` verifies its signature when it is to count."""
 
     file: str
     """Its path below `submissions/`."""
     rule: str
     manifests: frozenset[str]
+    """The SHA-256 of the manifests of the bundles that it is for."""
     below: str
-    """The directory below `submissions/` whose bundles it is for, empty where it names
+    """The directory below `submissions/` whose bundles it is for, empty if it names
     `manifests`."""
     granted_by: str
     expires_at: str
-    """Since when it no longer counts, empty where it is for good."""
+    """The time from which it no longer counts, empty if it does not expire."""
     content: bytes
     signature: bytes
 
     def is_for(self, place: str, manifest_sha256: str) -> bool:
-        """Whether a bundle at `place` below `submissions/`, with this manifest, is one of those
-        that it names."""
+        """Whether it is for a bundle at `place` below `submissions/` with this manifest."""
         inside = place == self.below or place.startswith(f"{self.below}/")
         return (bool(self.below) and inside) or manifest_sha256 in self.manifests
 
 
-Wrong = tuple[str, Problem]
-"""What is wrong with a waiver, after the file's path below `submissions/`."""
+WaiverProblem = tuple[str, Problem]
+"""A problem of a waiver, after the file's path below `submissions/`."""
 
 
-def read_waivers(submissions: Path) -> tuple[list[Waiver], list[Wrong]]:
-    """The waivers of the directory `submissions`, and what is wrong with the form of others. No
+def read_waivers(submissions: Path) -> tuple[list[Waiver], list[WaiverProblem]]:
+    """The waivers of the directory `submissions`, and the problems of those of invalid form. No
     signature is verified."""
     directory = submissions / WAIVER_DIR
     try:
-        names = _names(directory)
+        names = _list_names(directory)
     except Refused as refusal:
         return [], [(WAIVER_DIR, problem) for problem in refusal.problems]
-    good: list[Waiver] = []
-    wrong: list[Wrong] = []
+    waivers: list[Waiver] = []
+    problems: list[WaiverProblem] = []
     for name in names:
-        outcome = _read(
-            directory, name, _state(directory / name), _state(directory / f"{name}.sig")
+        outcome = _read_cached(
+            directory, name, _file_state(directory / name), _file_state(directory / f"{name}.sig")
         )
         if isinstance(outcome, Waiver):
-            good.append(outcome)
+            waivers.append(outcome)
         else:
-            wrong += [(f"{WAIVER_DIR}/{name}", problem) for problem in outcome.problems]
-    return good, wrong
+            problems += [(f"{WAIVER_DIR}/{name}", problem) for problem in outcome.problems]
+    return waivers, problems
 
 
-def signed(waiver: Waiver, keyring: Keyring, at: str = "") -> Refused | str:
-    """The fingerprint of the key that signed the waiver, valid now or `at`; or why the signature
-    does not count.
+def verify_waiver(waiver: Waiver, keyring: Keyring, valid_at: str = "") -> Refused | str:
+    """The fingerprint of the key that signed the waiver, if the key is valid now or was at
+    `valid_at`; otherwise why the signature does not count.
 
-    Raises CheckerError where there is no ssh-keygen.
+    Raises CheckerError without ssh-keygen.
     """
-    outcome = _signed(waiver, keyring, "")
-    late = (
-        isinstance(outcome, Refused)
-        and at
-        and any(problem.rule == SIGNER_EXPIRED for problem in outcome.problems)
+    outcome = _verify_cached(waiver, keyring, "")
+    is_out_of_time = isinstance(outcome, Refused) and any(
+        problem.rule == SIGNER_EXPIRED for problem in outcome.problems
     )
-    return _signed(waiver, keyring, at) if late else outcome
+    return _verify_cached(waiver, keyring, valid_at) if is_out_of_time and valid_at else outcome
 
 
-def in_force(
-    keyring: Keyring, place: str, center: str, manifest_sha256: str, now: str, at: str = ""
+def find_waivers_in_force(
+    keyring: Keyring,
+    place: str,
+    center: str,
+    manifest_sha256: str,
+    now: str,
+    accepted_at: str = "",
 ) -> tuple[dict[str, str], list[Problem]]:
-    """The rules that are waived for a bundle, each with the waiver's file; and what is wrong with
-    waivers for just this bundle.
+    """The rules that are waived for a bundle, each with the waiver's file, and the problems of
+    waivers for this bundle alone.
 
-    A waiver must not have expired `now`, or `at` the time when the LOG says that the bundle was
-    accepted.
+    A waiver must not have expired at `accepted_at`, the time when the LOG says that the bundle was
+    accepted, or `now` if it was not accepted.
     """
     waived: dict[str, str] = {}
     problems: list[Problem] = []
     for waiver in read_waivers(keyring.submissions)[0]:
-        past = bool(waiver.expires_at) and waiver.expires_at <= (at or now)
-        if past or not waiver.is_for(place, manifest_sha256):
+        expired = bool(waiver.expires_at) and waiver.expires_at <= (accepted_at or now)
+        if expired or not waiver.is_for(place, manifest_sha256):
             continue
-        by = signed(waiver, keyring, at)
-        if isinstance(by, Refused):
+        fingerprint = verify_waiver(waiver, keyring, accepted_at)
+        if isinstance(fingerprint, Refused):
             continue
-        tie = keyring.tie(waiver.granted_by, center, by)
+        tie = keyring.find_tie(waiver.granted_by, center, fingerprint)
         if tie:
             message = (
-                "A waiver is granted by somebody who is not of the center whose bundles it is "
-                "for. It does not count."
+                "A principal of the center whose bundles it is for cannot grant a waiver. This "
+                "one does not count."
             )
-            expected = (
-                f"a principal of another center than {shortened(center)}, with a key of its own"
-            )
+            expected = f"a principal of another center than {shortened(center)}, with its own key"
             problems += refused(
                 WAIVER_BY_OWN_CENTER, waiver.file, "/granted_by", tie, expected, message
             ).problems
@@ -124,33 +119,31 @@ def in_force(
     return waived, problems
 
 
-def judged(keyring: Keyring, now: str) -> tuple[list[Waiver], list[Wrong]]:
-    """All waivers that count, and all that is wrong with the others."""
-    waivers, wrong = read_waivers(keyring.submissions)
-    good = []
+def judge_waivers(keyring: Keyring, now: str) -> tuple[list[Waiver], list[WaiverProblem]]:
+    """All waivers that count, and the problems of the others."""
+    waivers, problems = read_waivers(keyring.submissions)
+    valid = []
     for waiver in waivers:
-        outcome = signed(waiver, keyring)
+        outcome = verify_waiver(waiver, keyring)
         if isinstance(outcome, Refused):
-            wrong += [(waiver.file, problem) for problem in outcome.problems]
+            problems += [(waiver.file, problem) for problem in outcome.problems]
         elif waiver.expires_at and waiver.expires_at <= now:
             message = (
-                "It counts for bundles alone that the LOG says were accepted before. For "
-                "others it takes a new one."
+                "It still counts for bundles that the LOG says were accepted before. Other "
+                "bundles need a new waiver."
             )
             found = f"it has expired: {waiver.expires_at}"
-            wrong += [
-                (waiver.file, p)
-                for p in refused(
-                    WAIVER_EXPIRED, "", "/expires_at", found, "a waiver in force", message
-                ).problems
-            ]
+            refusal = refused(
+                WAIVER_EXPIRED, "", "/expires_at", found, "a waiver in force", message
+            )
+            problems += [(waiver.file, problem) for problem in refusal.problems]
         else:
-            good.append(waiver)
-    return good, wrong
+            valid.append(waiver)
+    return valid, problems
 
 
-def _names(directory: Path) -> list[str]:
-    """The names of the waivers in the directory. Raises Refused where it is none, or cannot be
+def _list_names(directory: Path) -> list[str]:
+    """The names of the waivers in the directory. Raises Refused if it is no directory, or cannot be
     read."""
     try:
         if not stat.S_ISDIR(directory.lstat().st_mode):
@@ -160,108 +153,96 @@ def _names(directory: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        message = "Give the checker the right to read it."
+        message = "Give the checker permission to read it."
         raise refused(
             WAIVER_NOT_GOOD, "", "", f"cannot be read: {error.strerror}", "a directory", message
         ) from None
-    # A signature alone is a waiver that is missing: reading it says so.
+    # A signature without its document stands for a missing waiver: reading that reports it.
     return sorted({name.removesuffix(".sig") for name in names})
 
 
-def _state(path: Path) -> tuple[int, int, int] | None:
+def _file_state(path: Path) -> FileState | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns, found.st_size
+    return status.st_ino, status.st_ctime_ns, status.st_size
 
 
 @lru_cache(maxsize=4096)
-def _read(directory: Path, name: str, _waiver: object, _signature: object) -> Waiver | Refused:
+def _read_cached(
+    directory: Path, name: str, _document: object, _signature: object
+) -> Waiver | Refused:
+    """The waiver `name`. The states of its two files are part of the key of the cache."""
     try:
-        return _parsed(directory, name)
+        return _read_waiver(directory, name)
     except Refused as refusal:
-        return _kept(refusal)
+        return _without_traceback(refusal)
 
 
-def _parsed(directory: Path, name: str) -> Waiver:
+def _read_waiver(directory: Path, name: str) -> Waiver:
     if not name.endswith(".json"):
         message = (
-            "In this directory lie waivers, NAME.json, each with its signature, NAME.json.sig. "
-            "Remove it."
+            "This directory holds waivers only: NAME.json, each with its signature, "
+            "NAME.json.sig. Remove this file."
         )
         raise refused(
             WAIVER_NOT_GOOD, "", "", "not a waiver", "NAME.json and NAME.json.sig", message
         )
     content = read_plain(directory / name, name, _MAX_WAIVER_BYTES)
-    said = read_document(name, content, WAIVER_FORMAT)
+    record = read_document(name, content, WAIVER_FORMAT)
     try:
         signature = read_plain(directory / f"{name}.sig", f"{name}.sig", MAX_SIGNATURE_BYTES)
     except Refused as refusal:
-        message = "A waiver counts with a signature. Make it with bench-check waive."
-        raise refused(
-            WAIVER_NOT_GOOD,
-            f"{name}.sig",
-            "",
-            refusal.problems[0].violation.found,
-            "a signature",
-            message,
-        ) from None
-    if said["rule"] not in rules_by_id():
-        raise refused(
-            WAIVER_NOT_GOOD,
-            name,
-            "/rule",
-            said["rule"],
-            "a rule of the book",
-            "There is no such rule. Mend it, or remove it.",
+        message = "A waiver counts only with a signature. Make it with bench-check waive."
+        found = refusal.problems[0].violation.found
+        raise refused(WAIVER_NOT_GOOD, f"{name}.sig", "", found, "a signature", message) from None
+    rule = rules_by_id().get(record["rule"])
+    if rule is None:
+        message = "There is no such rule. Correct the waiver or remove it."
+        raise refused(WAIVER_NOT_GOOD, name, "/rule", record["rule"], "a rule of the book", message)
+    if not rule.waivable:
+        message = (
+            "A waiver covers circumstances of a run. It cannot cover a false statement or an "
+            "invalid form. Remove it."
         )
-    if not rules_by_id()[said["rule"]].waivable:
-        message = "A waiver is for circumstances, not for what is stated and not so. Remove it."
         raise refused(
-            WAIVER_NOT_GOOD, name, "/rule", said["rule"], "a rule that can be waived", message
+            WAIVER_NOT_GOOD, name, "/rule", record["rule"], "a rule that can be waived", message
         )
-    named, below = frozenset(said.get("manifests", ())), said.get("below", "")
-    expires_at = said.get("expires_at", "")
     return Waiver(
-        f"{WAIVER_DIR}/{name}",
-        said["rule"],
-        named,
-        below,
-        said["granted_by"],
-        expires_at,
-        content,
-        signature,
+        file=f"{WAIVER_DIR}/{name}",
+        rule=rule.id,
+        manifests=frozenset(record.get("manifests", ())),
+        below=record.get("below", ""),
+        granted_by=record["granted_by"],
+        expires_at=record.get("expires_at", ""),
+        content=content,
+        signature=signature,
     )
 
 
 @lru_cache(maxsize=4096)
-def _signed(waiver: Waiver, keyring: Keyring, at: str) -> Refused | str:
+def _verify_cached(waiver: Waiver, keyring: Keyring, valid_at: str) -> Refused | str:
     name = Path(waiver.file).name + ".sig"
-    who = waiver.granted_by
     try:
-        path = keyring.submissions / f"{waiver.file}.sig"
-        fingerprint = verify(
-            path, waiver.signature, waiver.content, name, who, WAIVER_NAMESPACE, keyring, at
+        fingerprint = verify_signature(
+            keyring.submissions / f"{waiver.file}.sig",
+            waiver.signature,
+            waiver.content,
+            name,
+            waiver.granted_by,
+            WAIVER_NAMESPACE,
+            keyring,
+            valid_at,
         )
-        if not keyring.grants(who, WAIVER_NAMESPACE, fingerprint):
-            message = (
-                f'The line of the key in the keyring must name it: namespaces="{WAIVER_NAMESPACE}".'
-            )
-            raise refused(
-                SIGNER_NOT_OF_PATH,
-                name,
-                "",
-                "a key that is for no role",
-                f"a key for the namespace {WAIVER_NAMESPACE}",
-                message,
-            )
+        if not keyring.grants(waiver.granted_by, WAIVER_NAMESPACE, fingerprint):
+            raise refused_role(name, WAIVER_NAMESPACE)
     except Refused as refusal:
-        return _kept(refusal)
+        return _without_traceback(refusal)
     return fingerprint
 
 
-def _kept(refusal: Refused) -> Refused:
-    """The same without its traceback, which would keep in memory the bundles that were judged when
-    it was raised."""
+def _without_traceback(refusal: Refused) -> Refused:
+    """A copy without the traceback. A cached traceback would keep in memory the bundle that was
+    judged when the refusal was raised."""
     return Refused(*refusal.problems)

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from checker.engine import judge
-from checker.find import below
+from checker.find import find_places
 from harness import interrupts
 from harness.power.cap_apply import applied_cap
 from harness.power.cap_journal import (
@@ -167,7 +167,7 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     """Sign a bundle that is whole, as the keyring above it allows, and say what was done, line by
     line. Raises SigningError."""
     if not (bundle / MANIFEST_FILE).exists() and (
-        inside := [b for b in below(bundle).bundles if b != bundle]
+        inside := [b for b in find_places(bundle).bundles if b != bundle]
     ):
         raise SigningError(
             f"{bundle}: this is not a bundle; it holds {len(inside)}: sign each of them, "

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from checker.engine import cores
+from checker.cpu import count_cores
 from harness import interrupts
 from harness.power.sampler import Sampler, Settings
 from harness.power.sources.amd import VISIBLE
@@ -105,7 +105,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     the CPU."""
     uuids = ",".join(d.uuid for d in plan.devices)
     if plan.torch_device == "cpu":
-        threads = max(1, cores() // plan.processes)
+        threads = max(1, count_cores() // plan.processes)
         own = {
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),

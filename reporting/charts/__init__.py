@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from checker.engine import cores
+from checker.cpu import count_cores
 from rules.bundle_format.records import Json
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
         return {table.id: _draw_table(table) for table in tables}
     # A forked copy of a process that has drawn before would wait for the renderer's threads, which
     # are not copied.
-    with ProcessPoolExecutor(cores(), mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
         return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
 
 

@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from support.bundles import another_run, rederive
 
-from checker import CheckerError, engine, find
+from checker import CheckerError
 from checker.cli import COMMANDS, check, load
 from checker.commands import explain, rules
-from checker.engine import judge
+from checker.engine import judge, judge_all
+from checker.find import find_places
+from checker.verdict import INTERNAL
 from harness.sign import sign
 from rules.bundle import Bundle
 from rules.bundle_format import csv_table as tables
@@ -99,7 +101,7 @@ def test_verdict_says_how_many_rules_were_not_asked(submissions: Submissions) ->
     (bundle / "log.txt.gz").unlink()
     of_evidence = len(bundle_rules()) + len(round_rules())
     assert judge(bundle).rules_not_run == of_evidence
-    assert f"{of_evidence} rules were not asked" in bench_check(bundle).output
+    assert f"{of_evidence} rules were not run" in bench_check(bundle).output
 
 
 def test_path_without_a_bundle_is_an_error(tmp_path: Path, submissions: Submissions) -> None:
@@ -127,7 +129,7 @@ def test_rule_that_raises_is_an_internal_error(
     monkeypatch.setattr(rules_by_id()["T101"], "run", broken)
     bundle = submissions.add()
     (finding,) = judge(bundle).findings
-    assert finding.rule == engine.INTERNAL
+    assert finding.rule == INTERNAL
     assert "rule T101" in finding.message
     assert str(bundle) in finding.message
     done = bench_check(bundle)  # the workers are forked, or import the rule anew where they are not
@@ -151,7 +153,7 @@ def test_killed_worker_loses_its_own_bundle_only(
     assert done.exit_code == 3
     judged = {b["path"]: b for b in json.loads(done.output)["bundles"]}
     assert [judged[str(path)]["status"] for path in good] == ["pass"] * 3
-    assert [f["rule"] for f in judged[str(evil)]["findings"]] == [engine.INTERNAL]
+    assert [f["rule"] for f in judged[str(evil)]["findings"]] == [INTERNAL]
 
 
 def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
@@ -179,14 +181,14 @@ def test_hidden_directories_are_skipped_and_mentioned(submissions: Submissions) 
 def test_nothing_in_the_keyring_is_a_bundle(submissions: Submissions) -> None:
     bundle = submissions.add()
     shutil.copytree(bundle, submissions.keyring / "bundle")
-    assert find.below(submissions.root).bundles == [bundle]
+    assert find_places(submissions.root).bundles == [bundle]
 
 
 def test_linked_directory_is_refused_not_followed(submissions: Submissions) -> None:
     bundle = submissions.add()
     link = submissions.root / "example" / "latest"
     link.symlink_to(bundle.parent)
-    assert find.below(submissions.root).bundles == [bundle, link]
+    assert find_places(submissions.root).bundles == [bundle, link]
     assert rules_of(link) == {"S102"}
 
 
@@ -215,7 +217,7 @@ def test_published_figures_are_validated(tmp_path: Path) -> None:
     path.write_text(json.dumps(published()))
     (tmp_path / "published" / "README.md").write_text("not judged")
     for checked in (tmp_path, path.parent, path):
-        (verdict,) = engine.judge_all([checked]).verdicts
+        (verdict,) = judge_all([checked]).verdicts
         assert (verdict.path, verdict.standing, verdict.signer, verdict.status) == (
             path,
             "published",
@@ -223,7 +225,7 @@ def test_published_figures_are_validated(tmp_path: Path) -> None:
             "pass",
         )
     path.write_text(json.dumps({**published(), "rows": []}))
-    (verdict,) = engine.judge_all([tmp_path]).verdicts
+    (verdict,) = judge_all([tmp_path]).verdicts
     assert [f.rule for f in verdict.findings] == ["S107"]
 
 

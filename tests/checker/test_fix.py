@@ -14,7 +14,7 @@ from conftest import PRINCIPAL, Submissions, fresh_evidence
 
 from checker.cli import check
 from checker.engine import judge
-from checker.fix import Unfixable, fix
+from checker.fix import UnfixableError, fix
 from harness.sign import sign
 from rules.bundle_format import seal
 from rules.bundle_format.records import EVIDENCE_FILES, JSON_FILES, MANIFEST_FILE, OPTIONAL_FILES
@@ -72,7 +72,7 @@ def test_manifest_follows_what_was_made_anew(unsigned: Path) -> None:
     (entry,) = (entry for entry in manifest["files"] if entry["path"] == "system.json")
     entry["sha256"] = "0" * 64
     (unsigned / MANIFEST_FILE).write_text(json.dumps(manifest))
-    assert fix(unsigned) == ["MANIFEST.json: made anew"]
+    assert fix(unsigned) == ["MANIFEST.json: written again"]
     assert contents(unsigned) == good
 
 
@@ -85,7 +85,7 @@ def test_without_the_manifest_of_the_run_nothing_is_sealed(
     if content is not None:
         (unsigned / MANIFEST_FILE).write_text(content)
     before = contents(unsigned)
-    with pytest.raises(Unfixable, match=r"run again"):
+    with pytest.raises(UnfixableError, match=r"run again"):
         fix(unsigned)
     assert contents(unsigned) == before
 
@@ -158,7 +158,7 @@ def test_evidence_is_never_made_anew(
 ) -> None:
     spoil(unsigned / name)
     before = contents(unsigned)
-    with pytest.raises(Unfixable, match=name):
+    with pytest.raises(UnfixableError, match=name):
         fix(unsigned)
     assert contents(unsigned) == before
 
@@ -169,7 +169,7 @@ def test_samples_of_another_run_are_not_taken_in(unsigned: Path, submissions: Su
     evidence.samples["power_mw"] += 1
     other = submissions.add(evidence, run_id="another-run")
     shutil.copy(other / "samples.csv.gz", unsigned)
-    with pytest.raises(Unfixable, match=r"samples.csv.gz is not what the run wrote"):
+    with pytest.raises(UnfixableError, match=r"samples.csv.gz is not the file that the run wrote"):
         fix(unsigned)
 
 
@@ -178,7 +178,7 @@ def test_evidence_that_the_manifest_does_not_list_is_not_taken_in(unsigned: Path
     manifest["files"] = [entry for entry in manifest["files"] if entry["path"] != "samples.csv.gz"]
     (unsigned / MANIFEST_FILE).write_text(json.dumps(manifest))
     with pytest.raises(
-        Unfixable, match=r"samples.csv.gz is evidence that the manifest does not list"
+        UnfixableError, match=r"samples.csv.gz is evidence that the manifest does not list"
     ):
         fix(unsigned)
 
@@ -189,12 +189,12 @@ def test_links_are_not_followed(unsigned: Path, tmp_path: Path) -> None:
     reword(outside)
     before = outside.read_bytes()
     (unsigned / "result.json").symlink_to(outside)
-    with pytest.raises(Unfixable, match="symbolic link"):
+    with pytest.raises(UnfixableError, match="symbolic link"):
         fix(unsigned)
     assert outside.read_bytes() == before
     link = tmp_path / "link"
     link.symlink_to(unsigned)
-    with pytest.raises(Unfixable, match="symbolic link"):
+    with pytest.raises(UnfixableError, match="symbolic link"):
         fix(link)
 
 
@@ -234,5 +234,5 @@ def test_published_figures_are_left_alone(tmp_path: Path) -> None:
 
 def test_epochs_that_the_tables_do_not_have_are_refused(unsigned: Path) -> None:
     alter(unsigned, lambda result: result["epochs"].pop())
-    with pytest.raises(Unfixable, match="other epochs"):
+    with pytest.raises(UnfixableError, match="other epochs"):
         fix(unsigned)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checker.engine import judge_all
-from checker.trust import acceptance_log as acceptance
+from checker.trust.acceptance_log import ACCEPTED, START, LogEntry, append_entries
 from checker.verdict import Verdict
 from rules import VERSION
 from rules.finding import Severity
@@ -44,8 +44,8 @@ def now(tmp_path: Path, version: str, run: str, accepted: str | None) -> Verdict
     shutil.copytree(GOLDEN / version / "submissions" / place, submissions / place)
     if accepted:
         manifest = sha256((submissions / place / "MANIFEST.json").read_bytes()).hexdigest()
-        line = ("2026-11-21T18:00:00Z", acceptance.ACCEPTED, place, manifest, accepted)
-        acceptance.append(submissions, acceptance.START, [line])
+        entry = LogEntry("2026-11-21T18:00:00Z", ACCEPTED, place, manifest, accepted)
+        append_entries(submissions, START, [entry])
     return next(v for v in judge_all([submissions]).verdicts if v.path == submissions / place)
 
 

@@ -20,9 +20,11 @@ from click.testing import CliRunner, Result
 from conftest import Submissions, fresh_evidence
 from jsonschema import Draft4Validator, Draft202012Validator
 
+from checker.baseline import compute_fingerprint, write_baseline
 from checker.cli import check
 from checker.formats import FORMATS
-from checker.selection import Shown, fingerprint, shown, summary, write_baseline
+from checker.formats.common import format_summary
+from checker.selection import RoundView, parse_selection, select_findings
 from checker.trust.records import Review
 from checker.verdict import INTERNAL, Verdict
 from rules.bundle_format.documents import schema_of
@@ -48,7 +50,7 @@ def bench_check(*arguments: str | Path) -> Result:
     return CliRunner().invoke(check, [str(a) for a in arguments])
 
 
-def render(what: Shown, form: str) -> str:
+def render(what: RoundView, form: str) -> str:
     return str(import_module(f"checker.formats.{form}").render(what))
 
 
@@ -76,11 +78,11 @@ def verdict(*findings: Finding, path: str = "center/system/run", **other: Any) -
     )
 
 
-def of(*verdicts: Verdict, **other: Any) -> Shown:
-    return Shown(**{"verdicts": verdicts, "asked": frozenset(rules_by_id()), **other})
+def of(*verdicts: Verdict, **other: Any) -> RoundView:
+    return RoundView(**{"verdicts": verdicts, "selected": frozenset(rules_by_id()), **other})
 
 
-def hostile() -> Shown:
+def hostile() -> RoundView:
     """Strings from strangers everywhere that there are any."""
     evil = finding(file=EVIL, pointer=EVIL, found=EVIL, expected=EVIL, message=EVIL, waived=EVIL)
     internal = replace(evil, rule=INTERNAL, waived="")
@@ -153,21 +155,24 @@ def test_summary_never_says_fine_after_an_error() -> None:
         of(verdict(error), partial=("--ignore P",)),
         of(verdict(error), verdict(path="a/b/c")),
     ):
-        said = summary(what)
+        said = format_summary(what)
         assert ", 1 fail" in said and "1 error," in said
         assert what.status(what.verdicts[0]) == "fail"
-    assert "1 pass, 0 fail; 0 errors, 1 warning" in summary(of(verdict(warning)))
+    assert "1 pass, 0 fail; 0 errors, 1 warning" in format_summary(of(verdict(warning)))
 
 
 def test_summary_counts_what_was_lifted() -> None:
     error = finding("W103")
     waived = of(verdict(replace(error, waived="waivers/w.json")))
-    assert summary(waived) == "1 judged: 1 pass, 0 fail; 0 errors, 0 warnings, 0 notes, 1 waived"
+    assert (
+        format_summary(waived)
+        == "1 judged: 1 pass, 0 fail; 0 errors, 0 warnings, 0 notes, 1 waived"
+    )
     withdrawn = of(verdict(error, withdrawn="a fan had failed"))
-    assert summary(withdrawn).startswith("1 judged: 0 pass, 0 fail, 1 withdrawn; ")
+    assert format_summary(withdrawn).startswith("1 judged: 0 pass, 0 fail, 1 withdrawn; ")
     assert of(partial=("--ignore P",)).status(withdrawn.verdicts[0]) == "withdrawn"
     beside = of(verdict(), verdict(finding("I101"), path="submissions/LOG", standing="log"))
-    assert summary(beside).startswith("1 judged: 1 pass, 0 fail, 1 fail beside them")
+    assert format_summary(beside).startswith("1 judged: 1 pass, 0 fail, 1 fail beside them")
 
 
 def test_text_tells_waivers_withdrawals_reviews_and_hidden_directories() -> None:
@@ -190,7 +195,7 @@ def test_repeated_findings_are_folded() -> None:
         "    also row 1: 0 mW",
         "    also row 2: 0 mW",
         "    also row 3: 0 mW",
-        "    and 5 more of the kind",
+        "    and 5 more findings of this rule",
     ]
     assert lines[-1].endswith("9 errors, 1 warning, 0 notes")
 
@@ -243,7 +248,7 @@ def test_colour_on_a_terminal_only(
     [hostile(), of(), of(verdict(finding(), finding("M108")))],
     ids=["hostile", "empty", "findings"],
 )
-def test_json_is_valid_by_its_schema(what: Shown) -> None:
+def test_json_is_valid_by_its_schema(what: RoundView) -> None:
     said = json.loads(render(what, "json"))
     Draft202012Validator(schema_of(said["format"])).validate(said)
 
@@ -265,7 +270,7 @@ def test_json_tells_what_the_text_tells() -> None:
 # sarif.
 
 
-def sarif(what: Shown) -> dict[str, Any]:
+def sarif(what: RoundView) -> dict[str, Any]:
     said = json.loads(render(what, "sarif"))
     Draft4Validator(SARIF_SCHEMA, format_checker=Draft4Validator.FORMAT_CHECKER).validate(said)
     (run,) = said["runs"]
@@ -277,7 +282,7 @@ def sarif(what: Shown) -> dict[str, Any]:
     [hostile(), of(), of(verdict(finding(), finding("M108")))],
     ids=["hostile", "empty", "findings"],
 )
-def test_sarif_is_valid_by_its_schema(what: Shown) -> None:
+def test_sarif_is_valid_by_its_schema(what: RoundView) -> None:
     run = sarif(what)
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == list(rules_by_id())
@@ -325,11 +330,11 @@ def test_fingerprints_depend_on_what_is_found_and_on_nothing_else(
         verdict(one, path="x/submissions/c/s/r"),
         verdict(one, path="/somewhere/else/c/s/r"),
     )
-    assert fingerprint(here, one) == fingerprint(
+    assert compute_fingerprint(here, one) == compute_fingerprint(
         there, replace(one, message="Other words.", expected="others")
     )
-    assert fingerprint(here, one) != fingerprint(here, other)
-    assert fingerprint(here, one) != fingerprint(verdict(path="c/s/r2"), one)
+    assert compute_fingerprint(here, one) != compute_fingerprint(here, other)
+    assert compute_fingerprint(here, one) != compute_fingerprint(verdict(path="c/s/r2"), one)
     forwards = [r["partialFingerprints"] for r in sarif(of(verdict(one, other)))["results"]]
     assert (
         forwards
@@ -340,7 +345,7 @@ def test_fingerprints_depend_on_what_is_found_and_on_nothing_else(
 # junit.
 
 
-def suites(what: Shown) -> list[ET.Element]:
+def suites(what: RoundView) -> list[ET.Element]:
     root = ET.fromstring(render(what, "junit"))
     assert root.tag == "testsuites"
     for kind in ("tests", "failures", "errors", "skipped"):
@@ -397,7 +402,7 @@ def test_junit_skips_what_was_not_asked() -> None:
 
 
 def test_junit_skips_what_was_not_asked_for() -> None:
-    partial, suite = suites(of(verdict(), asked=frozenset({"S101"}), partial=("--select S101",)))
+    partial, suite = suites(of(verdict(), selected=frozenset({"S101"}), partial=("--select S101",)))
     assert (partial.attrib["errors"], [child.tag for child in partial[1]]) == ("1", ["error"]), (
         "a part never looks clean"
     )
@@ -471,7 +476,7 @@ def test_part_of_the_rules(
 def test_part_of_the_rules_is_told_in_the_summary(submissions: Submissions) -> None:
     submissions.add()
     *_, told, said = bench_check(submissions.root, "--select", "P").output.splitlines()
-    assert told == "partial: with --select P this is no judgement by the rule book"
+    assert told == "partial: with --select P this is no judgement by the whole rule book"
     assert (
         said == "1 judged in part (--select P): 1 without errors in that part, 0 fail; 0 errors, 0 "
         "warnings, 0 notes"
@@ -488,11 +493,10 @@ def test_wrong_name_of_a_rule_is_refused_with_near_ones(submissions: Submissions
 
 
 def test_failure_of_the_checker_cannot_be_left_out() -> None:
-    from checker.selection import asked
     from checker.verdict import Round
 
     judged = Round((verdict(finding(INTERNAL), finding("W103")),), ())
-    what = shown(judged, asked(select=["P"]))
+    what = select_findings(judged, parse_selection(select=["P"]))
     assert [f.rule for f in what.verdicts[0].findings] == [INTERNAL]
     assert (what.broken, what.status(what.verdicts[0])) == (True, "fail")
 
@@ -544,7 +548,7 @@ def test_baseline_is_the_same_text_in_any_order(tmp_path: Path) -> None:
     one, other = verdict(*many, finding("M108")), verdict(finding("M108"), path="a/b/c")
     texts = set()
     for what in (of(one, other), of(other, replace(one, findings=one.findings[::-1]))):
-        write_baseline(tmp_path / "known.txt", what)
+        write_baseline(tmp_path / "known.txt", what.verdicts)
         texts.add((tmp_path / "known.txt").read_text())
     (text,) = texts
     lines = [line.split("\t")[:4] for line in text.splitlines() if not line.startswith("#")]
@@ -560,7 +564,7 @@ def test_failure_of_the_checker_is_never_known() -> None:
     failed = verdict(finding(INTERNAL))
     what = of(
         failed,
-        known=frozenset({fingerprint(failed, failed.findings[0])}),
+        known=frozenset({compute_fingerprint(failed, failed.findings[0])}),
         partial=("--baseline known.txt",),
     )
     assert what.status(failed) == "fail"
@@ -574,7 +578,7 @@ def test_baseline_is_written_over_a_baseline_alone(
     waivers.mkdir()
     other.write_text("mine")
     (tmp_path / "link").symlink_to(other)
-    round_, kind = "this is of the round in", "a file of another kind"
+    round_, kind = "LOG, keyring or waivers of the round in", "a file of another kind"
     for path, why in (
         (bundle / "known.txt", "lies in the bundle"),
         (bundle / "signatures" / "known.txt", "lies in the bundle"),
@@ -585,7 +589,7 @@ def test_baseline_is_written_over_a_baseline_alone(
         (waivers / "known.txt", round_),
         (other, kind),
         (tmp_path / "link", kind),
-        (Path("/dev/null"), "no file"),
+        (Path("/dev/null"), "no regular file"),
         (tmp_path / "none" / "known.txt", "No such file"),
     ):
         before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
@@ -603,7 +607,7 @@ def test_full_disk_keeps_the_baseline_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = tmp_path / "known.txt"
-    write_baseline(known, of(verdict(finding())))
+    write_baseline(known, of(verdict(finding())).verdicts)
     before = known.read_bytes()
 
     def full(_: int) -> None:
@@ -611,7 +615,7 @@ def test_full_disk_keeps_the_baseline_that_was_there(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(click.BadParameter, match=r"known.txt: cannot be written: No space left"):
-        write_baseline(known, of(verdict(finding("M108"))))
+        write_baseline(known, of(verdict(finding("M108"))).verdicts)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 

@@ -89,7 +89,7 @@ def test_reason_names_share_peak_and_the_other_reading() -> None:
         r for r in build_published_rows(MAYR) if r.items_per_s_per_accelerator.value == 34107.2
     )
     assert row.implausible == (
-        "exceeds the peak: 166 % of 989 TFLOP/s dense bf16; read as four GPUs it would be "
+        "exceeds the peak: 166 % of 989 TFLOP/s dense bf16; if it is the sum of four GPUs, it is "
         "8\u202f527 tokens/s per GPU"
     )
 

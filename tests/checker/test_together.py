@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 from conftest import Submissions, fresh_evidence
 
-from checker import engine
-from checker.engine import judge, judge_together
+from checker import bundle_judge
+from checker.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
+from checker.engine import judge
 from checker.trust import waivers
+from checker.verdict import INTERNAL, Verdict, build_internal_finding
+from checker.workers import map_in_processes
 from rules.bundle import Bundle
 from rules.bundle_format import write as bundle
 from rules.bundle_format.records import Evidence
@@ -26,6 +29,19 @@ from rules.testing import tampering as forge
 forked = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="workers import anew what is replaced here"
 )
+
+
+def judge_together(roots: dict[Path, Path]) -> list[Verdict]:
+    return [judged.verdict for judged in judge_bundles(roots, JudgeOptions())]
+
+
+def judge_chunk(paths: Sequence[Path]) -> list[JudgedBundle]:
+    return judge_bundles({path: path for path in paths}, JudgeOptions())
+
+
+def crashed(path: Path, error: Exception) -> JudgedBundle:
+    finding = build_internal_finding(path, "judging the bundle", error)
+    return JudgedBundle(Verdict(path, None, None, (finding,)))
 
 
 @pytest.fixture
@@ -46,7 +62,7 @@ def eight(submissions: Submissions) -> dict[Path, Path]:
 
 
 def test_verdicts_are_those_of_each_alone(eight: dict[Path, Path]) -> None:
-    together = [verdict for verdict, _, _ in judge_together(eight)]
+    together = judge_together(eight)
     assert [verdict.path for verdict in together] == list(eight)
     assert together == [judge(path) for path in eight]
     assert [verdict.status for verdict in together].count("fail") == 3
@@ -56,22 +72,22 @@ def test_no_other_bundle_is_opened_where_much_is_in_memory(
     eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
-    real_open, real_conclude = engine._open, engine._conclude
+    real_open, real_conclude = bundle_judge._open_bundle, bundle_judge._conclude
     monkeypatch.setattr(
-        engine,
-        "_open",
+        bundle_judge,
+        "_open_bundle",
         lambda path, *a: steps.append(f"open {path.name[-1]}") or real_open(path, *a),
     )
     monkeypatch.setattr(
-        engine, "_conclude", lambda one, *a: steps.append("conclude") or real_conclude(one, *a)
+        bundle_judge,
+        "_conclude",
+        lambda item, *a: steps.append("conclude") or real_conclude(item, *a),
     )
     before = judge_together(eight)
     assert steps == [*(f"open {n}" for n in range(8)), *["conclude"] * 8]
     steps.clear()
-    monkeypatch.setattr(engine, "_TOGETHER_BYTES", 2_000_000)  # a bundle has 12 000 rows
-    assert [verdict for verdict, _, _ in judge_together(eight)] == [
-        verdict for verdict, _, _ in before
-    ]
+    monkeypatch.setattr(bundle_judge, "_MAX_GROUP_BYTES", 2_000_000)  # a bundle has 12 000 rows
+    assert judge_together(eight) == before
     assert (
         "".join(step[-1] if step[0] == "o" else "." for step in steps) == "01..234...567..."
     )  # 3 and 5 weigh nothing
@@ -90,8 +106,8 @@ def test_rule_that_raises_for_one_of_them(
     monkeypatch.setattr(rules_by_id()["P103"], "run", broken)
     internal = [
         verdict.path.name
-        for verdict, _, _ in judge_together(eight)
-        if engine.INTERNAL in {f.rule for f in verdict.findings}
+        for verdict in judge_together(eight)
+        if INTERNAL in {f.rule for f in verdict.findings}
     ]
     assert internal == ["run-number-2"]
 
@@ -100,7 +116,7 @@ def test_rule_that_raises_for_one_of_them(
 def test_killed_process_loses_one_bundle_of_eight(
     eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = engine.read_files
+    real = bundle_judge.read_files
 
     def killed(path: Path) -> Any:
         if path.name == "run-number-4":
@@ -108,14 +124,12 @@ def test_killed_process_loses_one_bundle_of_eight(
         return real(path)
 
     alone = {path: judge(path) for path in eight if path.name != "run-number-4"}
-    monkeypatch.setattr(engine, "read_files", killed)
-    judged = {
-        verdict.path: verdict
-        for verdict, _, _ in engine._in_parallel([(partial(judge_together), eight)])
-    }
+    monkeypatch.setattr(bundle_judge, "read_files", killed)
+    results = map_in_processes(judge_chunk, list(eight), crashed)
+    judged = {result.verdict.path: result.verdict for result in results}
     assert judged.keys() == eight.keys()
     (lost,) = judged.keys() - alone.keys()
-    assert [f.rule for f in judged[lost].findings] == [engine.INTERNAL]
+    assert [f.rule for f in judged[lost].findings] == [INTERNAL]
     assert {path: judged[path] for path in alone} == alone
 
 
@@ -123,7 +137,7 @@ def test_interrupt_ends_them_all(eight: dict[Path, Path], monkeypatch: pytest.Mo
     def interrupted(path: Path) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "read_files", interrupted)
+    monkeypatch.setattr(bundle_judge, "read_files", interrupted)
     with pytest.raises(KeyboardInterrupt):
         judge_together(eight)
 
@@ -138,7 +152,7 @@ def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(
     (waiver,) = (submissions.root / "waivers").glob("*.json")
     waiver.write_bytes(waiver.read_bytes().replace(b"{", b"{ ", 1))  # no longer what was signed
     judge_together(paths)
-    assert waivers._signed.cache_info().currsize
+    assert waivers._verify_cached.cache_info().currsize
     gc.collect()
     assert not [one.path for one in gc.get_objects() if type(one) is Bundle and one.path in paths]
 
@@ -183,7 +197,7 @@ def test_odd_evidence_is_judged_to_the_end(tmp_path: Path, make: partial[Evidenc
     bundle.write(make(), tmp_path / "bundle")
     verdict = judge(tmp_path / "bundle", signed=False)
     assert verdict.status == "fail"
-    assert engine.INTERNAL not in {f.rule for f in verdict.findings}
+    assert INTERNAL not in {f.rule for f in verdict.findings}
 
 
 def test_differences_are_told_in_the_order_of_the_figures(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from conftest import PRINCIPAL, Submissions, fresh_evidence
 
 from checker import terminal
 from checker.cli import check
-from checker.find import as_given
-from checker.terminal import MANY, watched
+from checker.find import display_path
+from checker.terminal import PROGRESS_FROM, show_progress
 from checker.trust import cli as trust_cli
 from rules.testing import tampering as forge
 
@@ -172,7 +172,7 @@ def test_paths_are_those_that_were_given(
 def test_path_below_a_link_is_called_by_the_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "a").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
-    assert as_given(tmp_path / "real" / "a", [tmp_path / "link"]) == tmp_path / "link" / "a"
+    assert display_path(tmp_path / "real" / "a", [tmp_path / "link"]) == tmp_path / "link" / "a"
 
 
 # verify.
@@ -223,11 +223,11 @@ class Terminal(io.StringIO):
 def test_big_round_tells_on_a_terminal_how_far_it_is(
     stream: type, many: int, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    total = MANY if many else MANY - 1
+    total = PROGRESS_FROM if many else PROGRESS_FROM - 1
     written = stream()
     monkeypatch.setattr(sys, "stderr", written)
-    assert list(watched(iter(range(total)), total)) == list(range(total))
-    assert (f"{MANY}/{MANY}" in written.getvalue()) == told
+    assert list(show_progress(iter(range(total)), total)) == list(range(total))
+    assert (f"{PROGRESS_FROM}/{PROGRESS_FROM}" in written.getvalue()) == told
     assert bool(written.getvalue()) == told
     assert written.getvalue().count("\n") == told
 
@@ -242,8 +242,8 @@ def test_both_commands_over_a_round_tell_it(
         seen.append(total)
         return judged
 
-    monkeypatch.setattr(terminal, "watched", note)
-    monkeypatch.setattr(trust_cli, "watched", note)
+    monkeypatch.setattr(terminal, "show_progress", note)
+    monkeypatch.setattr(trust_cli, "show_progress", note)
     assert (
         f"signed by {PRINCIPAL}"
         in bench_check(submissions.root).output + verify(submissions.root).output

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.find import below
+from checker.find import find_places
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.sources import open_source
 from harness.run.processes import descendants
@@ -83,7 +83,7 @@ class Room:
 
     @property
     def bundles(self) -> list[Path]:
-        return below(self.out).bundles
+        return find_places(self.out).bundles
 
     @property
     def unfinished(self) -> list[Path]:

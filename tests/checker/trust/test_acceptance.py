@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions, fresh_evidence
-from test_trust import add_option, late_sampling, rules_of
+from support.trust_rounds import add_option, late_sampling, rules_of
 
-from checker import engine
 from checker.engine import judge, judge_all
-from checker.trust import acceptance_log as acceptance
-from checker.trust import bundle_trust as trust
+from checker.trust import bundle_trust
+from checker.trust.acceptance_log import LogEntry, append_entries, read_log
+from checker.verdict import INTERNAL
 from rules import VERSION
 from rules.bundle_format.documents import read_json
-from rules.bundle_format.files import read_files
+from rules.bundle_format.files import Refused, read_files
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.testing import tampering as forge
@@ -91,11 +91,13 @@ def test_acceptance_is_asked_of_a_result_that_is_read_once(
     forge.log(bundle, {"at": "2025-12-30T23:00:00Z"})
     read = []
     monkeypatch.setattr(
-        trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
+        bundle_trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
     )
     assert (rules_of(judge(bundle)), read) == ({"I126"}, [])
     contents = read_files(bundle).contents
-    assert [p.rule for p in trust.establish(bundle, contents, None, bundle).problems] == ["I126"]
+    assert [
+        p.rule for p in bundle_trust.establish_trust(bundle, contents, None, bundle).problems
+    ] == ["I126"]
     assert read == ["result.json"]
 
 
@@ -109,7 +111,7 @@ def test_claims_without_sense_are_answered(submissions: Submissions, claim: obje
         result = json.loads((bundle / "result.json").read_text())
         (bundle / "result.json").write_text(json.dumps({**result, name: claim}))
         verdict = judge(bundle)
-        assert "I101" in rules_of(verdict) and engine.INTERNAL not in rules_of(verdict)
+        assert "I101" in rules_of(verdict) and INTERNAL not in rules_of(verdict)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Sub
     assert (verdicts[original].status, verdicts[copy].status) == ("pass", "fail")
     across = [f for f in verdicts[original].findings if f.rule == "X102"]
     assert {f.severity for f in across} == {Severity.NOTE}
-    assert "accepted before the other one came" in across[0].message
+    assert "accepted before the other one was added" in across[0].message
     place = copy.relative_to(submissions.root).as_posix()
     forge.log(original, {}, {"path": place, "manifest_sha256": forge.manifest_sha256(copy)})
     assert {v.status for v in judge_all([submissions.root]).verdicts} == {"fail"}, (
@@ -189,9 +191,9 @@ def test_line_missing_at_the_end_shows_in_the_head_alone(submissions: Submission
         {},
         {"path": "example/h200x2/bundle-2", "manifest_sha256": forge.manifest_sha256(bundles[1])},
     )
-    whole = acceptance.read_log(submissions.root)
+    whole = read_log(submissions.root)
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
-    cut = acceptance.read_log(submissions.root)
+    cut = read_log(submissions.root)
     assert cut.problems == whole.problems == ()
     assert (whole.lines, cut.lines, whole.head != cut.head) == (2, 1, True)
 
@@ -227,11 +229,13 @@ def test_append_keeps_the_log_where_a_line_does_not_fit(submissions: Submissions
     bundle = submissions.add()
     log = forge.log(bundle, {})
     before = log.read_bytes()
-    head = acceptance.read_log(submissions.root).head
-    again = ("2026-03-01T00:00:00Z", "accepted", "example/h200x2/" + bundle.name, "0" * 64, VERSION)
-    with pytest.raises(engine.Refused):
-        acceptance.append(submissions.root, head, [again])
-    with pytest.raises(engine.Refused):
-        acceptance.append(submissions.root, "0" * 64, [])
+    head = read_log(submissions.root).head
+    again = LogEntry(
+        "2026-03-01T00:00:00Z", "accepted", "example/h200x2/" + bundle.name, "0" * 64, VERSION
+    )
+    with pytest.raises(Refused):
+        append_entries(submissions.root, head, [again])
+    with pytest.raises(Refused):
+        append_entries(submissions.root, "0" * 64, [])
     assert log.read_bytes() == before
     assert sorted(p.name for p in submissions.root.iterdir()) == ["LOG", "example", "keyring"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
-from test_trust import errors_of, late_sampling, rules_of, second_run
+from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
 
 from checker.engine import judge, judge_all
 from checker.trust.keyring import read_keyring

@@ -13,12 +13,12 @@ import pytest
 from conftest import PRINCIPAL, Submissions
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from support.ssh_agent import agent as agent
-from test_trust import add_option, rules_of
+from support.trust_rounds import add_option, rules_of
 
 from checker.engine import judge
 from checker.trust import signature, sshsig
 from checker.trust.keyring import read_keyring
-from checker.trust.signature import verify
+from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import REVIEW_NAMESPACE, SUBMISSION_NAMESPACE
 from rules.testing import tampering as forge
@@ -32,9 +32,9 @@ NAMESPACE = SUBMISSION_NAMESPACE
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
     """What ssh-keygen has said so far: nothing, in each test anew. No time goes by, however long a
     test takes."""
-    monkeypatch.setattr(signature, "_good_until_s", {})
+    monkeypatch.setattr(signature, "_accepted_until_s", {})
     clock_says(1000.0, monkeypatch)
-    return signature._good_until_s
+    return signature._accepted_until_s
 
 
 def clock_says(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def outcome(
     path = keyring.parent / "made.sig"
     path.write_bytes(made)
     try:
-        return verify(
+        return verify_signature(
             path, made, content, "made.sig", principal, namespace, read_keyring(keyring), at
         )
     except Refused as refusal:
@@ -185,17 +185,17 @@ def test_edited_signature_is_as_good_as_ssh_keygen_says(
 def test_every_byte_of_the_signature_counts(keys: Callable[[str], Path]) -> None:
     blob = blob_of(signed(keys("ed25519")))
     for at in range(len(blob)):
-        parts = sshsig.key_and_signature(armoured(flipped(blob, at)), NAMESPACE)
-        assert parts is None or not sshsig.is_good(*parts, CONTENT, NAMESPACE), at
+        parts = sshsig.parse_signature(armoured(flipped(blob, at)), NAMESPACE)
+        assert parts is None or not sshsig.is_valid(*parts, CONTENT, NAMESPACE), at
     for length in range(len(blob)):
-        assert sshsig.key_and_signature(armoured(blob[:length]), NAMESPACE) is None
+        assert sshsig.parse_signature(armoured(blob[:length]), NAMESPACE) is None
 
 
 def test_every_byte_of_the_file_counts(keys: Callable[[str], Path]) -> None:
     made = signed(keys("ed25519"))
     for at in range(len(made)):
-        parts = sshsig.key_and_signature(flipped(made, at), NAMESPACE)
-        assert parts is None or not sshsig.is_good(*parts, CONTENT, NAMESPACE), at
+        parts = sshsig.parse_signature(flipped(made, at), NAMESPACE)
+        assert parts is None or not sshsig.is_valid(*parts, CONTENT, NAMESPACE), at
 
 
 # What is known of one key, for one role, says nothing of another.
@@ -274,7 +274,7 @@ def test_signature_by_an_agent_is_plain(
     submissions.allow(keys("ed25519"), OTHER)
     public = Path(shutil.copy(keys("ed25519").with_suffix(".pub"), tmp_path))
     subprocess.run(["ssh-add", "-q", keys("ed25519")], check=True, stderr=subprocess.DEVNULL)
-    made = signature.sign(CONTENT, public, NAMESPACE)
+    made = signature.sign_content(CONTENT, public, NAMESPACE)
     found = [outcome(submissions.keyring, made, CONTENT, OTHER, NAMESPACE, "") for _ in range(2)]
     assert isinstance(found[0], str) and found[0] == found[1]
     assert asked == ["verify"]

@@ -8,56 +8,22 @@ from pathlib import Path
 import pytest
 from conftest import PRINCIPAL, Submissions, fresh_evidence
 from support.bundles import another_run, rederive
+from support.trust_rounds import add_option, errors_of, late_sampling, rules_of, second_run
 
-from checker import engine
 from checker.engine import judge, judge_all
 from checker.trust import waivers
 from checker.verdict import Verdict
 from harness.sign import sign
 from reporting.collect import collect
-from rules.bundle_format.records import Evidence
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.testing import tampering as forge
-from rules.testing.case import cases_of
-
-
-def late_sampling(evidence: Evidence) -> Evidence:
-    """Evidence that one rule refuses, P104: every second sample is late."""
-    late = next(m for m in cases_of(rules_by_id()["P104"]) if m.name == "every_second_sample_late")
-    late.apply(evidence)
-    rederive(evidence)
-    return evidence
-
-
-def second_run() -> Evidence:
-    """The evidence of another run of the same work."""
-    evidence = another_run(fresh_evidence())
-    rederive(evidence)
-    return evidence
 
 
 def only(root: Path) -> Verdict:
     """The verdict on the one bundle below `root`; nothing is wrong beside it."""
     (verdict,) = judge_all([root]).verdicts
     return verdict
-
-
-def rules_of(verdict: Verdict) -> set[str]:
-    return {f.rule for f in verdict.findings}
-
-
-def errors_of(verdict: Verdict) -> set[str]:
-    return {f.rule for f in verdict.findings if f.severity == Severity.ERROR}
-
-
-def add_option(submissions: Submissions, option: str, principal: str = PRINCIPAL) -> None:
-    """Put an option before the namespaces of a principal's lines in the keyring."""
-    signers = submissions.keyring / "allowed_signers"
-    text = signers.read_text()
-    changed = text.replace(f"{principal} namespaces=", f"{principal} {option},namespaces=")
-    assert changed != text
-    signers.write_text(changed)
 
 
 # Keys, in time and out of it.
@@ -366,8 +332,8 @@ def test_signature_of_a_waiver_is_verified_once(
     bundle = submissions.add()
     forge.waiver(bundle, rule="P104")
     asked = []
-    real = waivers.verify
-    monkeypatch.setattr(waivers, "verify", lambda *a: asked.append(a) or real(*a))
+    real = waivers.verify_signature
+    monkeypatch.setattr(waivers, "verify_signature", lambda *a: asked.append(a) or real(*a))
     for _ in range(3):
         judge(bundle)
     assert len(asked) == 1
@@ -375,7 +341,7 @@ def test_signature_of_a_waiver_is_verified_once(
 
 def test_documents_of_trust_are_described() -> None:
     """Every property of the schemas of trust says what it is."""
-    schemas = Path(engine.__file__).parents[1] / "rules" / "schemas"
+    schemas = Path(__file__).parents[3] / "rules" / "bundle_format" / "schemas"
     for name in ("review-1", "withdrawal-1", "waiver-1", "log-entry-1"):
         schema = json.loads((schemas / f"{name}.json").read_text())
         assert all(p.get("description") for p in schema["properties"].values()), name

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
-from test_trust import late_sampling, rules_of, second_run
-from test_trust_cli import Round, a_round, run
+from support.trust_rounds import TrustRound, late_sampling, rules_of, run, second_run
+from support.trust_rounds import a_round as a_round
 
 from checker.engine import judge, judge_all
 from checker.formats.json import render
-from checker.selection import Shown
-from checker.trust import acceptance_log as acceptance
+from checker.selection import RoundView
+from checker.trust.acceptance_log import read_log
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.rule import FormRule
 from rules.testing import tampering as forge
 
-__all__ = ["a_round"]
 DOCS = Path(__file__).parents[3] / "docs"
 WHY = "Half of the watts are missing.\n" + "See the second epoch. " * 40
 TIES = [
@@ -68,7 +67,7 @@ def test_review_by_a_name_of_another_center_counts(submissions: Submissions, who
     assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((who,), set())
 
 
-def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: Round) -> None:
+def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     for done in (
         a_round.review(bundle, who="zoe@wattmark"),
@@ -80,12 +79,12 @@ def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: Round) -> 
 # Reviews.
 
 
-def reject(a_round: Round, bundle: Path, *more: str) -> None:
+def reject(a_round: TrustRound, bundle: Path, *more: str) -> None:
     done = a_round.review(bundle, "--verdict", "reject", "--comment", WHY, *more)
     assert done.exit_code == 0, done.output
 
 
-def test_rejection_says_why(a_round: Round) -> None:
+def test_rejection_says_why(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     for comment in ((), ("--comment", " "), ("--comment", "x" * 4001)):
         done = a_round.review(bundle, "--verdict", "reject", *comment)
@@ -100,20 +99,21 @@ def test_rejection_says_why(a_round: Round) -> None:
     )
 
 
-def test_second_review_says_what_it_replaces(a_round: Round) -> None:
+def test_second_review_says_what_it_replaces(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
     done = a_round.review(bundle)
     assert done.exit_code == 1
     assert re.search(
-        r"alice@elsewhere.org has reviewed it before \(reject, 20..-.*Z\); --replace", done.output
+        r"alice@elsewhere.org has reviewed it before \(reject, 20..-.*Z\); use --replace",
+        done.output,
     )
     assert judge(bundle).rejecters == ("alice@elsewhere.org",)
     assert a_round.review(bundle, "--replace").exit_code == 0
     assert (judge(bundle).rejecters, judge(bundle).reviewers) == ((), ("alice@elsewhere.org",))
 
 
-def test_first_line_of_a_verdict_names_who_rejects(a_round: Round) -> None:
+def test_first_line_of_a_verdict_names_who_rejects(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
     first, *rest = run("verify", bundle).output.splitlines()
@@ -121,14 +121,14 @@ def test_first_line_of_a_verdict_names_who_rejects(a_round: Round) -> None:
     assert "See the second epoch." in rest[0]
 
 
-def test_comments_are_shown_whole(a_round: Round) -> None:
+def test_comments_are_shown_whole(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     a_round.review(bundle, "--comment", "Fits the board.\n\x1b[31m")
     assert (
         "  alice@elsewhere.org (accept): Fits the board.\\n\\x1b[31m"
         in run("verify", bundle).output.splitlines()
     )
-    (told,) = json.loads(render(Shown((judge(bundle),))))["bundles"]
+    (told,) = json.loads(render(RoundView((judge(bundle),))))["bundles"]
     assert told["reviews"] == [
         {
             "reviewer": "alice@elsewhere.org",
@@ -139,7 +139,7 @@ def test_comments_are_shown_whole(a_round: Round) -> None:
     ]
 
 
-def test_what_is_rejected_is_accepted_only_on_purpose(a_round: Round) -> None:
+def test_what_is_rejected_is_accepted_only_on_purpose(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
     done = run("accept", bundle)
@@ -148,13 +148,13 @@ def test_what_is_rejected_is_accepted_only_on_purpose(a_round: Round) -> None:
         and "rejected by alice@elsewhere.org" in done.output
         and "--although-rejected" in done.output
     )
-    assert acceptance.read_log(a_round.tree.root).lines == 0
+    assert read_log(a_round.tree.root).lines == 0
     assert run("accept", bundle, "--although-rejected").exit_code == 0
-    assert acceptance.read_log(a_round.tree.root).lines == 1
+    assert read_log(a_round.tree.root).lines == 1
     assert run("accept", bundle).exit_code == 0, "what is accepted stays so"
 
 
-def test_rejection_that_does_not_count_keeps_nobody_out(a_round: Round) -> None:
+def test_rejection_that_does_not_count_keeps_nobody_out(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
     (bundle / "signatures" / "review.alice@elsewhere.org.sig").unlink()
@@ -164,7 +164,7 @@ def test_rejection_that_does_not_count_keeps_nobody_out(a_round: Round) -> None:
 # Withdrawals and the LOG.
 
 
-def test_withdrawal_is_told_with_who_and_when(a_round: Round) -> None:
+def test_withdrawal_is_told_with_who_and_when(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     a_round.withdraw(bundle)
     verdict = judge(bundle)
@@ -173,20 +173,20 @@ def test_withdrawal_is_told_with_who_and_when(a_round: Round) -> None:
         f"withdrawn by chair@round.example.org, {verdict.withdrawn_at}: The clocks were locked."
     )
     assert wanted in run("verify", bundle).output
-    (told,) = json.loads(render(Shown((verdict,))))["bundles"]
+    (told,) = json.loads(render(RoundView((verdict,))))["bundles"]
     assert [told[key] for key in ("withdrawn_by", "withdrawn_at")] == [
         verdict.withdrawn_by,
         verdict.withdrawn_at,
     ]
 
 
-def test_what_was_withdrawn_before_refuses_nothing(a_round: Round) -> None:
+def test_what_was_withdrawn_before_refuses_nothing(a_round: TrustRound) -> None:
     withdrawn = a_round.tree.add(run_id="withdrawn-bundle")
     a_round.tree.add(second_run(), run_id="good-bundle")
     a_round.withdraw(withdrawn)
     for last in (
         "1 written to the LOG, 0 refused, 1 left out",
-        "0 written to the LOG, 0 refused, 1 left out, 1 was there",
+        "0 written to the LOG, 0 refused, 1 left out, 1 already in the LOG",
     ):
         done = run("accept", a_round.tree.root)
         assert done.exit_code == 0, done.output
@@ -221,7 +221,7 @@ def test_false_statements_cannot_be_waived(submissions: Submissions) -> None:
     assert not any(f.waived for v in verdicts for f in v.findings)
 
 
-def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: Round) -> None:
+def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     (line,) = re.findall(
         r"stated value to be wrong: (.*?)\.", (DOCS / "trust.md").read_text().replace("\n", " ")
@@ -234,26 +234,26 @@ def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: Round) -> No
 
 
 @pytest.mark.parametrize("rule", ["P104", "X101"])
-def test_waive_counts_what_it_lifts(a_round: Round, rule: str) -> None:
+def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str) -> None:
     late = a_round.tree.add(late_sampling(fresh_evidence()))
     done = a_round.waive(rule, late)
     findings = sum(f.rule == rule for f in judge(late).findings)
     bundles = 1 if findings else 0
     assert (
-        f"it lifts {findings} finding{'s' * (findings != 1)} of {bundles} "
+        f"it waives {findings} finding{'s' * (findings != 1)} of {bundles} "
         f"bundle{'s' * (bundles != 1)} now" in done.output
     )
     assert "--expires" not in done.output
 
 
-def test_waive_for_a_directory_tells_of_what_comes_later(a_round: Round) -> None:
+def test_waive_for_a_directory_tells_of_what_comes_later(a_round: TrustRound) -> None:
     system = a_round.tree.add(late_sampling(fresh_evidence())).parent
     assert (
-        "without --expires it is also for every bundle that comes into"
+        "without --expires the waiver also covers every bundle that is added to"
         in a_round.waive("P104", system).output
     )
     assert (
-        "comes into" not in a_round.waive("P103", system, more=("--expires", "2999-01-01")).output
+        "is added to" not in a_round.waive("P103", system, more=("--expires", "2999-01-01")).output
     )
 
 

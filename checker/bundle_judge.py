@@ -1,0 +1,209 @@
+"""Judge bundles one by one: read the files, establish trust, and run the rules that look at single
+bundles."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TypeVar
+
+from checker import CheckerError
+from checker.trust.acceptance_log import parse_version
+from checker.trust.authority import check_published_location
+from checker.trust.bundle_trust import Trust, establish_trust
+from checker.trust.manifest import find_manifest_problems
+from checker.verdict import Verdict, build_internal_finding
+from rules.bundle import Bundle
+from rules.bundle_format.files import MAX_BYTES, Refused, read_files, read_plain
+from rules.bundle_format.load import read_published, read_tables
+from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT
+from rules.finding import Finding, Problem, Severity
+from rules.registry import bundle_rules, form_rules, judge_form, rules_by_id
+from rules.rule import BundleRule, FormRule
+from rules.run_summary import RunSummary, summarize
+
+_MAX_GROUP_BYTES = 64 * 2**20
+"""Memory that a group of open bundles may take. Eight runs on four boards take a third of it."""
+_ROW_BYTES = 100
+"""About the memory of one row of a table."""
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """How bundles are judged."""
+
+    keyring: Path | None = None
+    """The directory that the user named; None to look for one at or above each bundle."""
+    signed: bool = True
+    """Whether signatures are verified. The harness judges a bundle before its submitter signs
+    it."""
+    evidence: bool = True
+    """Whether the evidence is judged, and not only integrity and signatures."""
+    keep: Callable[[Bundle], object] | None = None
+    """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
+
+
+@dataclass(frozen=True)
+class JudgedBundle:
+    """What a process returns for a bundle. The evidence itself stays in that process."""
+
+    verdict: Verdict
+    summary: RunSummary | None = None
+    """What the rules across bundles see; None if the bundle was refused or has no evidence."""
+    trust: Trust = field(default_factory=Trust)
+
+
+@dataclass
+class _OpenBundle:
+    """A bundle that is being judged."""
+
+    bundle: Bundle
+    trust: Trust
+    rules: frozenset[str]
+    """The ids of the rules to run on it."""
+    size_bytes: int
+    """About how much memory its files and tables take."""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def judge_bundles(roots: Mapping[Path, Path], options: JudgeOptions) -> list[JudgedBundle]:
+    """Judge some bundles. `roots` has, by the directory of each bundle, the checked path below
+    which it was found.
+
+    Whatever a bundle contains, it gets a verdict. Raises CheckerError if no bundle can be judged on
+    this machine.
+    """
+    judged: dict[Path, JudgedBundle] = {}
+    group: list[_OpenBundle] = []
+    # Odd evidence makes NumPy warn of overflows and empty means. The rules check for both.
+    with warnings.catch_warnings(action="ignore"):
+        for path, root in roots.items():
+            opened = _or_failure(path, partial(_open_bundle, path, root, options))
+            if isinstance(opened, JudgedBundle):
+                judged[path] = opened
+                continue
+            group.append(opened)
+            if sum(item.size_bytes for item in group) > _MAX_GROUP_BYTES:
+                judged |= _judge_group(group, options)
+                group = []
+        judged |= _judge_group(group, options)
+    return [judged[path] for path in roots]
+
+
+def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Path, JudgedBundle]:
+    """Run each rule on all bundles of the group before the next rule. The processor then keeps the
+    code of the rule in its caches: this takes 6 % less CPU time than bundle by bundle."""
+    for rule in rules_by_id().values():
+        for item in group:
+            if isinstance(rule, FormRule | BundleRule) and rule.id in item.rules:
+                item.findings += _run_rule(rule, item.bundle)
+    return {
+        item.bundle.path: _or_failure(item.bundle.path, partial(_conclude, item, options))
+        for item in group
+    }
+
+
+def _run_rule(rule: FormRule | BundleRule, bundle: Bundle) -> Iterable[Finding]:
+    try:
+        return list(rule.judge(bundle))
+    except Exception as error:
+        return [build_internal_finding(bundle.path, f"running rule {rule.id}", error)]
+
+
+def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBundle:
+    """The result of `action`, or the verdict that the checker failed on the bundle `path`."""
+    try:
+        return action()
+    except CheckerError:
+        raise
+    except Exception as error:
+        finding = build_internal_finding(path, "reading the bundle", error)
+        return JudgedBundle(Verdict(path, None, None, (finding,)))
+
+
+def judge_published(path: Path) -> Verdict:
+    """Judge a file of published figures: its location and its form. Nobody signs it."""
+    problems: tuple[Problem, ...] = ()
+    try:
+        check_published_location(path)
+        read_published(
+            path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT
+        )
+    except Refused as refusal:
+        problems = refusal.problems
+    return judge_problems(path, "published", problems)
+
+
+def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:
+    """The verdict on a path of which only problems of form and integrity are known."""
+    return Verdict(path, standing, None, judge_form(Bundle(path, tuple(problems), None)))
+
+
+def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
+    files = read_files(path)
+    problems = [*files.problems, *find_manifest_problems(files.contents)]
+    evidence = None
+    if options.evidence:
+        evidence, evidence_problems = read_tables(files)
+        problems += evidence_problems
+    trust = Trust()
+    if options.signed and MANIFEST_FILE in files.contents:
+        result = evidence.result if evidence else None
+        trust = establish_trust(path, files.contents, options.keyring, root, result)
+    bundle = Bundle(path, (*problems, *trust.problems), evidence)
+    # A problem is reported by the rule that it names. Without that rule it would be lost.
+    if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
+        raise LookupError(f"problems of rules that the book does not have: {unowned}")
+    size_bytes = 0
+    if evidence:
+        tables = filter(None, (evidence.samples, evidence.batches, evidence.requests))
+        size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
+    return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes)
+
+
+def _select_rules(bundle: Bundle) -> frozenset[str]:
+    """The ids of the rules to run on a bundle."""
+    if bundle.evidence is None:
+        return frozenset(rule.id for rule in form_rules())
+    return _select_rules_for(bundle.standing, bundle.protocol.version, bool(bundle.problems))
+
+
+@cache
+def _select_rules_for(standing: str, protocol: str, has_problems: bool) -> frozenset[str]:
+    """The ids of the rules that look at evidence of this standing and protocol version; with those
+    on form and integrity if the bundle has problems for them to report."""
+    on_form = form_rules() if has_problems else ()
+    on_evidence = (
+        rule
+        for rule in bundle_rules()
+        if standing in rule.standings and parse_version(protocol) >= parse_version(rule.since)
+    )
+    return frozenset(rule.id for rule in (*on_form, *on_evidence))
+
+
+def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
+    """Combine findings and trust into the verdict."""
+    bundle, trust = item.bundle, item.trust
+    has_evidence, withdrawal = bundle.evidence is not None, trust.withdrawal
+    verdict = Verdict(
+        path=bundle.path,
+        standing=bundle.standing if has_evidence else None,
+        signer=trust.signer,
+        findings=tuple(trust.settle(item.findings)),
+        rules_not_run=0 if has_evidence else len(rules_by_id()) - len(item.rules),
+        withdrawn=withdrawal.reason if withdrawal else "",
+        withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
+        withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
+        reviews=trust.reviews,
+        accepted=trust.accepted,
+        manifest_sha256=trust.manifest_sha256,
+    )
+    # A waived error does not refuse a bundle: other bundles are still compared with it.
+    is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
+    center = (trust.signer or "").partition("@")[0].casefold()
+    summary = summarize(bundle, center) if has_evidence and not is_refused else None
+    if options.keep and has_evidence and verdict.status == "pass":
+        verdict = replace(verdict, kept=options.keep(bundle))
+    return JudgedBundle(verdict, summary, replace(trust, problems=()))

@@ -1,0 +1,63 @@
+"""Run the rules that compare the bundles of a round."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from checker.bundle_judge import JudgedBundle
+from checker.verdict import INTERNAL, Verdict, build_internal_finding
+from rules.finding import Finding, Severity
+from rules.registry import round_rules
+from rules.run_summary import RunSummary
+
+
+def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
+    """The verdicts, with the findings of the rules across bundles. Refused bundles are not
+    compared: what they state proves nothing about others."""
+    withdrawn = frozenset(item.verdict.path for item in judged if item.verdict.withdrawn)
+    findings = _run_round_rules([item.summary for item in judged if item.summary], withdrawn)
+    # A copy must not cause the original to be refused. So an accepted bundle gets an error only if
+    # the rule also reports it among the accepted bundles alone.
+    accepted = [item.summary for item in judged if item.summary and item.verdict.accepted]
+    among_accepted = _run_round_rules(accepted, withdrawn) if len(accepted) > 1 else {}
+    for item in judged:
+        verdict = item.verdict
+        own_findings = findings.get(verdict.path, [])
+        if verdict.accepted:
+            earlier_rules = {f.rule for f in among_accepted.get(verdict.path, [])}
+            own_findings = [
+                f if f.rule in earlier_rules else _lower_to_note(f) for f in own_findings
+            ]
+        yield replace(verdict, findings=(*verdict.findings, *item.trust.settle(own_findings)))
+
+
+def _run_round_rules(
+    summaries: Sequence[RunSummary], withdrawn: frozenset[Path]
+) -> Mapping[Path, list[Finding]]:
+    """The findings by path of the bundle. Withdrawn bundles get none, and only rules with
+    `sees_withdrawn` compare others with them."""
+    findings: dict[Path, list[Finding]] = defaultdict(list)
+    standing = [summary for summary in summaries if summary.path not in withdrawn]
+    if not standing:
+        return findings
+    for rule in round_rules():
+        try:
+            for path, finding in rule.judge_round(summaries if rule.sees_withdrawn else standing):
+                if path not in withdrawn:
+                    findings[path].append(finding)
+        except Exception as error:
+            path = standing[0].path
+            findings[path].append(
+                build_internal_finding(path, f"running rule {rule.id} across bundles", error)
+            )
+    return findings
+
+
+def _lower_to_note(finding: Finding) -> Finding:
+    """The finding on an accepted bundle that only a later bundle causes. A failure of the checker
+    stays an error."""
+    if finding.severity != Severity.ERROR or finding.rule == INTERNAL:
+        return finding
+    reason = "A note only: this bundle was accepted before the other one was added."
+    return replace(finding, severity=Severity.NOTE, message=f"{finding.message} {reason}")

@@ -1,0 +1,119 @@
+"""Write into the LOG which bundles are accepted or withdrawn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.engine import judge_all
+from checker.trust.acceptance_log import (
+    ACCEPTED,
+    WITHDRAWN,
+    AcceptanceLog,
+    LogEntry,
+    append_entries,
+    read_log,
+)
+from checker.trust.records import utc_now
+from checker.trust.statements import StatementError, find_submissions, format_problems
+from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
+from rules import VERSION
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import ACCEPTANCE_FILE
+
+UNCHANGED, LEFT_OUT, REFUSED = "unchanged", "left out", "refused"
+"""Outcomes for which nothing is written into the LOG: it lists the bundle already, the bundle was
+withdrawn before anybody accepted it, the bundle may not be accepted."""
+
+
+@dataclass(frozen=True)
+class AcceptanceOutcome:
+    """What `accept` did with one bundle."""
+
+    outcome: str
+    """`ACCEPTED` or `WITHDRAWN`, which the LOG records, or one of `UNCHANGED`, `LEFT_OUT` and
+    `REFUSED`."""
+    path: str
+    """The bundle's directory below `submissions/`, with `/` between its parts."""
+    reason: str = ""
+
+
+def accept(paths: Sequence[Path], although_rejected: bool = False) -> list[AcceptanceOutcome]:
+    """Judge all submissions, and write into the LOG the bundles at or below `paths` that pass, or
+    were withdrawn since they were accepted.
+
+    A bundle that a reviewer rejects is refused, unless `although_rejected`. Returns the outcome for
+    each bundle. Raises StatementError if the LOG cannot be appended to.
+    """
+    directories = {find_submissions(path) for path in paths}
+    if len(directories) != 1:
+        raise StatementError("the paths belong to several keyrings; accept them one by one")
+    (submissions,) = directories
+    # Rules across bundles need the whole round, also if only some bundles are to be accepted.
+    verdicts = judge_all([submissions]).verdicts
+    _require_good_log(submissions, verdicts)
+    roots = [path.resolve() for path in paths]
+    bundles = [
+        verdict
+        for verdict in verdicts
+        if verdict.standing not in (*NON_BUNDLE_STANDINGS, "published")
+        and any(verdict.path.is_relative_to(root) for root in roots)
+    ]
+    if not bundles:
+        raise StatementError(f"{paths[0]}: no bundle at or below it")
+    log, now = read_log(submissions), utc_now()
+    entries, outcomes = [], []
+    for verdict in bundles:
+        path = verdict.path.relative_to(submissions).as_posix()
+        outcome, reason = _decide(verdict, path, log, although_rejected)
+        outcomes.append(AcceptanceOutcome(outcome, path, reason))
+        if outcome in (ACCEPTED, WITHDRAWN):
+            entries.append(LogEntry(now, outcome, path, verdict.manifest_sha256, VERSION))
+    if entries:
+        try:
+            append_entries(submissions, log.head, entries)
+        except Refused as refusal:
+            raise StatementError(
+                f"{submissions / ACCEPTANCE_FILE}: {format_problems(refusal.problems)}"
+            ) from None
+    return outcomes
+
+
+def _require_good_log(submissions: Path, verdicts: Sequence[Verdict]) -> None:
+    """Raises StatementError if anything is wrong with the LOG."""
+    problems = [
+        f"{f.pointer}: {f.found}. {f.message}"
+        for verdict in verdicts
+        if verdict.standing == "log"
+        for f in verdict.findings
+    ]
+    if problems:
+        raise StatementError(
+            f"{submissions / ACCEPTANCE_FILE}: nothing is accepted while it is broken:\n  "
+            + "\n  ".join(problems)
+        )
+
+
+def _decide(
+    verdict: Verdict, path: str, log: AcceptanceLog, although_rejected: bool
+) -> tuple[str, str]:
+    """The outcome for a bundle, and the reason."""
+    accepted = log.accepted.get(path)
+    if verdict.status == "fail":
+        errors = sorted({f.rule for f in verdict.findings if verdict.fails_by(f)})
+        return REFUSED, f"it fails: {', '.join(errors)}"
+    if verdict.withdrawn and not accepted:
+        return LEFT_OUT, "it was withdrawn before it was accepted"
+    if path in log.withdrawn or (accepted and not verdict.withdrawn):
+        return UNCHANGED, ""
+    if accepted:
+        if accepted.manifest_sha256 != verdict.manifest_sha256:
+            return REFUSED, "it is another bundle than the accepted one"
+        return WITHDRAWN, ""
+    if verdict.rejecters and not although_rejected:
+        reviewers = ", ".join(verdict.rejecters)
+        return (
+            REFUSED,
+            f"rejected by {reviewers}; whoever runs the round may accept it with "
+            "--although-rejected",
+        )
+    return ACCEPTED, ""

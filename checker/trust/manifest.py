@@ -1,0 +1,110 @@
+"""Compare the manifest of a bundle with its files."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from rules.bundle_format.documents import read_document
+from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.records import (
+    EVIDENCE_FILES,
+    MANIFEST_FILE,
+    MANIFEST_FORMAT,
+    OPTIONAL_FILES,
+    Json,
+)
+from rules.finding import Problem
+from rules.rule_ids import FILE_ALTERED, FILE_MISSING, MANIFEST_INCOMPLETE, MANIFEST_PATH_UNSAFE
+
+
+def find_manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
+    """The problems between the manifest and the files of a bundle, given as bytes by name. None
+    without a manifest: S101 reports that."""
+    if MANIFEST_FILE not in contents:
+        return []
+    try:
+        manifest = read_document(MANIFEST_FILE, contents[MANIFEST_FILE], MANIFEST_FORMAT)
+    except Refused as refusal:
+        return list(refusal.problems)
+    entries = manifest["files"]
+    refusals = (*_check_paths(entries, contents), *_check_files(entries, contents))
+    return [problem for refusal in refusals for problem in refusal.problems]
+
+
+def _check_paths(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
+    """Check the paths that a manifest lists."""
+    paths = [entry["path"] for entry in entries]
+    unsafe = [path for path in paths if not _is_safe(path)]
+    for path in unsafe:
+        message = (
+            "A manifest lists files of its own bundle by name. Any other path would make "
+            "verification read other files."
+        )
+        place = f"/files/{paths.index(path)}/path"
+        yield refused(
+            MANIFEST_PATH_UNSAFE,
+            MANIFEST_FILE,
+            place,
+            shortened(path),
+            "a path inside the bundle",
+            message,
+        )
+    message = (
+        "A signature covers what the manifest lists. Write the manifest again with "
+        "bench-submit sign."
+    )
+    listed = [path for path in paths if path not in unsafe]
+    required = {n for n in EVIDENCE_FILES if n in contents or n not in OPTIONAL_FILES}
+    for fault, names in {
+        "does not list": sorted(required - set(listed)),
+        "lists, though it is no file of a bundle,": sorted(set(listed) - set(EVIDENCE_FILES)),
+        "lists twice": sorted({path for path in listed if listed.count(path) > 1}),
+    }.items():
+        if names:
+            found = f"{fault} {shortened(names)}"
+            yield refused(
+                MANIFEST_INCOMPLETE,
+                MANIFEST_FILE,
+                "/files",
+                found,
+                "every file of evidence, once",
+                message,
+            )
+
+
+def _is_safe(path: str) -> bool:
+    """Whether a path is relative, in its shortest form, and stays inside the bundle."""
+    return (
+        path == str(PurePosixPath(path))
+        and not path.startswith("/")
+        and ".." not in path.split("/")
+        and "\\" not in path
+    )
+
+
+def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
+    """Check size and SHA-256 of each file. A required file that is missing is reported where the
+    files are read (S101)."""
+    for entry in entries:
+        name = entry["path"]
+        if name in OPTIONAL_FILES and name not in contents:
+            yield refused(
+                FILE_MISSING,
+                name,
+                "",
+                "no such file",
+                "every file that the manifest lists",
+                "Restore it from where the run was made.",
+            )
+        if name not in EVIDENCE_FILES or name not in contents:
+            continue
+        size, sha256 = len(contents[name]), hashlib.sha256(contents[name]).hexdigest()
+        if (size, sha256) != (entry["size"], entry["sha256"]):
+            yield refused(
+                FILE_ALTERED,
+                name,
+                "",
+                f"{size} bytes, sha256 {sha256}",
+                f"{entry['size']} bytes, sha256 {entry['sha256']}",
+                "The file was changed after the run. Restore it, or run again.",
+            )

@@ -1,0 +1,69 @@
+"""What signed statements and acceptances share: who may make them for a path, and how the command
+reports problems."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from checker.find import display_path, find_places
+from checker.printable import printable
+from checker.trust.authority import Authority, find_authority
+from checker.trust.keyring import PRINCIPAL
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import EVIDENCE_FILES, MANIFEST_FILE
+from rules.finding import Problem
+
+
+class StatementError(Exception):
+    """The statement cannot be made. The message gives the reason and what to do."""
+
+
+def find_signing_authority(path: Path, principal: str, directories: bool = False) -> Authority:
+    """The authority over the bundle `path`, on which `principal` makes a statement. With
+    `directories`, `path` may also be a directory that holds bundles. Raises StatementError."""
+    if not PRINCIPAL.fullmatch(principal):
+        raise StatementError(
+            f"--principal {principal!r}: must have the form WHO@example.org, with letters, digits "
+            "and . _ + -"
+        )
+    is_bundle = (path / MANIFEST_FILE).is_file()
+    holds_bundles = (
+        directories
+        and not any((path / name).exists() for name in EVIDENCE_FILES)
+        and bool(find_places(path).bundles)
+    )
+    if not is_bundle and not holds_bundles:
+        raise StatementError(f"{path}: there is no {MANIFEST_FILE}, so it is no finished bundle")
+    authority = _find_authority(path)
+    if not (authority.center if is_bundle else authority.place):
+        submissions = display_path(authority.keyring.submissions, [path])
+        raise StatementError(
+            f"{path}: it does not lie in the directory of a center; put it below "
+            f"{submissions}/CENTER/SYSTEM/"
+        )
+    return authority
+
+
+def find_submissions(path: Path) -> Path:
+    """The directory `submissions` that `path` is or lies in. Raises StatementError."""
+    if not find_places(path).bundles:
+        raise StatementError(f"{path}: no bundle at or below it")
+    return _find_authority(path).keyring.submissions
+
+
+def _find_authority(path: Path) -> Authority:
+    try:
+        return find_authority(path, None, path)
+    except Refused as refusal:
+        raise StatementError(f"{path}: {format_problems(refusal.problems)}") from None
+
+
+def format_problems(problems: Sequence[Problem]) -> str:
+    """One line for each problem: rule, file, what was found, what was expected, and what to do."""
+    lines = []
+    for problem in problems:
+        violation = problem.violation
+        place = " ".join(filter(None, (problem.rule, violation.file)))
+        lines.append(
+            f"{place}: {violation.found}; expected: {violation.expected}. {violation.message}"
+        )
+    return "\n".join(map(printable, lines))
