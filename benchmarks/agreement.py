@@ -16,7 +16,8 @@ import numpy as np
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence
-from rules.metrics import run as metrics
+from rules.metrics.parts import split_into_parts
+from rules.metrics.run import relative_difference
 
 PHASES = 20
 
@@ -25,10 +26,14 @@ def apart(evidence: Evidence, column: str) -> tuple[float, float]:
     """Trapezoid over `column` against the counter in %: over the scored epochs together, and the
     largest of one epoch."""
     samples = evidence.samples.assign(power_mw=evidence.samples[column])
-    scored = [p for p in metrics.parts(evidence.result, samples, evidence.batches) if p.epoch > 0]
-    each = [100 * metrics.difference(p.counter_j or 0.0, p.trapezoid_j) for p in scored]
-    run = 100 * metrics.difference(
-        sum(p.counter_j or 0.0 for p in scored), sum(p.trapezoid_j for p in scored)
+    scored = [
+        p for p in split_into_parts(evidence.result, samples, evidence.batches) if p.epoch > 0
+    ]
+    each = [
+        100 * relative_difference(p.energy_j_counter or 0.0, p.energy_j_trapezoid) for p in scored
+    ]
+    run = 100 * relative_difference(
+        sum(p.energy_j_counter or 0.0 for p in scored), sum(p.energy_j_trapezoid for p in scored)
     )
     return run, max(each, key=abs)
 
@@ -80,7 +85,7 @@ def main() -> None:
             sys.exit(f"{path}: {problems[0].violation.found}")
         parts = [
             p
-            for p in metrics.parts(evidence.result, evidence.samples, evidence.batches)
+            for p in split_into_parts(evidence.result, evidence.samples, evidence.batches)
             if p.epoch > 0
         ]
         power = np.concatenate([p.column("power_mw") for p in parts]) / 1e3

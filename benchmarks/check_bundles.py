@@ -51,7 +51,9 @@ from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
 from rules.bundle_format.load import read_evidence  # noqa: E402
 from rules.bundle_format.records import SAMPLE_COLUMNS, Evidence  # noqa: E402
-from rules.metrics import run as metrics  # noqa: E402
+from rules.metrics.figures_json import figures_to_json  # noqa: E402
+from rules.metrics.parts import split_into_parts  # noqa: E402
+from rules.metrics.run import compute_figures  # noqa: E402
 
 
 def main() -> None:
@@ -230,8 +232,10 @@ def stir(samples: pd.DataFrame, random: np.random.Generator) -> None:
 def rederive(evidence: Evidence) -> None:
     """State the figures that follow from the tables, and leave what the computation does not give
     (losses)."""
-    parts = metrics.parts(evidence.result, evidence.samples, evidence.batches)
-    figures = metrics.figures(evidence.result, evidence.system, parts, evidence.requests)
+    parts = split_into_parts(evidence.result, evidence.samples, evidence.batches)
+    figures = figures_to_json(
+        compute_figures(evidence.result, evidence.system, parts, evidence.requests)
+    )
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
     evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])
 

@@ -90,7 +90,7 @@ def judge(path: Path, root: Path) -> None:
         ),
     )
     bundle = Bundle(path, (), evidence)
-    timed("figures", lambda: bundle.computed)
+    timed("figures", lambda: bundle.figures)
     timed(
         "series of each accelerator",
         lambda: (bundle.series, bundle.scored_samples, bundle.scored_samples_of),

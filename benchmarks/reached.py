@@ -15,8 +15,9 @@ from pathlib import Path
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Json
-from rules.metrics import run as metrics
-from rules.metrics.imbalance import imbalance
+from rules.metrics.figures_json import figures_from_json
+from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.parts import split_into_parts
 
 SOFTWARE_POWER_CAP = 0x4
 
@@ -31,7 +32,7 @@ def rate(items_per_s: float) -> str:
 
 def of_run(evidence: Evidence) -> str:
     result = evidence.result
-    parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    parts = [p for p in split_into_parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
     reasons = [int(mask) for p in parts for mask in p.column("slowdown")]
     clocks = [mhz for p in parts for mhz in p.column("sm_mhz")]
     head = {name: figure["mean"] for name, figure in result["headline"].items()}
@@ -57,15 +58,14 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
     per_accelerator = result["headline"]["items_per_s_per_accelerator"]["mean"]
     of_one = one and one["headline"]["items_per_s_per_accelerator"]["mean"]
     efficiency = f"{100 * per_accelerator / of_one:.1f} %" if of_one else "none"
-    parts = [p for p in metrics.parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    parts = [p for p in split_into_parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
     clocks = []
     for own in result["observed"]:
         mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.column("sm_mhz")]
         clocks.append(f"{sum(mhz) / len(mhz):.0f} at {own['mean_power_w']:.1f}")
-    apart = imbalance(result) or {}
-    spread = ", ".join(
-        f"{100 * apart[name]:.2f}" for name in ("active_s", "mean_power_w", "mean_sm_mhz")
-    )
+    imbalance = compute_imbalance(figures_from_json(result).epochs) or Imbalance(None, None, None)
+    ranges = imbalance.active_time, imbalance.mean_power, imbalance.mean_sm_clock
+    spread = ", ".join("none" if share is None else f"{100 * share:.2f}" for share in ranges)
     return (
         f"| {result['workload']} {result['implementation']['variant']} "
         f"x{result['settings']['accelerators']} "

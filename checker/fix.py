@@ -28,6 +28,7 @@ from rules.bundle_format.records import (
 )
 from rules.bundle_format.seal import json_bytes, manifest_bytes, write_durable
 from rules.finding import Problem
+from rules.metrics.figures_json import figures_to_json
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 
 _MAX_CHANGES = 10
@@ -155,11 +156,12 @@ def _fix_figures(bundle: Path, evidence: Read) -> Iterator[str]:
     each change. Raises UnfixableError."""
     judged = Bundle(bundle, (), evidence)
     try:
-        computed = judged.computed
+        figures = judged.figures
     except (LookupError, ValueError, ArithmeticError) as error:
         raise UnfixableError(f"the figures cannot be computed: {error}") from None
-    if isinstance(computed, str):
-        raise UnfixableError(f"the figures cannot be computed: {computed}")
+    if figures is None:
+        raise UnfixableError(f"the figures cannot be computed: {judged.figures_error}")
+    computed = figures_to_json(figures)
     stated = {epoch["epoch"]: epoch for epoch in evidence.result["epochs"]}
     if [epoch["epoch"] for epoch in computed["epochs"]] != list(stated):
         raise UnfixableError("result.json has other epochs than the tables")

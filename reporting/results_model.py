@@ -4,7 +4,7 @@ figure."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from reporting.sections.traces import summarize_power
 from rules.boards import SIMULATED_PREFIX, board
@@ -13,9 +13,18 @@ from rules.bundle_format.records import Json
 from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
 from rules.finding import Finding
 from rules.metrics import run as metrics
-from rules.metrics.imbalance import imbalance
+from rules.metrics.figures import (
+    EnergySource,
+    Estimate,
+    Headline,
+    MeanClocks,
+    ObservedPower,
+    ServingFigures,
+)
+from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.power_profile import PowerSpread
 from rules.protocol import CURRENT, PROTOCOLS
-from rules.run_profile import NodePower, clocks, node_power
+from rules.run_profile import NodePower, node_power
 from rules.run_summary import kind
 from rules.workloads import Workload, workloads
 
@@ -50,16 +59,15 @@ class RunRecord:
     result: Json
     system: Json
     environment: Json
-    headline: Json
-    observed: Sequence[Json]
-    energy_of_record: str
-    serving: Json | None
-    """What a server's users see (`metrics.serving`)."""
-    imbalance: Json | None
-    """How far the accelerators are apart (`rules.metrics.imbalance`)."""
-    clocks: Json
-    spread: Json | None
-    """How the power readings of scored epochs are spread (`rules.metrics.power_profile.spread`)."""
+    headline: Headline
+    observed: Sequence[ObservedPower]
+    energy_of_record: EnergySource
+    serving: ServingFigures | None
+    imbalance: Imbalance | None
+    """None if there is one accelerator."""
+    clocks: MeanClocks
+    spread: PowerSpread | None
+    """Of the power readings in scored epochs; None without any."""
     nodes: Sequence[NodePower]
 
     @property
@@ -90,11 +98,12 @@ class Provenance:
     def difference(self) -> float | None:
         """Trapezoid against counter as a signed share of the counter's energy; None where there is
         no counter."""
-        counter, trapezoid = (
-            self.run.headline["energy_j_counter"],
-            self.run.headline["energy_j_trapezoid"],
+        headline = self.run.headline
+        if headline.energy_j_counter is None:
+            return None
+        return metrics.relative_difference(
+            headline.energy_j_counter.mean, headline.energy_j_trapezoid.mean
         )
-        return None if counter is None else metrics.difference(counter["mean"], trapezoid["mean"])
 
 
 @dataclass(frozen=True)
@@ -161,9 +170,9 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
     Raises LookupError where the bundle has no evidence and MetricsError where the tables give no
     figures; the check accepts neither.
     """
-    computed = bundle.computed
-    if isinstance(computed, str):
-        raise metrics.MetricsError(computed)
+    figures = bundle.figures
+    if figures is None:
+        raise metrics.MetricsError(bundle.figures_error)
     return RunRecord(
         path=bundle.path,
         kind=kind(bundle),
@@ -174,12 +183,12 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         },
         system=bundle.system,
         environment=bundle.environment,
-        headline=computed["headline"],
-        observed=computed["observed"],
-        energy_of_record=computed["energy_of_record"],
-        serving=computed.get("serving"),
-        imbalance=imbalance(computed),
-        clocks=clocks(computed["epochs"]),
+        headline=figures.headline,
+        observed=figures.observed,
+        energy_of_record=figures.energy_of_record,
+        serving=figures.serving,
+        imbalance=compute_imbalance(figures.epochs),
+        clocks=metrics.mean_clocks(figures.epochs),
         spread=summarize_power(bundle),
         nodes=tuple(node_power(bundle)),
     )
@@ -189,7 +198,7 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
     """The row of an accepted bundle, from figures recomputed out of its raw tables."""
     result, headline = run.result, run.headline
     names = sorted({a["name"] for a in run.accelerators})
-    mfu = _make_figure(headline["mfu"])
+    mfu = _make_optional_figure(headline.mfu)
     peak = metrics.peak_flops(result, run.system)
     precision = result["implementation"]["precision"]
     exceeds_peak = (
@@ -197,9 +206,6 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
         and peak is not None
         and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
     )
-    rate = _make_figure(headline["items_per_s_per_accelerator"])
-    if rate is None:
-        raise metrics.MetricsError("there is no throughput")
     return ResultRow(
         workload=result["workload"],
         standing=result["standing"],
@@ -220,15 +226,13 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
                 }
             )
         ),
-        observed_w=_make_figure(headline["mean_power_w_per_accelerator"]),
-        drew_w=max(
-            (o["mean_power_w"] for o in run.observed if o["cap_enforced"] is False), default=None
-        ),
-        cap_enforced=_is_cap_held([o["cap_enforced"] for o in run.observed], verdict.findings),
-        items_per_s_per_accelerator=rate,
-        items_per_s=_make_figure(headline["items_per_s"]),
-        joules_per_item=_make_figure(headline["joules_per_item"]),
-        items_per_joule=_make_figure(headline["items_per_joule"]),
+        observed_w=_make_figure(headline.mean_power_w_per_accelerator),
+        drew_w=max((o.mean_power_w for o in run.observed if o.cap_enforced is False), default=None),
+        cap_enforced=_is_cap_held([o.cap_enforced for o in run.observed], verdict.findings),
+        items_per_s_per_accelerator=_make_figure(headline.items_per_s_per_accelerator),
+        items_per_s=_make_figure(headline.items_per_s),
+        joules_per_item=_make_optional_figure(headline.joules_per_item),
+        items_per_joule=_make_optional_figure(headline.items_per_joule),
         mfu=None if _is_simulated(result) else mfu,
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
@@ -315,15 +319,12 @@ def _without_effect(findings: Sequence[Finding]) -> bool:
     return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
 
 
-def _make_figure(summary: dict[str, Any] | None) -> Figure | None:
-    if summary is None:
-        return None
-    return Figure(
-        summary["mean"],
-        "measured",
-        summary["n"],
-        tuple(summary["ci95"]) if summary["ci95"] else None,
-    )
+def _make_figure(estimate: Estimate) -> Figure:
+    return Figure(estimate.mean, "measured", estimate.n, estimate.ci95)
+
+
+def _make_optional_figure(estimate: Estimate | None) -> Figure | None:
+    return None if estimate is None else _make_figure(estimate)
 
 
 def _get_board_id(name: str) -> str:

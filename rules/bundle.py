@@ -14,10 +14,12 @@ from rules.bundle_format.table import Ints, Mask, Table
 from rules.contract import RequestSet
 from rules.declarations import Accelerator, ClockPair, Rank, Readback, StatedEpoch
 from rules.finding import Problem
-from rules.metrics import intervals
-from rules.metrics import run as metrics
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import RunFigures
+from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
+from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series
-from rules.metrics.run import Part
+from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
 from rules.workloads import Size, Workload, workloads
 
@@ -174,12 +176,12 @@ class Bundle:
     @cached_property
     def samples_of(self) -> Mapping[str, Table]:
         """The samples of each accelerator, in the order of the file."""
-        return intervals.by_accelerator(self.samples)
+        return group_by_accelerator(self.samples)
 
     @cached_property
     def batches_of(self) -> Mapping[tuple[int, int], Ints]:
         """The row numbers of the batches by epoch and rank, sorted by batch number."""
-        return intervals.by_epoch_and_rank(self.batches)
+        return group_by_epoch_and_rank(self.batches)
 
     @cached_property
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -205,32 +207,43 @@ class Bundle:
         return {uuid: rank.rank for rank in self.ranks for uuid in rank.accelerators}
 
     @cached_property
-    def parts(self) -> tuple[Part, ...] | str:
-        """What each accelerator did in each epoch, or the reason why it cannot be computed (T101
-        reports the reason)."""
+    def _parts_or_reason(self) -> tuple[Part, ...] | str:
         try:
             return tuple(
-                metrics.parts_of(self.result, self.samples_of, self.batches, self.batches_of)
+                parts_of_groups(self.result, self.samples_of, self.batches, self.batches_of)
             )
-        except metrics.MetricsError as error:
+        except MetricsError as error:
             return str(error)
 
     @cached_property
-    def computed(self) -> Json | str:
-        """The figures recomputed from the raw tables (see `metrics.figures`), or the reason why
-        they cannot be computed."""
-        if isinstance(self.parts, str):
-            return self.parts
+    def _figures_or_reason(self) -> RunFigures | str:
+        if isinstance(self._parts_or_reason, str):
+            return self._parts_or_reason
         try:
-            return metrics.figures(self.result, self.system, self.parts, self.requests)
-        except metrics.MetricsError as error:
+            return compute_figures(self.result, self.system, self._parts_or_reason, self.requests)
+        except MetricsError as error:
             return str(error)
+
+    @property
+    def figures(self) -> RunFigures | None:
+        """The figures recomputed from the raw tables; None if the evidence does not allow it (T101
+        reports that)."""
+        return None if isinstance(self._figures_or_reason, str) else self._figures_or_reason
+
+    @property
+    def figures_error(self) -> str:
+        """Why there are no `figures`; empty if there are."""
+        return self._figures_or_reason if isinstance(self._figures_or_reason, str) else ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What each accelerator did in each epoch; empty if the evidence does not allow it."""
+        return () if isinstance(self._parts_or_reason, str) else self._parts_or_reason
 
     @cached_property
     def scored_parts(self) -> tuple[Part, ...]:
         """The parts of the scored epochs. Empty if they cannot be computed."""
-        parts = () if isinstance(self.parts, str) else self.parts
-        return tuple(p for p in parts if p.epoch >= self.protocol.discarded_epochs)
+        return tuple(p for p in self.parts if p.epoch >= self.protocol.discarded_epochs)
 
     @cached_property
     def series(self) -> tuple[Series, ...]:

@@ -1,27 +1,12 @@
-"""What a report shows of a run besides its headline: clocks, and the power of its nodes."""
+"""What a report shows of a run besides its headline: the power of its nodes."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
-from rules.metrics import energy
-from rules.metrics import run as metrics
-
-
-def clocks(epochs: Sequence[Json]) -> Json:
-    """Mean clocks in MHz over scored epochs and accelerators, as `metrics.summary` gives them; keys
-    `sm_mhz` and `mem_mhz`, None where one was not read. `epochs` are those of `metrics.figures`."""
-    found: Json = {}
-    for name in ("sm_mhz", "mem_mhz"):
-        of = [[a[f"mean_{name}"] for a in e["accelerators"]] for e in epochs if e["scored"]]
-        read = bool(of) and not any(None in of_epoch for of_epoch in of)
-        found[name] = metrics.summary([fmean(of_epoch) for of_epoch in of]) if read else None
-    return found
+from rules.metrics.energy import build_trace
 
 
 @dataclass(frozen=True)
@@ -41,7 +26,7 @@ class NodePower:
 def node_power(bundle: Bundle) -> list[NodePower]:
     """The power of each node of a run. Each board's readings are joined by straight lines and added
     at the times of one board's readings in scored epochs, and means are taken over each second: a
-    single reading may be far above what a supply sees. Raises metrics.MetricsError where an
+    single reading may be far above what a supply sees. Raises MetricsError where an
     accelerator has too few readings.
     """
     found = []
@@ -57,8 +42,10 @@ def node_power(bundle: Bundle) -> list[NodePower]:
             continue
         total = np.zeros(len(read_ns))
         for accelerator in own:
-            trace = energy.trace(bundle.samples_of[accelerator["uuid"]])
-            total += np.interp((read_ns - trace.zero_ns) / 1e9, trace.power_times_s, trace.power_w)
+            trace = build_trace(bundle.samples_of[accelerator["uuid"]])
+            total += np.interp(
+                (read_ns - trace.zero_ns) / 1e9, trace.usable_power_times_s, trace.usable_power_w
+            )
         starts = np.flatnonzero(np.diff((read_ns - read_ns[0]) // 1_000_000_000, prepend=-1))
         total = np.add.reduceat(total, starts) / np.diff(starts, append=len(total))
         rated = [a["max_power_w"] for a in own]

@@ -2,21 +2,21 @@
 round."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.records import Json
-from rules.metrics import run as metrics
 from rules.metrics import sweeps
+from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.power_series import IN_A_ROW, regular, rolling
+from rules.metrics.run import mean_clocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,8 +33,6 @@ _UNDONE = np.uint64(pow(int(_ODD), -1, 2**64))
 """Multiplying by it gives back what was multiplied by `_ODD`."""
 _ONE = np.uint64(1)
 _IN_A_ROW = np.arange(IN_A_ROW)
-
-PER_EPOCH = ("items_per_s_per_accelerator", "mean_power_w_per_accelerator")
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,8 @@ class RunSummary:
     capped_share: float | None
     """Share of the scored samples in which the power cap held the clock down; None where no
     slowdown was read."""
-    figures: Mapping[str, Json]
-    """`mean_power_w`, `items_per_s`, `joules_per_item` (all per accelerator) and `mean_sm_mhz` over
-    the scored epochs, as `metrics.summary` gives them; one that was not read is left out."""
+    headline: Headline
+    clocks: MeanClocks
     held: bool | None
     """Whether every accelerator kept to the cap; None where that is not known."""
     run_id: str
@@ -95,10 +92,9 @@ class RunSummary:
 def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
     """The digest of a bundle; None where its evidence gives no figures. A center that is not named
     is that of the path."""
-    if bundle.evidence is None or isinstance(bundle.computed, str):
+    if bundle.evidence is None or bundle.figures is None:
         return None
-    result = bundle.result
-    scored = [e for e in bundle.computed["epochs"] if e["scored"]]
+    result, figures = bundle.result, bundle.figures
     center = center or bundle.path.parent.parent.name.casefold()
     setting, how = work(bundle)
     return RunSummary(
@@ -108,8 +104,9 @@ def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
         kind=(center, *setting, *how),
         cap_w=result["power"]["cap_w"],
         capped_share=_capped_share(bundle),
-        figures=dict(_figures(scored)),
-        held=sweeps.enforced(bundle.computed),
+        headline=figures.headline,
+        clocks=mean_clocks(figures.epochs),
+        held=sweeps.is_cap_enforced(figures),
         run_id=result["run_id"],
         standing=bundle.standing,
         seed=result["settings"]["seed"],
@@ -123,7 +120,10 @@ def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
         delays=frozenset().union(*_delays(bundle)),
         patterns=frozenset().union(*_patterns(bundle)),
         windows=frozenset().union(*_windows(bundle)),
-        epochs=tuple(tuple(e["figures"][name] for name in PER_EPOCH) for e in scored),
+        epochs=tuple(
+            (epoch.items_per_s_per_accelerator, epoch.mean_power_w_per_accelerator)
+            for epoch in figures.scored_epochs
+        ),
     )
 
 
@@ -162,22 +162,6 @@ def work(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
         tuple(sorted((settings.get("options") or {}).items())),
         *(requests.get(name) for name in ("prompt_tokens", "output_tokens", "rate_per_s")),
     )
-
-
-def _figures(scored: list[Json]) -> Iterator[tuple[str, Json]]:
-    yield (
-        "mean_power_w",
-        metrics.summary([e["figures"]["mean_power_w_per_accelerator"] for e in scored]),
-    )
-    yield (
-        "items_per_s",
-        metrics.summary([e["figures"]["items_per_s_per_accelerator"] for e in scored]),
-    )
-    if not any(e["figures"]["joules_per_item"] is None for e in scored):
-        yield "joules_per_item", metrics.summary([e["figures"]["joules_per_item"] for e in scored])
-    clocks = [[a["mean_sm_mhz"] for a in e["accelerators"]] for e in scored]
-    if not any(None in of_epoch for of_epoch in clocks):
-        yield "mean_sm_mhz", metrics.summary([fmean(of_epoch) for of_epoch in clocks])
 
 
 def _capped_share(bundle: Bundle) -> float | None:
@@ -342,8 +326,3 @@ def by_sweep(
     for runs in found.values():
         runs.sort(key=lambda run: (run[1]["place"], run[0].path))
     return found
-
-
-def half_width(figure: Json) -> float:
-    """Half of the 95 % interval of a figure, 0 where it has none."""
-    return float(figure["ci95"][1] - figure["ci95"][0]) / 2 if figure["ci95"] else 0.0

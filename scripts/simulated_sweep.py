@@ -20,7 +20,8 @@ from pathlib import Path
 from harness.run import command
 from rules import VERSION
 from rules.metrics import sweeps
-from rules.metrics.run import MetricsError
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures_json import sweep_run_from_json
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
@@ -165,7 +166,11 @@ def read() -> Iterator[Swept]:
                 path for path in bundles() if path.parent == SUBMISSIONS / "demo" / board / workload
             ]
             results = [json.loads((path / "result.json").read_text()) for path in of_these]
-            points = tuple(sweeps.combine([sweeps.point(result) for result in results]))
+            points = tuple(
+                sweeps.combine(
+                    [sweeps.make_point(sweep_run_from_json(result)) for result in results]
+                )
+            )
             power_w = {
                 r["power"]["cap_w"]: r["headline"]["mean_power_w_per_accelerator"]["mean"]
                 for r in results

@@ -89,6 +89,6 @@ def _trial(plan: Plan, directory: Path, view: View) -> Json:
     return {
         "batch_size": plan.batch_size,
         "outcome": "ok",
-        "items_per_s": metrics.rate(items, calibrated["batch_s"]),
+        "items_per_s": metrics.items_per_second(items, calibrated["batch_s"]),
         "peak_memory_bytes": calibrated["peak_memory_bytes"],
     }

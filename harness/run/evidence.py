@@ -23,7 +23,10 @@ from rules.bundle_format.records import (
     Evidence,
     Json,
 )
-from rules.metrics import run as metrics
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures_json import figures_to_json
+from rules.metrics.parts import split_into_parts
+from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 
 DATE = "%Y-%m-%dT%H:%M:%SZ"
@@ -78,7 +81,7 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
     """The evidence of a finished run from the shares of its nodes, the head's first. `environment`
     is that of its workers.
 
-    Raises rules.metrics.run.MetricsError where figures cannot be computed from it.
+    Raises rules.metrics.energy.MetricsError where figures cannot be computed from it.
     """
     samples = pd.concat([read_samples(s["samples"]) for s in shares], ignore_index=True)
     batches = read_tables((t for s in shares for t in s["batches"]), BATCH_COLUMNS)
@@ -90,7 +93,8 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
     )
     result = _result(plan, shares)
     system = describe_system(plan.system, [s["node"] for s in shares])
-    figures = metrics.figures(result, system, metrics.parts(result, samples, batches), requests)
+    parts = split_into_parts(result, samples, batches)
+    figures = figures_to_json(compute_figures(result, system, parts, requests))
     for epoch, losses in zip(figures["epochs"], shares[0]["losses"], strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)
@@ -111,10 +115,10 @@ def read_samples(text: str) -> pd.DataFrame:
 
 def read_tables(texts: Iterable[str], columns: tuple[str, ...]) -> pd.DataFrame:
     """The tables that the workers have written, one below the other. Raises
-    rules.metrics.run.MetricsError where there is none."""
+    rules.metrics.energy.MetricsError where there is none."""
     texts = [text for text in texts if text]
     if not texts:
-        raise metrics.MetricsError(
+        raise MetricsError(
             "the workers have written no table of it; did the implementation run any batch?"
         )
     return pd.concat(
@@ -137,7 +141,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "weights_sha256",
     ):
         if other := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
-            raise metrics.MetricsError(f"rank {other[0]} was built with another {fact} than rank 0")
+            raise MetricsError(f"rank {other[0]} was built with another {fact} than rank 0")
     sampling = {
         name: sum(share["sampling"][name] for share in shares) for name in ("ticks", "missed")
     }

@@ -16,7 +16,9 @@ from rich.progress import (
 )
 
 from rules.bundle_format.records import Json
-from rules.metrics.imbalance import imbalance
+from rules.metrics.figures import Percentiles
+from rules.metrics.figures_json import figures_from_json
+from rules.metrics.imbalance import compute_imbalance
 from rules.workloads import workloads
 
 
@@ -86,28 +88,32 @@ def headline(result: Json) -> Iterator[str]:
     """What a finished run gave, a line each: throughput and energy, how far accelerators are apart,
     what users waited."""
     workload = workloads()[result["workload"]]
-    means = {
-        name: figure["mean"] for name, figure in result["headline"].items() if figure is not None
-    }
+    figures = figures_from_json(result)
+    head = figures.headline
     several = result["settings"]["accelerators"] > 1
-    each = f" ({means['items_per_s_per_accelerator']:.6g} per accelerator)" if several else ""
-    watts = f"{means['mean_power_w_per_accelerator']:.1f} W{' per accelerator' if several else ''}"
-    energy = f"{watts}, {means['joules_per_item']:.4g} J/{workload.item}"
-    mfu = f", MFU {100 * means['mfu']:.1f} %" if "mfu" in means else ""
-    yield f"{means['items_per_s']:.6g} {workload.item}s/s{each}, {energy}{mfu}"
-    if apart := imbalance(result):
-        names = {"active_s": "active time", "mean_power_w": "power", "mean_sm_mhz": "SM clock"}
+    each = f" ({head.items_per_s_per_accelerator.mean:.6g} per accelerator)" if several else ""
+    watts = f"{head.mean_power_w_per_accelerator.mean:.1f} W{' per accelerator' if several else ''}"
+    joules = head.joules_per_item
+    energy = watts if joules is None else f"{watts}, {joules.mean:.4g} J/{workload.item}"
+    mfu = "" if head.mfu is None else f", MFU {100 * head.mfu.mean:.1f} %"
+    yield f"{head.items_per_s.mean:.6g} {workload.item}s/s{each}, {energy}{mfu}"
+    if imbalance := compute_imbalance(figures.epochs):
+        shares = (
+            ("active time", imbalance.active_time),
+            ("power", imbalance.mean_power),
+            ("SM clock", imbalance.mean_sm_clock),
+        )
         yield "apart: " + ", ".join(
-            f"{names[k]} {100 * v:.2f} %" for k, v in apart.items() if v is not None
+            f"{name} {100 * share:.2f} %" for name, share in shares if share is not None
         )
-    if seen := result.get("serving"):
-        waits = (
-            ("time to first token", "ttft_s", "s", 1),
-            ("per output token", "tpot_s", "ms", 1000),
-            ("latency", "latency_s", "s", 1),
-        )
-        for name, key, unit, scale in waits:
-            yield f"{name}: " + ", ".join(
-                f"{p} {value * scale:.4g} {unit}" for p, value in seen[key].items()
-            )
-        yield f"{seen['input_tokens_per_s']:.6g} input tokens/s over {seen['requests']} requests"
+    if serving := figures.serving:
+        yield f"time to first token: {_percentiles(serving.ttft_s, 's')}"
+        yield f"per output token: {_percentiles(serving.tpot_s, 'ms', 1000)}"
+        yield f"latency: {_percentiles(serving.latency_s, 's')}"
+        yield f"{serving.input_tokens_per_s:.6g} input tokens/s over {serving.requests} requests"
+
+
+def _percentiles(times_s: Percentiles, unit: str, units_per_s: int = 1) -> str:
+    return ", ".join(
+        f"{name} {time_s * units_per_s:.4g} {unit}" for name, time_s in vars(times_s).items()
+    )

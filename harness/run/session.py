@@ -289,7 +289,7 @@ class Attempt:
         ]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
-        items_per_s = metrics.rate(sum(e["items"] for e in ends), seconds)
+        items_per_s = metrics.items_per_second(sum(e["items"] for e in ends), seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
         told = "".join(
             f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}"

@@ -10,7 +10,10 @@ from rich.table import Table
 from harness.sweep.plan import Entry, Sweep
 from rules.bundle_format.records import Json
 from rules.metrics import sweeps
-from rules.metrics.run import MetricsError, summary
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import estimate_mean
+from rules.metrics.figures_json import sweep_run_from_json
+from rules.metrics.sweeps import SweepRun
 from rules.workloads import workloads
 
 NO_CAP = "none"
@@ -30,12 +33,17 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
     """
     item = workloads()[sweep.run_request.workload].item
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
-    console.print(runs(sweep.entries, outcomes, item, without_effect))
-    by_gpus: dict[int, list[Json]] = {}
+    finished = {
+        place: sweep_run_from_json(outcome)
+        for place, outcome in outcomes.items()
+        if not isinstance(outcome, str)
+    }
+    failures = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, str)}
+    console.print(runs(sweep.entries, finished, failures, item, without_effect))
+    by_gpus: dict[int, list[SweepRun]] = {}
     for entry in sorted(sweep.entries, key=lambda e: e.gpus):
-        outcome = outcomes.get(entry.place, "")
-        if not isinstance(outcome, str):
-            by_gpus.setdefault(entry.gpus, []).append(outcome)
+        if entry.place in finished:
+            by_gpus.setdefault(entry.gpus, []).append(finished[entry.place])
     if any(e.cap_w is not None for e in sweep.entries):
         for gpus, results in by_gpus.items():
             compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
@@ -48,7 +56,8 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
 
 def runs(
     entries: Sequence[Entry],
-    outcomes: Mapping[int, Json | str],
+    finished: Mapping[int, SweepRun],
+    failures: Mapping[int, str],
     item: str,
     without_effect: Collection[str],
 ) -> Table:
@@ -59,22 +68,25 @@ def runs(
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("outcome", overflow="fold")
     for entry in sorted(entries, key=lambda e: (e.gpus, e.cap_w or 0, e.repeat)):
-        outcome = outcomes.get(entry.place)
-        if outcome is None or isinstance(outcome, str):
+        run, failure = finished.get(entry.place), failures.get(entry.place)
+        if run is None:
             cap = "as found" if entry.cap_w is None else f"{entry.cap_w:g}"
-            told = "not run" if outcome is None else f"failed: {outcome.splitlines()[0]}"
-            table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", told)
+            outcome = "not run" if failure is None else f"failed: {failure.splitlines()[0]}"
+            table.add_row(str(entry.gpus), cap, str(entry.repeat), "", "", "", outcome)
             continue
-        head, cap_w = outcome["headline"], outcome["power"]["cap_w"]
-        figures = [(head[name], digits) for name, digits in FIGURES]
-        shown = ["" if f is None else f"{f['mean']:.{digits}g}" for f, digits in figures]
-        cap = NO_CAP if cap_w is None else marked(cap_w, enforced(outcome, without_effect))
-        table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, outcome["run_id"])
+        estimates = [(getattr(run.figures.headline, name), digits) for name, digits in FIGURES]
+        shown = ["" if e is None else f"{e.mean:.{digits}g}" for e, digits in estimates]
+        cap = NO_CAP if run.cap_w is None else marked(run.cap_w, enforced(run, without_effect))
+        table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, run.run_id)
     return table
 
 
 def compare(
-    results: Sequence[Json], on: str, item: str, without_effect: Collection[str], console: Console
+    results: Sequence[SweepRun],
+    on: str,
+    item: str,
+    without_effect: Collection[str],
+    console: Console,
 ) -> None:
     """Print the efficiency peak, and what each cap saves and costs against the default cap where
     that was run."""
@@ -82,7 +94,10 @@ def compare(
         points = _points(results, without_effect)
         if told := peak(points, item):
             console.print(f"{on}: {told}")
-        reference = sweeps.reference(points, sweeps.default_cap_w(results))
+        reference = sweeps.reference(
+            points,
+            sweeps.common_default_cap_w(cap for run in results for cap in run.default_caps_w),
+        )
     except MetricsError as error:
         console.print(f"{on}: {error}")
         return
@@ -115,7 +130,7 @@ def compare(
 
 
 def scale(
-    by_gpus: Mapping[int, Sequence[Json]], without_effect: Collection[str], console: Console
+    by_gpus: Mapping[int, Sequence[SweepRun]], without_effect: Collection[str], console: Console
 ) -> None:
     """Print what several GPUs do against one at the same cap."""
     table = Table(box=None, header_style="", pad_edge=False)
@@ -152,7 +167,7 @@ def scale(
 
 
 def repeats(
-    by_gpus: Mapping[int, Sequence[Json]],
+    by_gpus: Mapping[int, Sequence[SweepRun]],
     item: str,
     without_effect: Collection[str],
     console: Console,
@@ -172,9 +187,9 @@ def repeats(
     ):
         table.add_column(name, justify="right", no_wrap=True)
     for gpus, results in by_gpus.items():
-        by_cap: dict[float | None, list[Json]] = {}
-        for result in sorted(results, key=lambda r: r["power"]["cap_w"] or 0):
-            by_cap.setdefault(result["power"]["cap_w"], []).append(result)
+        by_cap: dict[float | None, list[SweepRun]] = {}
+        for run in sorted(results, key=lambda r: r.cap_w or 0):
+            by_cap.setdefault(run.cap_w, []).append(run)
         for cap_w, runs_of_it in by_cap.items():
             if len(runs_of_it) == 1:
                 continue
@@ -191,21 +206,21 @@ def repeats(
         console.print(table)
 
 
-def _spread(results: Sequence[Json], name: str, digits: int) -> tuple[str, str]:
+def _spread(results: Sequence[SweepRun], name: str, digits: int) -> tuple[str, str]:
     """Mean and standard deviation of a figure of several runs, both empty where one of them has
     none."""
-    figures = [r["headline"][name] for r in results]
-    if None in figures:
+    estimates = [getattr(run.figures.headline, name) for run in results]
+    if None in estimates:
         return "", ""
-    over = summary([f["mean"] for f in figures])
-    sd = float(f"{over['sd']:.2g}")  # shown as 120, and not as 1.2e+02
-    return f"{over['mean']:.{digits}g}", f"{sd:g}"
+    over_runs = estimate_mean([estimate.mean for estimate in estimates])
+    sd = float(f"{over_runs.sd:.2g}")  # shown as 120, and not as 1.2e+02
+    return f"{over_runs.mean:.{digits}g}", f"{sd:g}"
 
 
-def _points(results: Sequence[Json], without_effect: Collection[str]) -> list[sweeps.Point]:
+def _points(results: Sequence[SweepRun], without_effect: Collection[str]) -> list[sweeps.Point]:
     """One point per cap."""
     return sweeps.combine(
-        [replace(sweeps.point(r), enforced=enforced(r, without_effect)) for r in results]
+        [replace(sweeps.make_point(r), enforced=enforced(r, without_effect)) for r in results]
     )
 
 
@@ -234,9 +249,9 @@ def peak(points: Sequence[sweeps.Point], item: str) -> str | None:
     )
 
 
-def enforced(result: Json, without_effect: Collection[str]) -> bool | None:
+def enforced(run: SweepRun, without_effect: Collection[str]) -> bool | None:
     """Whether the cap of a run was kept, and did something."""
-    return False if result["run_id"] in without_effect else sweeps.enforced(result)
+    return False if run.run_id in without_effect else sweeps.is_cap_enforced(run.figures)
 
 
 def marked(cap_w: float, enforced: bool | None) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from reporting.pareto import mark_fronts
 from reporting.report_table import Column, ReportTable, Value
 from reporting.results_model import Figure, ResultRow, name_submitted_line
-from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity
+from rules.metrics.figures import Estimate
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
 
@@ -99,12 +99,12 @@ def make_figure_cells(key: str, value: Figure | None) -> Cells:
     }
 
 
-def make_summary_cells(key: str, summary: Json | None) -> Cells:
-    """The cells of a column with an interval, from what `metrics.summary` gives."""
-    if summary is None:
+def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
+    """The cells of a column with an interval."""
+    if estimate is None:
         return {key: None}
-    low, high = summary["ci95"] or (None, None)
-    return {key: summary["mean"], f"{key}_low": low, f"{key}_high": high, f"{key}_n": summary["n"]}
+    low, high = estimate.ci95 or (None, None)
+    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
 
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
@@ -275,9 +275,9 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
     ratings_w = [a["max_power_w"] for a in run.accelerators]
     return {
         "cap_w": row.cap_w,
-        **make_summary_cells("sm_mhz", run.clocks["sm_mhz"]),
-        **make_summary_cells("mem_mhz", run.clocks["mem_mhz"]),
-        **(run.spread or {}),
+        **make_estimate_cells("sm_mhz", run.clocks.sm_mhz),
+        **make_estimate_cells("mem_mhz", run.clocks.mem_mhz),
+        **(vars(run.spread) if run.spread else {}),
         "rated_w": None if None in ratings_w else max(ratings_w),
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
@@ -343,12 +343,16 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
         "prompt_tokens": requests["prompt_tokens"],
         "output_tokens": requests["output_tokens"],
         "load": load,
-        "requests": serving["requests"],
-        "input_tokens_per_s": serving["input_tokens_per_s"],
+        "requests": serving.requests,
+        "input_tokens_per_s": serving.input_tokens_per_s,
         **{
-            f"{key}_{p}": serving[key][p]
-            for key in ("ttft_s", "tpot_s", "latency_s")
-            for p in ("p50", "p95", "p99")
+            f"{key}_{percentile}": time_s
+            for key, percentiles in (
+                ("ttft_s", serving.ttft_s),
+                ("tpot_s", serving.tpot_s),
+                ("latency_s", serving.latency_s),
+            )
+            for percentile, time_s in vars(percentiles).items()
         },
         **make_mark_cells(row, link),
     }

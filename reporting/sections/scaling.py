@@ -13,8 +13,8 @@ from reporting.sections.results import (
     make_mark_cells,
 )
 from reporting.sections.sweeps import make_point
-from rules.metrics import run as metrics
 from rules.metrics import sweeps
+from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps import combine
 from rules.workloads import Workload
 
@@ -77,7 +77,7 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
 
 
 def _mean_throughput(rows: Sequence[ResultRow]) -> float:
-    return float(metrics.summary([row.items_per_s_per_accelerator.value for row in rows])["mean"])
+    return estimate_mean([row.items_per_s_per_accelerator.value for row in rows]).mean
 
 
 def _reference_key(row: ResultRow) -> tuple[object, ...]:
@@ -134,10 +134,15 @@ ABOUT = (
 
 def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
     row, scaling = run.row, run.against
-    imbalance = (row.provenance and row.provenance.run.imbalance) or {}
+    imbalance = row.provenance.run.imbalance if row.provenance else None
+    ranges = {
+        "active": imbalance.active_time if imbalance else None,
+        "power": imbalance.mean_power if imbalance else None,
+        "sm": imbalance.mean_sm_clock if imbalance else None,
+    }
     spreads = {
-        f"{key}_apart_percent": None if imbalance.get(name) is None else imbalance[name] * 100
-        for key, name in (("active", "active_s"), ("power", "mean_power_w"), ("sm", "mean_sm_mhz"))
+        f"{key}_apart_percent": None if share is None else share * 100
+        for key, share in ranges.items()
     }
     rate = make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
     del rate["items_per_s_per_accelerator_kind"]

@@ -10,15 +10,16 @@ from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.results import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
 from rules.bundle_format.records import Json
 from rules.checks.caps.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
-from rules.metrics import run as metrics
-from rules.metrics.run import MetricsError
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import estimate_mean
+from rules.metrics.figures_json import default_caps_from_json
 from rules.metrics.sweeps import (
     Comparison,
     Peak,
     Point,
     combine,
+    common_default_cap_w,
     compare,
-    default_cap_w,
     measured_peak,
     quadratic_peak,
     reference,
@@ -107,9 +108,9 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
             SweepPoint(
                 point=point,
                 rows=cap_rows,
-                observed_w=metrics.summary(
+                observed_w=estimate_mean(
                     [row.observed_w.value for row in cap_rows if row.observed_w]
-                )["mean"],
+                ).mean,
                 against=compare(point, reference_point) if reference_point else None,
                 doubt=next(
                     (doubt for row in cap_rows if (doubt := row.doubt or row.implausible)), None
@@ -132,7 +133,9 @@ def _find_reference(
 ) -> tuple[float | None, Point | None, str | None]:
     """The default cap, and the point at it or why there is none to compare with."""
     try:
-        default_w = default_cap_w(results)
+        default_w = common_default_cap_w(
+            cap_w for result in results for cap_w in default_caps_from_json(result)
+        )
     except MetricsError as error:
         return None, None, str(error)
     try:

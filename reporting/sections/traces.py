@@ -4,9 +4,9 @@ import numpy as np
 
 from reporting.report_table import Column, ReportTable, TableRow
 from rules.bundle import Bundle
-from rules.metrics import energy
-from rules.metrics.energy import MetricsError
-from rules.metrics.power_profile import Bin, envelope, spread
+from rules.metrics.energy import MetricsError, build_trace
+from rules.metrics.power_profile import Bin, PowerSpread, envelope, spread
+from rules.metrics.readings import read_power_of_record_w
 
 MAX_BINS = 180
 """Two or three pixels of a chart each."""
@@ -61,7 +61,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
     uuid = next(iter(bundle.accelerator_ranks), "")
     if uuid not in bundle.samples_of:
         raise MetricsError(f"the accelerator {uuid} has no samples")
-    power_trace = energy.trace(bundle.samples_of[uuid])
+    power_trace = build_trace(bundle.samples_of[uuid])
     rank = bundle.accelerator_ranks[uuid]
     spans = [
         (epoch, (start - power_trace.zero_ns) / 1e9, (end - power_trace.zero_ns) / 1e9)
@@ -76,7 +76,9 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         "idle_w": known_board.idle_power_w if known_board else None,
     }
     power_bins = envelope(
-        power_trace.power_times_s, power_trace.power_w, min(bins, len(power_trace.power_w) - 1)
+        power_trace.usable_power_times_s,
+        power_trace.usable_power_w,
+        min(bins, len(power_trace.usable_power_w) - 1),
     )
     rows = tuple(
         {**_make_row(power_bin, spans, bundle.protocol.discarded_epochs), **limits}
@@ -88,7 +90,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         else ""
     )
     about = (
-        f"{name}{note}. {len(power_trace.power_w)} readings in {len(rows)} bins. Each bin shows "
+        f"{name}{note}. {len(power_trace.usable_power_w)} readings in {len(rows)} bins. Each bin shows "
         "its lowest and highest reading; nothing is averaged."
     )
     return ReportTable(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
@@ -110,11 +112,9 @@ def _make_row(
     }
 
 
-def summarize_power(bundle: Bundle) -> dict[str, float] | None:
+def summarize_power(bundle: Bundle) -> PowerSpread | None:
     """How the power readings of all accelerators spread over the scored epochs
     (`rules.metrics.power_profile.spread`); None without any."""
-    scored = bundle.scored_samples
-    column = "power_avg_mw" if np.isnan(scored.floats("power_mw")).all() else "power_mw"
-    power_mw = scored.floats(column)
-    power_mw = power_mw[np.isfinite(power_mw)]
-    return spread(power_mw / 1e3) if len(power_mw) else None
+    power_w = read_power_of_record_w(bundle.scored_samples)
+    power_w = power_w[np.isfinite(power_w)]
+    return spread(power_w) if len(power_w) else None

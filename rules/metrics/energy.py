@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from rules.bundle_format.table import Floats, Mask, Table
+from rules.metrics.readings import is_averaged, read_counter_j, read_power_of_record_w
 
 
 class MetricsError(ValueError):
@@ -15,22 +16,28 @@ class MetricsError(ValueError):
 
 @dataclass(frozen=True)
 class Trace:
-    """The usable readings of one accelerator: times in s since the first sample, power in W,
-    counter in J."""
+    """The readings of one accelerator over time. Times are in s since its first sample."""
 
-    read_s: Floats
-    """The times of all its samples, usable or not."""
-    power_times_s: Floats
-    power_w: Floats
-    counter_times_s: Floats
-    counter_j: Floats
+    samples: Table
+    """All its samples, n of them."""
     zero_ns: int
+    """When the first sample was read, on the clock of the node."""
     averaged: bool
     """Whether the power is the board's own running average because it has no instantaneous
     reading."""
+    read_s: Floats
+    """The times of all samples, shape (n,)."""
+    power_w: Floats
+    """The power of all samples, shape (n,), NaN where the reading failed."""
+    usable_power_times_s: Floats
+    usable_power_w: Floats
+    """The power readings that succeeded, and their times, both of shape (k,) with k >= 2."""
+    counter_times_s: Floats
+    counter_j: Floats
+    """The counter readings that succeeded, and their times, both of shape (c,); c may be 0."""
 
 
-def trace(samples: Table) -> Trace:
+def build_trace(samples: Table) -> Trace:
     """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there
     are too few readings."""
     times_ns = samples.ints("read_ns")
@@ -38,21 +45,21 @@ def trace(samples: Table) -> Trace:
         raise MetricsError(
             "the samples of an accelerator are fewer than two, or their read_ns does not rise"
         )
-    seconds = (times_ns - times_ns[0]) / 1e9
-    averaged = bool(np.isnan(samples.floats("power_mw")).all())
-    power = samples.floats("power_avg_mw" if averaged else "power_mw")
-    counter = samples.floats("energy_mj")
-    has_power, has_counter = _where_finite(power), _where_finite(counter)
-    if len(power[has_power]) < 2:
+    read_s = (times_ns - times_ns[0]) / 1e9
+    power_w, counter_j = read_power_of_record_w(samples), read_counter_j(samples)
+    has_power, has_counter = _where_finite(power_w), _where_finite(counter_j)
+    if len(power_w[has_power]) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
     return Trace(
-        seconds,
-        seconds[has_power],
-        power[has_power] / 1e3,
-        seconds[has_counter],
-        counter[has_counter] / 1e3,
-        int(times_ns[0]),
-        averaged,
+        samples=samples,
+        zero_ns=int(times_ns[0]),
+        averaged=is_averaged(samples),
+        read_s=read_s,
+        power_w=power_w,
+        usable_power_times_s=read_s[has_power],
+        usable_power_w=power_w[has_power],
+        counter_times_s=read_s[has_counter],
+        counter_j=counter_j[has_counter],
     )
 
 
@@ -65,19 +72,24 @@ def _where_finite(values: Floats) -> "slice | Mask":
 def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: Floats) -> Floats:
     """Energy in J of piecewise linear power over each of m >= 1 intervals, shape (m,).
 
-    Raises MetricsError where they leave the samples.
+    `times_s` and `power_w` have shape (k,) with k >= 2; starts and ends are in s, shape (m,).
+    Raises MetricsError where an interval leaves the samples.
     """
-    _covered(times_s, starts, ends)
-    step = times_s[1:] - times_s[:-1]
-    cumulated = np.concatenate(([0.0], np.cumsum(step * (power_w[1:] + power_w[:-1]) / 2)))
-    slope = (power_w[1:] - power_w[:-1]) / step
+    _check_covered(times_s, starts, ends)
+    steps_s = times_s[1:] - times_s[:-1]
+    # Energy from the first sample to each sample, so that an interval is a difference of two.
+    cumulated_j = np.concatenate(([0.0], np.cumsum(steps_s * (power_w[1:] + power_w[:-1]) / 2)))
+    slopes = (power_w[1:] - power_w[:-1]) / steps_s
 
-    def until(t: Floats) -> Floats:
-        i = np.minimum(np.maximum(np.searchsorted(times_s, t, side="right") - 1, 0), len(step) - 1)
-        since = t - times_s[i]
-        return cast(Floats, cumulated[i] + since * (power_w[i] + slope[i] * since / 2))
+    def energy_until(t: Floats) -> Floats:
+        # A time on a sample may belong to the step before or after it: the energy is the same. The
+        # clipping keeps a time on the last sample in the last step.
+        i = np.searchsorted(times_s, t, side="right") - 1
+        i = np.minimum(np.maximum(i, 0), len(steps_s) - 1)
+        since_s = t - times_s[i]
+        return cast(Floats, cumulated_j[i] + since_s * (power_w[i] + slopes[i] * since_s / 2))
 
-    return until(ends) - until(starts)
+    return energy_until(ends) - energy_until(starts)
 
 
 def counter_energies(
@@ -86,14 +98,15 @@ def counter_energies(
     """Energy in J by the counter over each of m >= 1 intervals, shape (m,), None where there is no
     counter.
 
-    Raises MetricsError where the intervals leave its readings.
+    `times_s` and `counter_j` have shape (c,); starts and ends are in s, shape (m,). Raises
+    MetricsError where an interval leaves the counter's readings.
     """
     if len(times_s) < 2:
         return None
-    _covered(times_s, starts, ends)
+    _check_covered(times_s, starts, ends)
     return np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)
 
 
-def _covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
+def _check_covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
     if starts.min() < times_s[0] or ends.max() > times_s[-1]:
         raise MetricsError("batch windows reach outside the samples of their accelerator")

@@ -2,35 +2,45 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rules.bundle_format.records import Json
+from rules.metrics.figures import AcceleratorFigures, EpochFigures
 
 
-def imbalance(result: Json) -> Json | None:
-    """How far the accelerators of a run are apart over its scored epochs: (largest - smallest) /
-    mean of what each did.
+@dataclass(frozen=True)
+class Imbalance:
+    """Relative ranges of the accelerators' means over the scored epochs: (largest - smallest) /
+    mean. None where a quantity was not read of all accelerators."""
 
-    Keys `active_s`, `mean_power_w` and `mean_sm_mhz` (None where not read), from the stated epochs
-    of `result`; None where there is one accelerator only. Of ranks with equal work, the one with
-    the longest active time is the slowest.
-    """
-    scored = [a for e in result["epochs"] if e["scored"] for a in e["accelerators"]]
-    by_accelerator = {
-        name: [a for a in scored if a["accelerator"] == name]
-        for name in {a["accelerator"] for a in scored}
-    }
+    active_time: float | None
+    """Of ranks with equal work, the one with the longest active time is the slowest."""
+    mean_power: float | None
+    mean_sm_clock: float | None
+
+
+def compute_imbalance(epochs: Sequence[EpochFigures]) -> Imbalance | None:
+    """How far the accelerators of a run are apart over its scored epochs; None where there is one
+    accelerator only."""
+    by_accelerator: dict[str, list[AcceleratorFigures]] = {}
+    for epoch in epochs:
+        for figures in epoch.accelerators if epoch.scored else ():
+            by_accelerator.setdefault(figures.accelerator, []).append(figures)
     if len(by_accelerator) < 2:
         return None
-    return {
-        name: _apart([[a[name] for a in own] for own in by_accelerator.values()])
-        for name in ("active_s", "mean_power_w", "mean_sm_mhz")
-    }
+    accelerators = by_accelerator.values()
+    return Imbalance(
+        active_time=_relative_range([[f.active_s for f in each] for each in accelerators]),
+        mean_power=_relative_range([[f.mean_power_w for f in each] for each in accelerators]),
+        mean_sm_clock=_relative_range([[f.mean_sm_mhz for f in each] for each in accelerators]),
+    )
 
 
-def _apart(values: Sequence[Sequence[float | None]]) -> float | None:
-    known = [[v for v in own if v is not None] for own in values]
+def _relative_range(values: Sequence[Sequence[float | None]]) -> float | None:
+    """Of the means of each accelerator's values. None where one has none, or where their mean is
+    0."""
+    known = [[v for v in each if v is not None] for each in values]
     if not all(known):
         return None
-    means = [math.fsum(own) / len(own) for own in known]
-    whole = math.fsum(means) / len(means)
-    return (max(means) - min(means)) / whole if whole > 0 else None
+    means = [math.fsum(each) / len(each) for each in known]
+    overall_mean = math.fsum(means) / len(means)
+    return (max(means) - min(means)) / overall_mean if overall_mean > 0 else None

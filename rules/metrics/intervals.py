@@ -1,26 +1,26 @@
-"""The tables of a run, taken apart: the samples of each accelerator, the batches of each epoch and
-rank; unions of intervals."""
+"""Groups of rows of the tables of a run (the samples of each accelerator, the batches of each epoch
+and rank), and unions of time intervals."""
 
 import math
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rules.bundle_format.table import Floats, Ints, Table
+from rules.bundle_format.table import Floats, Ints, Mask, Table
 
 
-def by_accelerator(samples: Table) -> dict[str, Table]:
+def group_by_accelerator(samples: Table) -> dict[str, Table]:
     """The samples of each accelerator, in the order in which the accelerators come first."""
-    of = samples.text("accelerator")
-    ends = np.cumsum(np.bincount(of.codes, minlength=len(of.names)))
-    # Codes of 16 bits are sorted without comparing them.
-    codes = of.codes.astype(np.int16) if len(of.names) < 2**15 else of.codes
-    places = np.split(np.argsort(codes, kind="stable"), ends[:-1])
-    return {name: samples.at(own) for name, own in zip(of.names, places, strict=False) if len(own)}
+    accelerators = samples.text("accelerator")
+    codes, names = accelerators.codes, accelerators.names
+    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+    # NumPy sorts integers of 16 bits by radix, in linear time.
+    sortable = codes.astype(np.int16) if len(names) < 2**15 else codes
+    places = np.split(np.argsort(sortable, kind="stable"), ends[:-1])
+    return {name: samples.at(rows) for name, rows in zip(names, places, strict=False) if len(rows)}
 
 
-def by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
+def group_by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
     """The places of the batches of each epoch and rank, in the order of these two, and of each in
     that of their numbers."""
     epochs, ranks, numbers = (batches.ints(name) for name in ("epoch", "rank", "batch"))
@@ -33,7 +33,7 @@ def by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
     return {key: order[begin:end] for key, (begin, end) in zip(groups, bounds, strict=True)}
 
 
-def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+def join_intervals(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     """Starts and ends, each of shape (m,), of the union of n >= 1 intervals; touching intervals are
     joined."""
     order = np.argsort(starts, kind="stable")
@@ -44,10 +44,11 @@ def union(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     return starts[first], ends[last]
 
 
-def inside(times: Floats, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
-    """Which times, shape (n,), lie in the union of intervals given by `union`."""
-    at = np.searchsorted(starts, times, side="right") - 1
-    return (at >= 0) & (times <= ends[np.maximum(at, 0)])
+def are_inside(times: Floats, starts: Floats, ends: Floats) -> Mask:
+    """Which times, shape (n,), lie in the union of intervals given by `join_intervals`."""
+    interval = np.searchsorted(starts, times, side="right") - 1
+    inside: Mask = (interval >= 0) & (times <= ends[np.maximum(interval, 0)])
+    return inside
 
 
 def median(values: Floats) -> float:

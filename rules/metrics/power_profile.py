@@ -17,7 +17,21 @@ NODE_OVERHEAD_W = 100.0
 not measured."""
 NODE_ACCELERATORS = 4
 """How many accelerators share it: a node measurement there covers four."""
-_PERCENTILES = {"p5_w": 5, "p25_w": 25, "median_w": 50, "p75_w": 75, "p95_w": 95}
+
+
+@dataclass(frozen=True)
+class PowerSpread:
+    """How power readings are spread, in W."""
+
+    min_w: float
+    max_w: float
+    mean_w: float
+    """Of the readings: it is not the mean power of a run, which comes from energy."""
+    p5_w: float
+    p25_w: float
+    median_w: float
+    p75_w: float
+    p95_w: float
 
 
 @dataclass(frozen=True)
@@ -31,16 +45,12 @@ class Bin:
     n: int
 
 
-def spread(power_w: Floats) -> dict[str, float]:
-    """Minimum, percentiles, maximum and mean of readings, shape (n,), n >= 1. A mean of readings is
-    not the run's mean power, which comes from energy."""
-    found = {
-        "min_w": float(power_w.min()),
-        "max_w": float(power_w.max()),
-        "mean_w": float(power_w.mean()),
-    }
-    values = np.percentile(power_w, list(_PERCENTILES.values()))
-    return found | {name: float(value) for name, value in zip(_PERCENTILES, values, strict=True)}
+def spread(power_w: Floats) -> PowerSpread:
+    """How readings in W, shape (n,) with n >= 1, are spread."""
+    percentiles = np.percentile(power_w, (5, 25, 50, 75, 95)).tolist()
+    return PowerSpread(
+        float(power_w.min()), float(power_w.max()), float(power_w.mean()), *percentiles
+    )
 
 
 def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rules.boards import board
 from rules.bundle_format.table import Floats, Mask, Table, rows
+from rules.metrics.readings import read_average_power_w, read_counter_j, read_power_w
 from rules.slowdown import POWER_CAP, any_of
 
 MEASURED = ("H200",)
@@ -56,15 +57,15 @@ class Series:
 
     @cached_property
     def power_w(self) -> Floats:
-        return self.samples.floats("power_mw") / 1e3
+        return read_power_w(self.samples)
 
     @cached_property
     def average_w(self) -> Floats:
-        return self.samples.floats("power_avg_mw") / 1e3
+        return read_average_power_w(self.samples)
 
     @cached_property
     def counter_j(self) -> Floats:
-        return self.samples.floats("energy_mj") / 1e3
+        return read_counter_j(self.samples)
 
     @cached_property
     def sm_mhz(self) -> Floats:

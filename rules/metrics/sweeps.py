@@ -13,9 +13,8 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
-from rules.bundle_format.records import Json
-from rules.metrics.run import MetricsError
-from rules.protocol import PROTOCOLS
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import RunFigures
 
 EDS_K = (1.5, 2.0)
 """The performance-loss ratios for which EDS is given."""
@@ -61,30 +60,40 @@ class Point:
         return self.enforced is True and self.plausible
 
 
-def point(result: Json) -> Point:
-    """The point of a result.json. Raises MetricsError where it has no cap, or a figure that a point
-    needs."""
-    cap_w, head = result["power"]["cap_w"], result["headline"]
-    if cap_w is None or head["items_per_s"] is None or head["joules_per_item"] is None:
+@dataclass(frozen=True)
+class SweepRun:
+    """What a comparison with other runs needs of one run."""
+
+    run_id: str
+    cap_w: float | None
+    """The declared cap per accelerator; None where the meter knows of none."""
+    default_caps_w: frozenset[float | None]
+    """The default caps that its boards stated, None among them where one stated none."""
+    max_peak_share: float
+    """The share of the dense peak up to which its protocol takes a throughput to be possible."""
+    figures: RunFigures
+
+
+def make_point(run: SweepRun) -> Point:
+    """The point of a run. Raises MetricsError where it has no cap, or no energy per item."""
+    headline = run.figures.headline
+    if run.cap_w is None or headline.joules_per_item is None:
         raise MetricsError(
-            f"the run {result['run_id']} has no cap, no throughput or no energy, so it is "
-            "no point of a sweep"
+            f"the run {run.run_id} has no cap or no energy, so it is no point of a sweep"
         )
-    limit = PROTOCOLS[result["protocol"]].max_peak_share
-    plausible = head["mfu"] is None or head["mfu"]["mean"] <= limit
     return Point(
-        cap_w,
-        head["items_per_s"]["mean"],
-        head["joules_per_item"]["mean"],
-        enforced(result),
-        plausible,
+        cap_w=run.cap_w,
+        items_per_s=headline.items_per_s.mean,
+        joules_per_item=headline.joules_per_item.mean,
+        enforced=is_cap_enforced(run.figures),
+        plausible=headline.mfu is None or headline.mfu.mean <= run.max_peak_share,
     )
 
 
-def enforced(result: Json) -> bool | None:
-    """Whether every accelerator of a result.json kept to the cap; None where that is not known of
-    one of them."""
-    return _all(one["cap_enforced"] for one in result["observed"])
+def is_cap_enforced(figures: RunFigures) -> bool | None:
+    """Whether every accelerator of a run kept to the cap; None where that is not known of one of
+    them."""
+    return all_known(observed.cap_enforced for observed in figures.observed)
 
 
 def combine(points: Sequence[Point]) -> list[Point]:
@@ -101,25 +110,26 @@ def _mean(runs: Sequence[Point]) -> Point:
         cap_w=runs[0].cap_w,
         items_per_s=fmean(p.items_per_s for p in runs),
         joules_per_item=fmean(p.joules_per_item for p in runs),
-        enforced=_all(p.enforced for p in runs),
+        enforced=all_known(p.enforced for p in runs),
         plausible=all(p.plausible for p in runs),
         n=len(runs),
     )
 
 
-def _all(held: Iterable[bool | None]) -> bool | None:
-    """False where one is False, else None where one is not known."""
-    found = set(held)
-    return False if False in found else None if None in found else True
+def all_known(values: Iterable[bool | None]) -> bool | None:
+    """Whether all values are true: False where one is, else None where one is not known."""
+    distinct = set(values)
+    return False if False in distinct else None if None in distinct else True
 
 
-def default_cap_w(results: Iterable[Json]) -> float:
-    """The boards' default cap as it was read back. Raises MetricsError where they say none, or
-    several."""
-    found = {readback["default_mw"] for result in results for readback in result["readbacks"]}
-    if len(found) != 1 or None in found:
+def common_default_cap_w(stated_w: Iterable[float | None]) -> float:
+    """The default cap that all boards of a sweep stated. Raises MetricsError where they stated none
+    or several, or one of them did not state it."""
+    caps_w = set(stated_w)
+    cap_w = next(iter(caps_w), None)
+    if len(caps_w) != 1 or cap_w is None:
         raise MetricsError("the boards do not name one default cap")
-    return float(found.pop() / 1e3)
+    return cap_w
 
 
 def reference(points: Sequence[Point], default_cap_w: float) -> Point:
@@ -128,19 +138,19 @@ def reference(points: Sequence[Point], default_cap_w: float) -> Point:
     Raises MetricsError where the sweep has none, or two at one cap, and where that point is not
     comparable itself.
     """
-    found = next((point for point in _by_cap(points) if point.cap_w == default_cap_w), None)
-    if found is None:
+    at_default = next((point for point in _by_cap(points) if point.cap_w == default_cap_w), None)
+    if at_default is None:
         raise MetricsError(
             f"there is no run at the default cap of {default_cap_w:g} W to compare with; "
             "run that cap too"
         )
-    if not found.comparable:
+    if not at_default.comparable:
         raise MetricsError(
             f"nothing is compared with the run at the default cap of {default_cap_w:g} W: "
             "its cap is not known to have held, or "
             "its throughput cannot be"
         )
-    return found
+    return at_default
 
 
 @dataclass(frozen=True)

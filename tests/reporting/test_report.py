@@ -19,8 +19,10 @@ from reporting.report_table import format_number
 from reporting.sections.results import count_findings
 from rules.bundle_format.records import Evidence
 from rules.finding import Finding, Severity
-from rules.metrics import run as metrics
-from rules.metrics.imbalance import imbalance
+from rules.metrics.figures_json import figures_from_json, figures_to_json
+from rules.metrics.imbalance import compute_imbalance
+from rules.metrics.parts import split_into_parts
+from rules.metrics.run import compute_figures, relative_difference
 
 PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 NUMBERS = itertools.count(1)
@@ -65,8 +67,9 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
     evidence = fresh_evidence()
     submissions.add(evidence)
     page, _ = report(submissions.root)
-    parts = metrics.parts(evidence.result, evidence.samples, evidence.batches)
-    computed = metrics.figures(evidence.result, evidence.system, parts)["headline"]
+    parts = split_into_parts(evidence.result, evidence.samples, evidence.batches)
+    figures = figures_to_json(compute_figures(evidence.result, evidence.system, parts))
+    computed = figures["headline"]
     (row,) = results(page)
     for name in (
         "items_per_s_per_accelerator",
@@ -88,7 +91,7 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
     stated = [row.text(key) for key in ("accelerators", "variant", "precision", "batch")]
     assert stated == ["NVIDIA H200 \u00d7 2", "tuned", "bf16", "1\u202f024"]
     (told,) = lines(page, "evidence")
-    apart = metrics.difference(
+    apart = relative_difference(
         computed["energy_j_counter"]["mean"], computed["energy_j_trapezoid"]["mean"]
     )
     assert told["difference_percent"] == pytest.approx(apart * 100, rel=1e-9)
@@ -198,7 +201,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
         figures(many, "items_per_s_per_accelerator", "items_per_s", "joules_per_item"),
         figures(one, "items_per_s_per_accelerator", "joules_per_item"),
     )
-    apart = imbalance(many.result)
+    apart = compute_imbalance(figures_from_json(many.result).epochs)
     assert apart is not None and row.text("line") == "many \u00d7 2 \u00b7 tuned bf16"
     keys = (
         "items_per_s_per_accelerator",
@@ -210,7 +213,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
     expected = [rate, of_one, total / of_one, total / of_one / 2 * 100, joules / joules_one]
     assert [row[key] for key in keys] == pytest.approx(expected)
     assert [row[f"{key}_apart_percent"] for key in ("active", "power", "sm")] == pytest.approx(
-        [100 * v for v in apart.values()]
+        [100 * v for v in vars(apart).values()]
     )
 
 

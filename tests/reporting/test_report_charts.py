@@ -309,12 +309,12 @@ def test_spread_is_of_the_scored_readings() -> None:
     read = made.scored_samples.floats("power_mw") / 1e3
     found = summarize_power(made)
     assert found is not None
-    assert (found["min_w"], found["median_w"], found["max_w"]) == (
+    assert (found.min_w, found.median_w, found.max_w) == (
         read.min(),
         np.median(read),
         read.max(),
     )
-    assert found["p95_w"] == pytest.approx(np.percentile(read, 95))
+    assert found.p95_w == pytest.approx(np.percentile(read, 95))
 
 
 def test_what_is_stored_once_is_whole_again() -> None:

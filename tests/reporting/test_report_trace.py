@@ -16,7 +16,17 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions
 from support.html import Tree, tables
-from support.recomputation import PER_JOULE, RATE, SOURCES, Whole, best, kind_of, measured, printed
+from support.recomputation import (
+    PER_JOULE,
+    RATE,
+    SOURCES,
+    Whole,
+    best,
+    default_cap_w,
+    kind_of,
+    measured,
+    printed,
+)
 from support.report_runs import add_sweep, as_baseline, at_cap
 
 from checker.engine import judge_all
@@ -135,7 +145,7 @@ def test_peaks_are_those_of_the_rules(whole: Whole) -> None:
             peak, between = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
             assert between is not None
             wanted = {
-                "default_cap_w": sweeps.default_cap_w([r.made.result for r in runs]),
+                "default_cap_w": default_cap_w(runs),
                 "peak_cap_w": peak.cap_w,
                 "peak_items_per_joule": peak.items_per_joule,
                 "quadratic_cap_w": between.cap_w,
@@ -155,10 +165,10 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
             if r.bundle and r.bundle.result["run_id"] == table.title.partition(", ")[2]
         ]
         made, uuid = one.made, next(iter(one.made.accelerator_ranks))
-        own, rank = energy.trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
+        own, rank = energy.build_trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
         known = board(made.accelerators[uuid]["name"])
         assert known is not None
-        bins = list(envelope(own.power_times_s, own.power_w, MAX_BINS))
+        bins = list(envelope(own.usable_power_times_s, own.usable_power_w, MAX_BINS))
         for row, one_bin in zip(table.rows, bins, strict=True):
             middle_ns = own.zero_ns + (one_bin.from_s + one_bin.to_s) / 2 * 1e9
             epochs = [
@@ -178,7 +188,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
                 "idle_w": known.idle_power_w,
             }
             assert agree(row, wanted, f"{row['t_s']} s in {table.id}") >= 8
-        assert f"{len(own.power_w)} readings in {len(bins)} spans" in table.about
+        assert f"{len(own.usable_power_w)} readings in {len(bins)} spans" in table.about
 
 
 def test_racks_are_those_of_the_rules(whole: Whole) -> None:
@@ -267,8 +277,8 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
         f"{with_findings} passed with findings",
     ]
     (loose,) = [r for r in runs if not r.comparable]
-    assert not isinstance(loose.made.computed, str)
-    most_w = max(o["mean_power_w"] for o in loose.made.computed["observed"])
+    assert loose.made.figures is not None
+    most_w = max(observed.mean_power_w for observed in loose.made.figures.observed)
     reason = f"The cap of {loose.cap_w:g} W did not hold: drew {most_w:.1f} W under it."
     assert {
         row["doubt"]

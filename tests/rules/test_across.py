@@ -19,10 +19,18 @@ from checker.verdict import INTERNAL
 from rules.bundle import Bundle
 from rules.bundle_format.records import Evidence, Read
 from rules.finding import Finding
-from rules.metrics import run as metrics
+from rules.metrics.figures import Estimate, Headline, MeanClocks, estimate_mean
 from rules.metrics.power_series import IN_A_ROW, patterns, regular
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import DIFFERENT, KEPT, RunSummary, few, fingerprints, kind, summarize
+from rules.run_summary import (
+    DIFFERENT,
+    KEPT,
+    RunSummary,
+    few,
+    fingerprints,
+    kind,
+    summarize,
+)
 from rules.testing.mutations import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
@@ -44,17 +52,33 @@ def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
 def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: float) -> RunSummary:
     """The digest of a run at that cap; `figures` are multiples of its means."""
     found = of_evidence(evidence) if evidence else good()
-    scaled = {
-        key: {
-            **value,
-            "mean": value["mean"] * figures.get(key, 1.0),
-            "ci95": [v * figures.get(key, 1.0) for v in value["ci95"]],
-        }
-        for key, value in found.figures.items()
+    headline = {
+        key: scaled(estimate, figures.pop(key, 1.0))
+        for key, estimate in vars(found.headline).items()
     }
+    clocks = {
+        key: scaled(estimate, figures.pop(f"mean_{key}", 1.0))
+        for key, estimate in vars(found.clocks).items()
+    }
+    assert not figures, "there is no such figure"
     return replace(
-        found, path=Path("center/system") / name, run_id=name, cap_w=cap_w, figures=scaled
+        found,
+        path=Path("center/system") / name,
+        run_id=name,
+        cap_w=cap_w,
+        headline=Headline(**headline),
+        clocks=MeanClocks(**clocks),
     )
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    assert estimate.ci95 is not None
+    low, high = estimate.ci95
+    return replace(estimate, mean=estimate.mean * factor, ci95=(low * factor, high * factor))
+
+
+def with_headline(run: RunSummary, **estimates: Estimate) -> RunSummary:
+    return replace(run, headline=replace(run.headline, **estimates))
 
 
 def of_evidence(evidence: Evidence) -> RunSummary:
@@ -107,32 +131,30 @@ def test_caps_that_are_kept_give_no_finding(submissions: Submissions) -> None:
 
 def test_any_figure_that_differs_shows_that_the_cap_works() -> None:
     assert marked(run("a", 400), run("b", 500)) == ["a"]
-    for name in ("mean_power_w", "mean_sm_mhz", "items_per_s"):
+    for name in ("mean_power_w_per_accelerator", "mean_sm_mhz", "items_per_s_per_accelerator"):
         assert marked(run("a", 400, **{name: 0.98}), run("b", 500)) == [], name
         assert marked(run("a", 400, **{name: 0.995}), run("b", 500)) == ["a"], name
 
 
 def test_wide_intervals_that_overlap_are_the_same() -> None:
-    wide = run("a", 400, items_per_s=0.97)
-    low, high = wide.figures["items_per_s"]["ci95"]
-    figures = {
-        **wide.figures,
-        "items_per_s": {**wide.figures["items_per_s"], "ci95": [low * 0.95, high * 1.05]},
-    }
+    wide = run("a", 400, items_per_s_per_accelerator=0.97)
+    rate = wide.headline.items_per_s_per_accelerator
+    assert rate.ci95 is not None
+    wider = replace(rate, ci95=(rate.ci95[0] * 0.95, rate.ci95[1] * 1.05))
     assert marked(wide, run("b", 500)) == []
-    assert marked(replace(wide, figures=figures), run("b", 500)) == ["a"]
+    assert marked(with_headline(wide, items_per_s_per_accelerator=wider), run("b", 500)) == ["a"]
 
 
 def test_clock_that_was_not_read_is_left_out() -> None:
     blind = run("a", 400)
     assert marked(
-        replace(blind, figures={k: v for k, v in blind.figures.items() if k != "mean_sm_mhz"}),
+        replace(blind, clocks=replace(blind.clocks, sm_mhz=None)),
         run("b", 500),
     ) == ["a"]
 
 
 def test_work_that_needs_less_than_both_caps_is_no_offence() -> None:
-    little = {"mean_power_w": 0.5}  # 343 W
+    little = {"mean_power_w_per_accelerator": 0.5}  # 343 W
     idle = [
         replace(run(name, cap, **little), capped_share=0.005)
         for name, cap in (("a", 500), ("b", 600))
@@ -319,17 +341,20 @@ def test_sweep_that_claims_a_million_runs_is_told_briefly() -> None:
     ("slower", "expected"), [(0.97, ["high"]), (0.985, []), (1.0, []), (1.1, [])]
 )
 def test_throughput_may_fall_by_noise_alone(slower: float, expected: list[str]) -> None:
-    assert said("X106", run("low", 600), run("high", 700, items_per_s=slower)) == expected
     assert (
-        said("X106", run("low", 690), run("high", 700, items_per_s=slower)) == []
+        said("X106", run("low", 600), run("high", 700, items_per_s_per_accelerator=slower))
+        == expected
+    )
+    assert (
+        said("X106", run("low", 690), run("high", 700, items_per_s_per_accelerator=slower)) == []
     )  # within the tolerance of a cap
 
 
 def test_the_fastest_of_all_lower_caps_is_what_counts() -> None:
     runs = (
-        run("a", 300, items_per_s=0.5),
-        run("b", 400, items_per_s=0.9),
-        run("c", 500, items_per_s=0.8),
+        run("a", 300, items_per_s_per_accelerator=0.5),
+        run("b", 400, items_per_s_per_accelerator=0.9),
+        run("c", 500, items_per_s_per_accelerator=0.8),
         run("d", 700),
     )
     assert said("X106", *runs) == ["c"]
@@ -378,10 +403,10 @@ def test_dates_that_are_none_are_left_alone() -> None:
 
 
 def with_epochs(name: str, rates: list[float], powers_w: list[float]) -> RunSummary:
-    figures = {"items_per_s": metrics.summary(rates), "mean_power_w": metrics.summary(powers_w)}
-    plain = run(name, 700)
-    return replace(
-        plain, epochs=tuple(zip(rates, powers_w, strict=True)), figures={**plain.figures, **figures}
+    return with_headline(
+        replace(run(name, 700), epochs=tuple(zip(rates, powers_w, strict=True))),
+        items_per_s_per_accelerator=estimate_mean(rates),
+        mean_power_w_per_accelerator=estimate_mean(powers_w),
     )
 
 
@@ -417,16 +442,17 @@ def test_the_more_repeats_the_nearer_two_may_come() -> None:
         "a", [7000.0 + (-1) ** n for n in range(10)], [690.0 + (-1) ** n for n in range(10)]
     )
 
-    def moved(name: str, by: float) -> RunSummary:
-        def figure(mean: float) -> dict[str, Any]:
-            return {**plain.figures["items_per_s"], "mean": mean + by}
+    rate = plain.headline.items_per_s_per_accelerator
 
-        figures = {**plain.figures, "items_per_s": figure(7000.0), "mean_power_w": figure(690.0)}
-        return replace(
-            plain, path=Path("center/system") / name, figures=figures, epochs=plain.epochs[:4]
+    def moved(name: str, by: float) -> RunSummary:
+        return with_headline(
+            replace(plain, path=Path("center/system") / name, epochs=plain.epochs[:4]),
+            items_per_s_per_accelerator=replace(rate, mean=7000.0 + by),
+            mean_power_w_per_accelerator=replace(rate, mean=690.0 + by),
         )
 
-    error = 2**0.5 * plain.figures["items_per_s"]["sd"] / 10**0.5
+    assert rate.sd is not None
+    error = 2**0.5 * rate.sd / 10**0.5
     near = [moved("a", 0.0), moved("b", 0.005 * error)]
     assert said("X109", *near) == ["a", "b"]
     assert said("X109", *near, *(moved(f"far-{n}", 10.0 * n) for n in range(1, 9))) == []
@@ -582,14 +608,16 @@ def test_cap_that_is_said_to_have_held_is_by_the_mean_power() -> None:
 
 
 def test_cap_that_another_run_shows_to_be_too_high_to_bind() -> None:
-    little = replace(run("little", 600, mean_power_w=0.5), capped_share=0.0)
+    little = replace(run("little", 600, mean_power_w_per_accelerator=0.5), capped_share=0.0)
     assert said("X111", little, run("high", 700)) == ["little"]
     assert said("X111", replace(little, capped_share=0.5), run("high", 700)) == []
     assert said("X111", replace(little, capped_share=None), run("high", 700)) == []
     assert (
-        said("X111", little, run("high", 700, mean_power_w=0.85)) == []
+        said("X111", little, run("high", 700, mean_power_w_per_accelerator=0.85)) == []
     )  # needs less than 600 W there too
-    assert said("X111", run("little", 600, mean_power_w=0.8), run("high", 700)) == []
+    assert (
+        said("X111", run("little", 600, mean_power_w_per_accelerator=0.8), run("high", 700)) == []
+    )
 
 
 def test_round_of_many_is_judged_in_one_pass() -> None:
@@ -608,10 +636,12 @@ def test_round_of_many_is_judged_in_one_pass() -> None:
             patterns=frozenset(range(n * 16, n * 16 + 16)),
             windows=frozenset(range(n * 16, n * 16 + 16)),
             sweep=label(n + 1, 5000, repeat=n + 1),
-            figures={
-                **own.figures,
-                "items_per_s": {**own.figures["items_per_s"], "mean": 7000.0 + n % 7},
-            },
+            headline=replace(
+                own.headline,
+                items_per_s_per_accelerator=replace(
+                    own.headline.items_per_s_per_accelerator, mean=7000.0 + n % 7
+                ),
+            ),
             epochs=tuple((7000.0 + (n * 7919 + e * e) % 11, 0.1) for e in range(10)),
         )
         for n in range(5000)

@@ -17,7 +17,7 @@ from rules.bundle_format.records import Evidence, Read
 from rules.checks.system import names_leaked
 from rules.checks.throughput import throughput_above_bandwidth
 from rules.finding import Violation
-from rules.metrics.run import FIGURES
+from rules.metrics.figures import FIGURES
 from rules.registry import bundle_rules, rules_by_id
 from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
 from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases

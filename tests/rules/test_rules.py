@@ -239,8 +239,9 @@ def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
     assert all(not found_by(rule, evidence) for rule in SINGLE)
     evidence.batches["items"] *= 2  # the work of two ranks on two boards, as good as before
     assert found_by("T104", evidence) == []
-    share = bundle(evidence).computed["headline"]["mfu"]["mean"]
-    evidence.batches["items"] *= round(1.5 / share)
+    figures = bundle(evidence).figures
+    assert figures is not None and figures.headline.mfu is not None
+    evidence.batches["items"] *= round(1.5 / figures.headline.mfu.mean)
     (found,) = found_by("T104", Evidence(**vars(evidence)))
     assert "rank 0" in found and all(uuid in found for uuid in UUIDS)
 

@@ -29,7 +29,9 @@ from rules.bundle_format.records import (
     Evidence,
 )
 from rules.checks.protocol.log_contradicts_result import OWN
-from rules.metrics import run as metrics
+from rules.metrics.figures_json import figures_to_json
+from rules.metrics.parts import split_into_parts
+from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.mutations import stir
@@ -215,8 +217,9 @@ def rederive(evidence: Evidence) -> None:
         for line in evidence.log.splitlines(keepends=True)
         if not OWN.fullmatch(line.rstrip("\n"))
     )
-    parts = metrics.parts(result, evidence.samples, evidence.batches)
-    figures = metrics.figures(result, evidence.system, parts, evidence.requests)
+    parts = split_into_parts(result, evidence.samples, evidence.batches)
+    computed = compute_figures(result, evidence.system, parts, evidence.requests)
+    figures = figures_to_json(computed)
     losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
     for epoch in figures["epochs"]:
         epoch["loss"] = losses.get(epoch["epoch"], 6.9 - 0.1 * epoch["epoch"])

@@ -108,10 +108,10 @@ CHART_TABLES = (
     make_table(
         "power",
         *(
-            {"cap_w": cap, "sm_mhz": cap * 2, **spread(np.array([300.0, cap]))}
+            {"cap_w": cap, "sm_mhz": cap * 2, **vars(spread(np.array([300.0, cap])))}
             for cap in (400.0, 700.0)
         ),
-        **spread(np.ones(1)),
+        **vars(spread(np.ones(1))),
     ),
 )
 

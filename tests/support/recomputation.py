@@ -21,10 +21,12 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_tables
 from rules.metrics import comparison, sweeps
 from rules.metrics import run as metrics
-from rules.metrics.imbalance import imbalance
+from rules.metrics.figures import Estimate
+from rules.metrics.figures_json import default_caps_from_json
+from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
+from rules.metrics.run import mean_clocks
 from rules.protocol import PROTOCOLS
-from rules.run_profile import clocks
 from rules.run_summary import kind
 from rules.workloads import workloads
 
@@ -74,51 +76,57 @@ class Result:
         return sweeps.Point(self.cap_w, numbers["items_per_s"], numbers[JOULES], self.comparable)
 
 
-def of_summary(key: str, summary: Any) -> Numbers:
-    if summary is None:
+def of_estimate(key: str, estimate: Estimate | None) -> Numbers:
+    if estimate is None:
         return {key: None}
-    low, high = summary["ci95"] or (None, None)
-    return {key: summary["mean"], f"{key}_low": low, f"{key}_high": high, f"{key}_n": summary["n"]}
+    low, high = estimate.ci95 or (None, None)
+    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
+
+
+def in_percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def measured(verdict: Verdict) -> Result:
     """A bundle, from its raw tables."""
     evidence, problems = read_tables(read_files(verdict.path))
     made = Bundle(verdict.path, (), evidence)
-    assert not problems and not isinstance(made.computed, str)
-    result, head, epochs = made.result, made.computed["headline"], made.computed["epochs"]
+    assert not problems and made.figures is not None
+    result, head, epochs = made.result, made.figures.headline, made.figures.epochs
     boards = [
         a
         for node in made.system["nodes"]
         for a in node["accelerators"]
         if a["uuid"] in made.accelerator_ranks
     ]
-    apart = imbalance({"epochs": epochs}) or {}
+    imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
     simulated = result["implementation"]["settings"].get("simulated")
     figures: Numbers = {
         "cap_w": result["power"]["cap_w"],
         "batch": result["settings"]["batch_size"],
         "count": len(boards),
     }
-    for key in (RATE, JOULES, PER_JOULE):
-        figures |= of_summary(key, head[key])
-    figures |= of_summary("power_w", head["mean_power_w_per_accelerator"])
-    for key, summary in clocks(epochs).items():
-        figures |= of_summary(key, summary)
-    counter, trapezoid = head["energy_j_counter"], head["energy_j_trapezoid"]
+    figures |= of_estimate(RATE, head.items_per_s_per_accelerator)
+    figures |= of_estimate(JOULES, head.joules_per_item)
+    figures |= of_estimate(PER_JOULE, head.items_per_joule)
+    figures |= of_estimate("power_w", head.mean_power_w_per_accelerator)
+    for key, clock in vars(mean_clocks(epochs)).items():
+        figures |= of_estimate(key, clock)
+    counter, trapezoid = head.energy_j_counter, head.energy_j_trapezoid
+    assert counter is not None and head.mfu is not None
     in_force = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
-    figures |= spread(made.scored_samples.floats("power_mw") / 1e3) | {
-        "items_per_s": head["items_per_s"]["mean"],
-        "mfu_percent": None if simulated else head["mfu"]["mean"] * 100,
-        "node_items_per_joule_assumed": with_node_overhead(head[RATE]["mean"], figures["power_w"]),
+    figures |= vars(spread(made.scored_samples.floats("power_mw") / 1e3)) | {
+        "items_per_s": head.items_per_s.mean,
+        "mfu_percent": None if simulated else head.mfu.mean * 100,
+        "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
         "rated_w": max(a["max_power_w"] for a in boards),
         "in_force_w": ", ".join(f"{w:g}" for w in in_force),
-        "difference_percent": 100 * metrics.difference(counter["mean"], trapezoid["mean"]),
-        "active_apart_percent": 100 * apart["active_s"] if apart else None,
-        "power_apart_percent": 100 * apart["mean_power_w"] if apart else None,
-        "sm_apart_percent": 100 * apart["mean_sm_mhz"] if apart else None,
+        "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
+        "active_apart_percent": in_percent(imbalance.active_time),
+        "power_apart_percent": in_percent(imbalance.mean_power),
+        "sm_apart_percent": in_percent(imbalance.mean_sm_clock),
     }
-    held = all(o["cap_enforced"] for o in made.computed["observed"]) and not any(
+    held = all(observed.cap_enforced for observed in made.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )
     known = board(boards[0]["name"])
@@ -132,7 +140,7 @@ def measured(verdict: Verdict) -> Result:
         precision=result["implementation"]["precision"],
         count=len(boards),
         cap_w=figures["cap_w"],
-        comparable=held and head["mfu"]["mean"] <= PROTOCOLS[result["protocol"]].max_peak_share,
+        comparable=held and head.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share,
         numbers=figures,
         bundle=made,
         verdict=verdict,
@@ -278,13 +286,18 @@ def scaled(whole: Whole, one: Result) -> Numbers:
     }
 
 
+def default_cap_w(runs: Iterable[Result]) -> float:
+    """The default cap of the boards of some bundles."""
+    return sweeps.common_default_cap_w(
+        cap_w for run in runs for cap_w in default_caps_from_json(run.made.result)
+    )
+
+
 def swept(whole: Whole, one: Result) -> Numbers:
     runs = whole.sweep(one)
     points = sweeps.combine([r.point for r in runs])
     (own,) = [point for point in points if point.cap_w == one.cap_w]
-    against = sweeps.compare(
-        own, sweeps.reference(points, sweeps.default_cap_w([r.made.result for r in runs]))
-    )
+    against = sweeps.compare(own, sweeps.reference(points, default_cap_w(runs)))
     return {
         "cap_w": own.cap_w,
         "in_force_w": one.numbers["in_force_w"],
@@ -304,18 +317,18 @@ def swept(whole: Whole, one: Result) -> Numbers:
 
 
 def served(whole: Whole, one: Result) -> Numbers:
-    assert not isinstance(one.made.computed, str)
-    seen, asked = one.made.computed["serving"], one.made.result["settings"]["requests"]
+    assert one.made.figures is not None and one.made.figures.serving is not None
+    serving, asked = one.made.figures.serving, one.made.result["settings"]["requests"]
     waits = {
-        f"{key}_{p}": seen[key][p]
+        f"{key}_{p}": getattr(getattr(serving, key), p)
         for key in ("ttft_s", "tpot_s", "latency_s")
         for p in ("p50", "p95", "p99")
     }
     sizes = {key: asked[key] for key in ("prompt_tokens", "output_tokens")}
     return {
         "cap_w": one.cap_w,
-        "requests": seen["requests"],
-        "input_tokens_per_s": seen["input_tokens_per_s"],
+        "requests": serving.requests,
+        "input_tokens_per_s": serving.input_tokens_per_s,
         **sizes,
         **waits,
     }

@@ -60,7 +60,7 @@ def _free(run: RunSummary, cap_w: float) -> bool:
 
 
 def _power_w(run: RunSummary) -> float:
-    return float(run.figures["mean_power_w"]["mean"])
+    return run.headline.mean_power_w_per_accelerator.mean
 
 
 def _found(run: RunSummary, other: RunSummary) -> Violation:

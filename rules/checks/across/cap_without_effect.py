@@ -36,12 +36,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
+from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike, half_width
+from rules.run_summary import RunSummary, alike
 
 RULE = RoundRule(__name__, "X101", Severity.WARNING, added="1.2.0")
 
@@ -54,14 +54,14 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
         by_power = sorted(runs, key=_power_w)
         powers_w = [_power_w(run) for run in by_power]
-        widest_w = max(half_width(run.figures["mean_power_w"]) for run in runs)
+        widest_w = max(run.headline.mean_power_w_per_accelerator.half_width for run in runs)
         for lower in runs:
             above_w = (lower.cap_w or 0) * CURRENT.cap_tolerance
             if (runs[-1].cap_w or 0) <= above_w:
                 break
             reach_w = max(
                 2 * SAME_SHARE * _power_w(lower),
-                half_width(lower.figures["mean_power_w"]) + widest_w,
+                lower.headline.mean_power_w_per_accelerator.half_width + widest_w,
             )
             near = by_power[
                 bisect_left(powers_w, _power_w(lower) - reach_w) : bisect_right(
@@ -77,7 +77,7 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 
 def _power_w(run: RunSummary) -> float:
-    return float(run.figures["mean_power_w"]["mean"])
+    return run.headline.mean_power_w_per_accelerator.mean
 
 
 def _contradict(lower: RunSummary, higher: RunSummary) -> bool:
@@ -91,14 +91,25 @@ def _said_to_limit(run: RunSummary) -> bool:
 
 def _same(one: RunSummary, other: RunSummary) -> bool:
     return all(
-        _close(one.figures[name], other.figures[name])
-        for name in one.figures.keys() & other.figures.keys()
+        _close(first, second)
+        for first, second in zip(_estimates(one), _estimates(other), strict=True)
+        if first is not None and second is not None
     )
 
 
-def _close(one: Json, other: Json) -> bool:
-    low, high = sorted((float(one["mean"]), float(other["mean"])))
-    return high - low < SAME_SHARE * high or high - low <= half_width(one) + half_width(other)
+def _estimates(run: RunSummary) -> tuple[Estimate | None, ...]:
+    headline = run.headline
+    return (
+        headline.mean_power_w_per_accelerator,
+        headline.items_per_s_per_accelerator,
+        headline.joules_per_item,
+        run.clocks.sm_mhz,
+    )
+
+
+def _close(first: Estimate, second: Estimate) -> bool:
+    low, high = sorted((first.mean, second.mean))
+    return high - low < SAME_SHARE * high or high - low <= first.half_width + second.half_width
 
 
 def _found(lower: RunSummary, higher: RunSummary) -> Violation:
@@ -114,9 +125,10 @@ def _found(lower: RunSummary, higher: RunSummary) -> Violation:
 
 
 def _shown(run: RunSummary) -> str:
-    units = {"mean_power_w": "W", "mean_sm_mhz": "MHz", "items_per_s": "items/s"}
-    return ", ".join(
-        f"{run.figures[name]['mean']:.5g} {unit}"
-        for name, unit in units.items()
-        if name in run.figures
+    power, rate = (
+        run.headline.mean_power_w_per_accelerator,
+        run.headline.items_per_s_per_accelerator,
     )
+    clock = run.clocks.sm_mhz
+    mhz = "" if clock is None else f"{clock.mean:.5g} MHz, "
+    return f"{power.mean:.5g} W, {mhz}{rate.mean:.5g} items/s"

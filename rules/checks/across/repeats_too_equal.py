@@ -41,6 +41,7 @@ from statistics import fmean
 
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
+from rules.metrics.figures import Estimate
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, alike
 
@@ -49,13 +50,20 @@ RULE = RoundRule(__name__, "X109", Severity.WARNING, added="1.3.0")
 MEANS = 0.01
 EPOCHS = 0.05
 ENOUGH_EPOCHS = 8
-FIGURES = ("items_per_s", "mean_power_w")
+
+
+def _estimates(run: RunSummary) -> tuple[Estimate, Estimate]:
+    """What is compared; `RunSummary.epochs` has the same two for each epoch."""
+    headline = run.headline
+    return headline.items_per_s_per_accelerator, headline.mean_power_w_per_accelerator
 
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for runs in alike(digests):
-        runs.sort(key=lambda run: (run.cap_w, run.figures["items_per_s"]["mean"], run.path))
+        runs.sort(
+            key=lambda run: (run.cap_w, run.headline.items_per_s_per_accelerator.mean, run.path)
+        )
         together = Counter(run.cap_w for run in runs)
         for one, other in pairwise(runs):
             within = MEANS / sqrt(comb(max(together[one.cap_w], 2), 2))
@@ -66,19 +74,19 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 def _equal(one: RunSummary, other: RunSummary, within: float) -> str:
     """What of the two is too equal, empty where nothing is."""
-    if all(_means_equal(one, other, name, within) for name in FIGURES):
+    estimates = zip(_estimates(one), _estimates(other), strict=True)
+    if all(_means_equal(first, second, within) for first, second in estimates):
         return f"means that differ by less than {within:.2g} of their standard error from those"
-    if all(_epochs_equal(one, other, column) for column in range(len(FIGURES))):
+    if all(_epochs_equal(one, other, column) for column in range(2)):
         return "epochs that scatter alike, within a twentieth, as those"
     return ""
 
 
-def _means_equal(one: RunSummary, other: RunSummary, name: str, within: float) -> bool:
-    first, second = one.figures[name], other.figures[name]
-    if not (first["sd"] and second["sd"]):
+def _means_equal(first: Estimate, second: Estimate, within: float) -> bool:
+    if not (first.sd and second.sd):
         return False
-    error = sqrt(first["sd"] ** 2 / first["n"] + second["sd"] ** 2 / second["n"])
-    return bool(abs(first["mean"] - second["mean"]) < within * error)
+    error = sqrt(first.sd**2 / first.n + second.sd**2 / second.n)
+    return abs(first.mean - second.mean) < within * error
 
 
 def _epochs_equal(one: RunSummary, other: RunSummary, column: int) -> bool:

@@ -31,7 +31,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike, half_width
+from rules.run_summary import RunSummary, alike
 
 RULE = RoundRule(__name__, "X106", Severity.WARNING, added="1.3.0")
 
@@ -51,13 +51,13 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 
 def _rate(run: RunSummary) -> float:
-    return float(run.figures["items_per_s"]["mean"])
+    return run.headline.items_per_s_per_accelerator.mean
 
 
 def _falls(lower: RunSummary, higher: RunSummary) -> bool:
     less = _rate(lower) - _rate(higher)
     return less > NOISE * _rate(lower) and less > sum(
-        half_width(run.figures["items_per_s"]) for run in (lower, higher)
+        run.headline.items_per_s_per_accelerator.half_width for run in (lower, higher)
     )
 
 

@@ -28,15 +28,15 @@ RULE = BundleRule(__name__, "C102", Severity.WARNING)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         return
     cap_w = bundle.result["power"]["cap_w"]
-    for observed in bundle.computed["observed"]:
-        if observed["cap_enforced"] is False:
+    for observed in bundle.figures.observed:
+        if observed.cap_enforced is False:
             yield Violation(
                 SAMPLES,
                 "",
-                f"{observed['accelerator']}: {observed['mean_power_w']:.1f} W on average",
+                f"{observed.accelerator}: {observed.mean_power_w:.1f} W on average",
                 f"at most {cap_w * bundle.protocol.cap_tolerance:.1f} W under a cap of {cap_w:g} W",
                 "The board did not keep the cap. The run stands, but is shown as not enforced.",
             )

@@ -44,11 +44,9 @@ AT_CAP = 0.95
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     cap_w = bundle.result["power"]["cap_w"]
-    observed = () if isinstance(bundle.computed, str) else bundle.computed["observed"]
+    observed = () if bundle.figures is None else bundle.figures.observed
     at_cap = {
-        o["accelerator"]
-        for o in observed
-        if cap_w is not None and o["mean_power_w"] >= AT_CAP * cap_w
+        o.accelerator for o in observed if cap_w is not None and o.mean_power_w >= AT_CAP * cap_w
     }
     for uuid, own in bundle.scored_samples_of.items():
         known = bundle.board_of(uuid)

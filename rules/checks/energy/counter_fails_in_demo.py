@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.run import agreement, difference
+from rules.metrics.run import agreement, relative_difference
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "E107", Severity.WARNING, standings=("demo",), added="1.2.0")
@@ -39,10 +39,12 @@ AVERAGING_S = 1.0
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
         own = [p for p in bundle.scored_parts if p.accelerator == accelerator]
-        counters = [p.counter_j for p in own if p.counter_j is not None]
+        counters = [p.energy_j_counter for p in own if p.energy_j_counter is not None]
         if not counters:
             continue
-        apart = difference(math.fsum(counters), math.fsum(p.trapezoid_j for p in own))
+        apart = relative_difference(
+            math.fsum(counters), math.fsum(p.energy_j_trapezoid for p in own)
+        )
         oldest_s = max(
             _longest_step_s(bundle, accelerator), AVERAGING_S if own[0].averaged else 0.0
         )

@@ -28,7 +28,7 @@ RULE = BundleRule(__name__, "E102", Severity.ERROR, standings=("closed", "open")
 def check(bundle: Bundle) -> Iterator[Violation]:
     frozen: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
-        if part.counter_j == 0:
+        if part.energy_j_counter == 0:
             frozen.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in frozen.items():
         yield Violation(

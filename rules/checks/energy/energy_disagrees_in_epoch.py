@@ -22,7 +22,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
-from rules.metrics.run import agreement, difference
+from rules.metrics.run import agreement, relative_difference
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open"))
@@ -31,9 +31,9 @@ RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for part in bundle.scored_parts:
-        if part.counter_j is None or part.counter_j <= 0:
+        if part.energy_j_counter is None or part.energy_j_counter <= 0:
             continue
-        apart = difference(part.counter_j, part.trapezoid_j)
+        apart = relative_difference(part.energy_j_counter, part.energy_j_trapezoid)
         most = agreement(bundle.protocol, part.averaged).epoch
         if abs(apart) > most:
             yield Violation(

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.run import agreement, difference
+from rules.metrics.run import agreement, relative_difference
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "E103", Severity.ERROR, standings=("closed", "open"))
@@ -30,11 +30,14 @@ RULE = BundleRule(__name__, "E103", Severity.ERROR, standings=("closed", "open")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
-        own = [p for p in bundle.scored_parts if p.accelerator == accelerator and p.counter_j]
+        own = [
+            p for p in bundle.scored_parts if p.accelerator == accelerator and p.energy_j_counter
+        ]
         if not own:
             continue
-        apart = difference(
-            math.fsum(p.counter_j or 0.0 for p in own), math.fsum(p.trapezoid_j for p in own)
+        apart = relative_difference(
+            math.fsum(p.energy_j_counter or 0.0 for p in own),
+            math.fsum(p.energy_j_trapezoid for p in own),
         )
         most = agreement(bundle.protocol, own[0].averaged).run
         if abs(apart) > most:

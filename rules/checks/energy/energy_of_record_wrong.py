@@ -26,9 +26,9 @@ RULE = BundleRule(__name__, "E105", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         return
-    stated, right = bundle.result["energy_of_record"], bundle.computed["energy_of_record"]
+    stated, right = bundle.result["energy_of_record"], bundle.figures.energy_of_record
     if stated != right:
         yield Violation(
             RESULT,

@@ -44,9 +44,9 @@ REACHED_SHARE = 0.95
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         return
-    mean_w = {one["accelerator"]: one["mean_power_w"] for one in bundle.computed["observed"]}
+    mean_w = {observed.accelerator: observed.mean_power_w for observed in bundle.figures.observed}
     for one in bundle.series:
         known = board(one.name)
         if one.vendor != "NVIDIA" or known is None or not known.instant:

@@ -53,7 +53,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield _found(where, found, highest_w[uuid] * tolerance)
     for part in bundle.scored_parts:
         limit_w = highest_w.get(part.accelerator, np.nan) * protocol.board_power_tolerance
-        mean_w = part.trapezoid_j / part.active_s
+        mean_w = part.energy_j_trapezoid / part.active_s
         if mean_w > limit_w:
             found = f"{part.accelerator}: {mean_w:.1f} W on average in epoch {part.epoch}"
             where = (

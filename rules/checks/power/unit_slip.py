@@ -35,7 +35,7 @@ from rules.bundle_format.table import BATCHES, POWER_COLUMNS, SAMPLES, Floats, T
 from rules.declarations import Accelerator
 from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
-from rules.metrics.run import Part
+from rules.metrics.parts import Part
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W113", Severity.ERROR, added="1.3.0")
@@ -99,7 +99,7 @@ def _times(bundle: Bundle) -> Iterator[Violation]:
 def _power_and_energy(
     uuid: str, accelerator: Accelerator, own: Sequence[Part], samples: Table | None
 ) -> Iterator[Violation]:
-    trapezoid_j = math.fsum(p.trapezoid_j for p in own)
+    trapezoid_j = math.fsum(p.energy_j_trapezoid for p in own)
     mean_w = trapezoid_j / math.fsum(p.active_s for p in own)
     known = accelerator.board
     unit = None
@@ -125,7 +125,7 @@ def _power_and_energy(
         yield _found(
             SAMPLES, f"{uuid}: power_avg_mw is {ratio:.3g} times power_mw", "milliwatts", other
         )
-    counters_j = [p.counter_j for p in own if p.counter_j is not None]
+    counters_j = [p.energy_j_counter for p in own if p.energy_j_counter is not None]
     if unit is None and len(counters_j) == len(own) and trapezoid_j > 0:
         ratio = math.fsum(counters_j) / trapezoid_j
         if other := _unit(ratio, ENERGY):

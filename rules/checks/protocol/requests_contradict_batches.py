@@ -24,7 +24,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import REQUESTS_FILE
 from rules.bundle_format.table import BATCHES, Table
 from rules.finding import Severity, Violation
-from rules.metrics.intervals import by_epoch_and_rank
+from rules.metrics.intervals import group_by_epoch_and_rank
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P117", Severity.ERROR, added="1.1.0", waivable=False)
@@ -72,7 +72,7 @@ def _begins_ns(batches: Table) -> np.ndarray:
     """For each batch, shape (n,), the end of its rank's epoch before, 0 in the first."""
     begins_ns = np.zeros(len(batches), dtype=np.int64)
     last_ns: dict[int, int] = {}
-    for (_, rank), at in by_epoch_and_rank(batches).items():
+    for (_, rank), at in group_by_epoch_and_rank(batches).items():
         begins_ns[at] = last_ns.get(rank, 0)
         last_ns[rank] = int(batches.ints("end_ns")[at].max())
     return begins_ns

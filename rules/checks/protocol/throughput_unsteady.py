@@ -30,17 +30,17 @@ RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     requests = bundle.result["settings"].get("requests")
-    if isinstance(bundle.computed, str) or (requests and requests["rate_per_s"] is not None):
+    if bundle.figures is None or (requests and requests["rate_per_s"] is not None):
         return
-    rate = bundle.computed["headline"]["items_per_s_per_accelerator"]
-    if rate is None or rate["sd"] is None or not rate["mean"] > 0:
+    rate = bundle.figures.headline.items_per_s_per_accelerator
+    if rate.sd is None or not rate.mean > 0:
         return
-    variation = rate["sd"] / rate["mean"]
+    variation = rate.sd / rate.mean
     if variation > bundle.protocol.max_throughput_cv:
         yield Violation(
             RESULT,
             "/headline/items_per_s_per_accelerator",
-            f"coefficient of variation {100 * variation:.2f} % over {rate['n']} epochs",
+            f"coefficient of variation {100 * variation:.2f} % over {rate.n} epochs",
             f"at most {100 * bundle.protocol.max_throughput_cv:g} %",
             "The run was not steady. Find out what disturbed it, and run again.",
         )

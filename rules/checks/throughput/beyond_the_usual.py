@@ -35,8 +35,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     workload = workloads().get(bundle.result["workload"])
     if workload is None or bundle.result["size"] != "full":
         return
-    epochs = [] if isinstance(bundle.computed, str) else bundle.computed["epochs"]
-    mfu = max((e["figures"]["mfu"] or 0 for e in epochs if e["scored"]), default=0)
+    epochs = () if bundle.figures is None else bundle.figures.scored_epochs
+    mfu = max((epoch.mfu or 0 for epoch in epochs), default=0)
     if USUAL_MFU < mfu <= bundle.protocol.max_peak_share:
         yield _found(BATCHES, "", f"{mfu:.0%} of the dense peak", f"up to {USUAL_MFU:.0%}")
     each = (

@@ -10,7 +10,7 @@ The stated figures are what readers quote.
 
 ## What to do
 Leave result.json as `bench-submit` writes it. If you wrote it yourself, use
-`rules.metrics.run.figures`.
+`rules.metrics.run.compute_figures`.
 
 ## Source
 Protocol, section "what counts"; `rules/metrics/run.py`.
@@ -24,7 +24,8 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.metrics.run import FIGURES
+from rules.metrics.figures import FIGURES
+from rules.metrics.figures_json import figures_to_json
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
@@ -32,9 +33,9 @@ RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         return
-    result, right = bundle.result, bundle.computed
+    result, right = bundle.result, figures_to_json(bundle.figures)
     by_number = {e["epoch"]: e for e in right["epochs"]}
     compared: list[tuple[str, Any, Any]] = [
         (

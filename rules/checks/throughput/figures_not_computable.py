@@ -26,11 +26,11 @@ RULE = BundleRule(__name__, "T101", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         yield Violation(
             RESULT,
             "/headline",
-            bundle.computed,
+            bundle.figures_error,
             "samples and batches from which every figure follows",
             "The stated figures have no evidence. Remove the cause and run again.",
         )

@@ -12,7 +12,8 @@ Leave result.json as `bench-submit` writes it: standard deviation with n - 1, in
 t.
 
 ## Source
-Protocol: every mean carries n, standard deviation and a 95 % interval; `rules.metrics.run.summary`.
+Protocol: every mean carries n, standard deviation and a 95 % interval;
+`rules.metrics.figures.estimate_mean`.
 """
 
 import math
@@ -22,6 +23,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
+from rules.metrics.figures_json import figures_to_json
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
@@ -29,9 +31,9 @@ RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if isinstance(bundle.computed, str):
+    if bundle.figures is None:
         return
-    for name, right in bundle.computed["headline"].items():
+    for name, right in figures_to_json(bundle.figures)["headline"].items():
         stated = bundle.result["headline"][name]
         if stated is None or right is None:
             continue

@@ -1,6 +1,7 @@
 """The arithmetic on power, energy and throughput against what can be worked out by hand or in
 another way."""
 
+import json
 import math
 
 import numpy as np
@@ -12,11 +13,27 @@ from hypothesis import strategies as st
 
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
 from rules.bundle_format.table import Floats
-from rules.metrics import intervals as grouping
-from rules.metrics import run as metrics
 from rules.metrics.energy import counter_energies, trapezoid_energies
-from rules.metrics.imbalance import imbalance
-from rules.metrics.run import MetricsError
+from rules.metrics.figures import (
+    FIGURES,
+    AcceleratorFigures,
+    EpochFigures,
+    Estimate,
+    ObservedPower,
+    RunFigures,
+    estimate_mean,
+)
+from rules.metrics.figures_json import figures_from_json, figures_to_json
+from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.intervals import are_inside, join_intervals
+from rules.metrics.parts import split_into_parts
+from rules.metrics.run import (
+    MetricsError,
+    agreement,
+    compute_figures,
+    peak_flops,
+    relative_difference,
+)
 from rules.protocol import CURRENT
 
 S = 1_000_000_000
@@ -145,12 +162,12 @@ def test_no_counter_is_none_and_windows_outside_are_refused() -> None:
     ],
 )
 def test_union(windows: list[tuple[float, float]], joined: list[tuple[float, float]]) -> None:
-    starts, ends = grouping.union(*(array(*side) for side in zip(*windows, strict=True)))
+    starts, ends = join_intervals(*(array(*side) for side in zip(*windows, strict=True)))
     assert list(zip(starts, ends, strict=True)) == joined
 
 
 def test_inside_has_closed_edges() -> None:
-    found = grouping.inside(array(0, 1, 1.5, 2, 2.5, 3, 4, 5), array(1, 3), array(2, 4))
+    found = are_inside(array(0, 1, 1.5, 2, 2.5, 3, 4, 5), array(1, 3), array(2, 4))
     assert found.tolist() == [False, True, True, True, False, True, True, False]
 
 
@@ -160,10 +177,10 @@ windows = st.lists(st.tuples(times, times).map(lambda w: (min(w), max(w))), min_
 
 @given(windows)
 def test_union_covers_the_same_times_without_overlap(drawn: list[tuple[float, float]]) -> None:
-    starts, ends = grouping.union(*(array(*side) for side in zip(*drawn, strict=True)))
+    starts, ends = join_intervals(*(array(*side) for side in zip(*drawn, strict=True)))
     assert np.all(starts[1:] > ends[:-1])
     probes = np.array([t for w in drawn for t in (*w, sum(w) / 2)])
-    assert grouping.inside(probes, starts, ends).all()
+    assert are_inside(probes, starts, ends).all()
     edges = {t for w in drawn for t in w}
     assert set(starts) | set(ends) <= edges
 
@@ -197,12 +214,12 @@ def test_energy_scales_with_power(power: Floats, a: float, b: float, factor: flo
 def test_figures_do_not_depend_on_the_clock(power: Floats, shift_ns: int) -> None:
     end_s = 0.1 * (len(power) - 1)
     table = batches((1, 0, 0, 0.25 * end_s, 0.75 * end_s, 10))
-    here = metrics.parts(result("a"), samples("a", power), table)[0]
+    here = split_into_parts(result("a"), samples("a", power), table)[0]
     table[["start_ns", "end_ns"]] += shift_ns
-    there = metrics.parts(result("a"), samples("a", power, zero_ns=shift_ns), table)[0]
-    assert (there.trapezoid_j, there.counter_j, there.active_s) == (
-        here.trapezoid_j,
-        here.counter_j,
+    there = split_into_parts(result("a"), samples("a", power, zero_ns=shift_ns), table)[0]
+    assert (there.energy_j_trapezoid, there.energy_j_counter, there.active_s) == (
+        here.energy_j_trapezoid,
+        here.energy_j_counter,
         here.active_s,
     )
 
@@ -212,10 +229,10 @@ def test_counter_and_trapezoid_agree_at_the_samples(power: Floats, a: float, b: 
     first, last = sorted(round(share * (len(power) - 1)) for share in (a, b))
     if first == last:
         return
-    part = metrics.parts(
+    part = split_into_parts(
         result("a"), samples("a", power), batches((1, 0, 0, first / 10, last / 10, 1))
     )[0]
-    assert part.counter_j == pytest.approx(part.trapezoid_j, rel=1e-9, abs=1e-6)
+    assert part.energy_j_counter == pytest.approx(part.energy_j_trapezoid, rel=1e-9, abs=1e-6)
 
 
 # Summary
@@ -223,29 +240,29 @@ def test_counter_and_trapezoid_agree_at_the_samples(power: Floats, a: float, b: 
 
 def test_interval_by_students_t() -> None:
     # Ten values 1..10: mean 5.5, sd sqrt(55/6); t with 9 degrees of freedom is 2.262.
-    found = metrics.summary([float(v) for v in range(1, 11)])
+    found = estimate_mean([float(v) for v in range(1, 11)])
     sd = math.sqrt(55 / 6)
-    assert (found["mean"], found["n"]) == (5.5, 10)
-    assert found["sd"] == pytest.approx(sd)
-    assert found["ci95"] == pytest.approx(
-        [5.5 - 2.262 * sd / math.sqrt(10), 5.5 + 2.262 * sd / math.sqrt(10)]
+    assert (found.mean, found.n) == (5.5, 10)
+    assert found.sd == pytest.approx(sd)
+    assert found.ci95 == pytest.approx(
+        (5.5 - 2.262 * sd / math.sqrt(10), 5.5 + 2.262 * sd / math.sqrt(10))
     )
 
 
 @pytest.mark.parametrize(("n", "t"), [(2, 12.706), (3, 4.303), (16, 2.131), (17, 1.960)])
 def test_quantile_by_degrees_of_freedom(n: int, t: float) -> None:
-    found = metrics.summary([float(i) for i in range(n)])
-    assert (found["ci95"][1] - found["mean"]) / (found["sd"] / math.sqrt(n)) == pytest.approx(t)
+    found = estimate_mean([float(i) for i in range(n)])
+    assert (found.ci95[1] - found.mean) / (found.sd / math.sqrt(n)) == pytest.approx(t)
 
 
 def test_one_value_has_no_spread() -> None:
-    assert metrics.summary([3.0]) == {"mean": 3.0, "n": 1, "sd": None, "ci95": None}
+    assert estimate_mean([3.0]) == Estimate(3.0, 1, None, None)
 
 
 # Parts and figures
 
 
-def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> Json:
+def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigures:
     """Figures of two accelerators over a discarded and a scored epoch; `b` is active for another
     time than `a`."""
     table = pd.concat(
@@ -259,27 +276,26 @@ def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> Json:
             (epoch, 0, 1, start, start + length_b_s, 1000),
         ]
     one = result("a", "b", cap_w=500)
-    return metrics.figures(one, system("a", "b"), metrics.parts(one, table, batches(*windows)))
+    return compute_figures(one, system("a", "b"), split_into_parts(one, table, batches(*windows)))
 
 
 def test_two_accelerators_with_unequal_active_time() -> None:
     found = two_epochs(400, 600, 5)
-    scored = found["epochs"][1]
-    assert [e["scored"] for e in found["epochs"]] == [False, True]
-    figures = scored["figures"]
-    assert figures["items_per_s_per_accelerator"] == pytest.approx(2000 / 15)
-    assert figures["items_per_s"] == pytest.approx(2 * 2000 / 15)
-    assert figures["joules_per_item"] == pytest.approx((400 * 10 + 600 * 5) / 2000)
-    assert figures["mean_power_w_per_accelerator"] == pytest.approx(7000 / 15)
-    assert figures["energy_j_counter"] == pytest.approx(7000)
-    assert figures["energy_j_trapezoid"] == pytest.approx(7000)
-    assert figures["mfu"] == pytest.approx(2000 / 15 * 24.3e9 / 989.4e12)
-    assert scored["active_s"] == pytest.approx(7.5)
-    assert [a["mean_power_w"] for a in scored["accelerators"]] == pytest.approx([400, 600])
-    assert found["observed"] == [
-        {"accelerator": "a", "mean_power_w": pytest.approx(400), "cap_enforced": True},
-        {"accelerator": "b", "mean_power_w": pytest.approx(600), "cap_enforced": False},
-    ]
+    scored = found.epochs[1]
+    assert [e.scored for e in found.epochs] == [False, True]
+    assert scored.items_per_s_per_accelerator == pytest.approx(2000 / 15)
+    assert scored.items_per_s == pytest.approx(2 * 2000 / 15)
+    assert scored.joules_per_item == pytest.approx((400 * 10 + 600 * 5) / 2000)
+    assert scored.mean_power_w_per_accelerator == pytest.approx(7000 / 15)
+    assert scored.energy_j_counter == pytest.approx(7000)
+    assert scored.energy_j_trapezoid == pytest.approx(7000)
+    assert scored.mfu == pytest.approx(2000 / 15 * 24.3e9 / 989.4e12)
+    assert scored.active_s == pytest.approx(7.5)
+    assert [a.mean_power_w for a in scored.accelerators] == pytest.approx([400, 600])
+    assert found.observed == (
+        ObservedPower("a", pytest.approx(400), True),
+        ObservedPower("b", pytest.approx(600), False),
+    )
 
 
 def test_one_rank_over_two_accelerators() -> None:
@@ -288,25 +304,24 @@ def test_one_rank_over_two_accelerators() -> None:
     )
     one = result("a", cap_w=500)
     one["ranks"][0]["accelerators"] = ["a", "b"]
-    parts = metrics.parts(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
+    parts = split_into_parts(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
     assert [(p.rank, p.accelerator, p.items, p.active_s) for p in parts] == [
         (0, "a", 1000, 10),
         (0, "b", 1000, 10),
     ]
-    found = metrics.figures(one, system("a", "b"), parts)
-    (epoch,) = found["epochs"]
-    figures = epoch["figures"]
-    assert epoch["items"] == 1000, "the items of a rank count once"
-    assert [a["items"] for a in epoch["accelerators"]] == [1000, 1000]
-    assert epoch["active_s"] == pytest.approx(10)
-    assert figures["items_per_s_per_accelerator"] == pytest.approx(50)
-    assert figures["items_per_s"] == pytest.approx(100)
-    assert figures["energy_j_counter"] == pytest.approx(10_000)
-    assert figures["energy_j_trapezoid"] == pytest.approx(10_000)
-    assert figures["joules_per_item"] == pytest.approx(10)
-    assert figures["mean_power_w_per_accelerator"] == pytest.approx(500)
-    assert figures["mfu"] == pytest.approx(50 * 24.3e9 / 989.4e12)
-    assert [(o["accelerator"], o["cap_enforced"]) for o in found["observed"]] == [
+    found = compute_figures(one, system("a", "b"), parts)
+    (epoch,) = found.epochs
+    assert epoch.items == 1000, "the items of a rank count once"
+    assert [a.items for a in epoch.accelerators] == [1000, 1000]
+    assert epoch.active_s == pytest.approx(10)
+    assert epoch.items_per_s_per_accelerator == pytest.approx(50)
+    assert epoch.items_per_s == pytest.approx(100)
+    assert epoch.energy_j_counter == pytest.approx(10_000)
+    assert epoch.energy_j_trapezoid == pytest.approx(10_000)
+    assert epoch.joules_per_item == pytest.approx(10)
+    assert epoch.mean_power_w_per_accelerator == pytest.approx(500)
+    assert epoch.mfu == pytest.approx(50 * 24.3e9 / 989.4e12)
+    assert [(o.accelerator, o.cap_enforced) for o in found.observed] == [
         ("a", True),
         ("b", False),
     ]
@@ -317,30 +332,68 @@ def test_peak_is_that_of_the_slowest_accelerator_of_all_ranks() -> None:
     one["ranks"][0]["accelerators"] = ["a", "b"]
     of_both = system("a", "b")
     of_both["nodes"][0]["accelerators"][1]["name"] = "NVIDIA A100-SXM4-80GB"
-    assert metrics.peak_flops(one, of_both) == pytest.approx(312e12)
+    assert peak_flops(one, of_both) == pytest.approx(312e12)
     of_both["nodes"][0]["accelerators"][1]["name"] = "Example"
-    assert metrics.peak_flops(one, of_both) is None
+    assert peak_flops(one, of_both) is None
 
 
 @given(st.floats(50, 900), st.floats(50, 900), st.floats(1, 12))
 def test_identities_hold_in_every_epoch(
     power_a_w: float, power_b_w: float, length_b_s: float
 ) -> None:
-    for epoch in two_epochs(power_a_w, power_b_w, length_b_s)["epochs"]:
-        f = epoch["figures"]
-        assert f["joules_per_item"] * f["items_per_s_per_accelerator"] == pytest.approx(
-            f["mean_power_w_per_accelerator"]
+    for epoch in two_epochs(power_a_w, power_b_w, length_b_s).epochs:
+        assert epoch.joules_per_item is not None and epoch.items_per_joule is not None
+        assert epoch.joules_per_item * epoch.items_per_s_per_accelerator == pytest.approx(
+            epoch.mean_power_w_per_accelerator
         )
-        assert f["joules_per_item"] * f["items_per_joule"] == pytest.approx(1)
+        assert epoch.joules_per_item * epoch.items_per_joule == pytest.approx(1)
 
 
 def test_headline_is_the_mean_of_the_scored_epochs_of_a_whole_run() -> None:
-    found = fresh_evidence().result
-    for name in metrics.FIGURES:
-        scored = [e["figures"][name] for e in found["epochs"] if e["scored"]]
+    found = figures_from_json(fresh_evidence().result)
+    for name in FIGURES:
+        scored = [getattr(epoch, name) for epoch in found.scored_epochs]
         assert len(scored) == CURRENT.scored_epochs
-        assert found["headline"][name]["mean"] == pytest.approx(float(np.mean(scored)))
-        assert found["headline"][name]["sd"] == pytest.approx(float(np.std(scored, ddof=1)))
+        assert getattr(found.headline, name).mean == pytest.approx(float(np.mean(scored)))
+        assert getattr(found.headline, name).sd == pytest.approx(float(np.std(scored, ddof=1)))
+
+
+@pytest.mark.parametrize("serving", [False, True])
+def test_figures_are_the_same_after_a_round_through_json(serving: bool) -> None:
+    stated = fresh_evidence(serving=serving).result
+    figures = figures_from_json(stated)
+    assert (figures.serving is not None) == serving
+    document = figures_to_json(figures)
+    for epoch, original in zip(document["epochs"], stated["epochs"], strict=True):
+        epoch |= {name: original[name] for name in ("loss", "losses") if name in original}
+    assert document == {name: stated[name] for name in document}
+    assert figures_from_json(stated | json.loads(json.dumps(document))) == figures
+
+
+def test_extensions_of_a_result_are_no_figures() -> None:
+    stated = fresh_evidence().result
+    figures = figures_from_json(stated)
+    for where in (
+        stated["headline"],
+        stated["headline"]["mfu"],
+        stated["observed"][0],
+        stated["epochs"][3],
+        stated["epochs"][3]["figures"],
+        stated["epochs"][3]["accelerators"][1],
+    ):
+        where["x-note"] = "ours"
+    assert figures_from_json(stated) == figures
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"],
+)
+def test_figure_that_every_run_has_is_not_null(name: str) -> None:
+    stated = fresh_evidence().result
+    stated["headline"][name] = None
+    with pytest.raises(MetricsError, match=f"states no {name}$"):
+        figures_from_json(stated)
 
 
 def test_energy_of_an_epoch_against_an_independent_sum() -> None:
@@ -363,18 +416,18 @@ def test_failed_reads_are_bridged_by_a_straight_line() -> None:
     power = 100 + 10 * np.arange(21.0)
     table = samples("a", power)
     table.loc[[7, 8, 12], ["power_mw", "energy_mj"]] = np.nan
-    part = metrics.parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
-    assert part.trapezoid_j == pytest.approx(200.0)
+    part = split_into_parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    assert part.energy_j_trapezoid == pytest.approx(200.0)
     assert len(part.samples) == 11
 
 
 def test_average_serves_where_there_is_no_instantaneous_power() -> None:
     table = samples("a", np.full(21, 300.0))
     table["power_avg_mw"], table["power_mw"] = table["power_mw"], np.nan
-    part = metrics.parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    part = split_into_parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
     assert part.averaged
-    assert part.trapezoid_j == pytest.approx(300)
-    assert metrics.agreement(CURRENT, part.averaged) == CURRENT.averaged
+    assert part.energy_j_trapezoid == pytest.approx(300)
+    assert agreement(CURRENT, part.averaged) == CURRENT.averaged
 
 
 @pytest.mark.parametrize(
@@ -392,30 +445,32 @@ def test_energy_of_record_follows_the_counters_self_test(factor: float, record: 
     table = samples("a", np.full(301, 500.0))
     table["energy_mj"] *= factor
     one = result("a")
-    found = metrics.figures(
-        one, system("a"), metrics.parts(one, table, batches((1, 0, 0, 5, 25, 100)))
+    found = compute_figures(
+        one, system("a"), split_into_parts(one, table, batches((1, 0, 0, 5, 25, 100)))
     )
-    assert found["energy_of_record"] == record
+    assert found.energy_of_record == record
     expected_j = 500 * 20 * (factor if record == "counter" else 1)
-    assert found["epochs"][0]["figures"]["joules_per_item"] == pytest.approx(expected_j / 100)
+    assert found.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
 
 
 def test_no_counter_and_unknown_board_leave_figures_empty() -> None:
     table = samples("a", np.full(301, 500.0), energy_mj=np.nan)
     one = result("a")
-    found = metrics.figures(
-        one, system("a", name="Example"), metrics.parts(one, table, batches((1, 0, 0, 5, 25, 100)))
+    found = compute_figures(
+        one,
+        system("a", name="Example"),
+        split_into_parts(one, table, batches((1, 0, 0, 5, 25, 100))),
     )
-    assert found["energy_of_record"] == "trapezoid"
-    assert found["headline"]["energy_j_counter"] is None
-    assert found["headline"]["mfu"] is None
-    assert found["observed"][0]["cap_enforced"] is None
+    assert found.energy_of_record == "trapezoid"
+    assert found.headline.energy_j_counter is None
+    assert found.headline.mfu is None
+    assert found.observed[0].cap_enforced is None
 
 
 def test_difference_is_signed_and_infinite_for_a_counter_that_stands_still() -> None:
-    assert metrics.difference(100, 102) == pytest.approx(0.02)
-    assert metrics.difference(100, 99) == pytest.approx(-0.01)
-    assert metrics.difference(0, 5) == math.inf
+    assert relative_difference(100, 102) == pytest.approx(0.02)
+    assert relative_difference(100, 99) == pytest.approx(-0.01)
+    assert relative_difference(0, 5) == math.inf
 
 
 # What the evidence does not allow
@@ -448,7 +503,7 @@ def test_evidence_that_gives_no_parts(
     table: pd.DataFrame, windows: list[tuple], reason: str
 ) -> None:
     with pytest.raises(MetricsError, match=reason):
-        metrics.parts(result("a"), table, batches(*windows))
+        split_into_parts(result("a"), table, batches(*windows))
 
 
 def requests(*rows: tuple[int, ...]) -> pd.DataFrame:
@@ -460,60 +515,56 @@ def requests(*rows: tuple[int, ...]) -> pd.DataFrame:
 
 def test_waiting_times_are_those_of_requests_that_end_in_scored_epochs() -> None:
     one = result("a")
-    parts = metrics.parts(
+    parts = split_into_parts(
         one,
         samples("a", FLAT),
         batches((0, 0, 0, 1, 2, 11), (1, 0, 0, 2, 6, 11), (1, 1, 0, 3, 7, 11)),
     )
-    served = metrics.figures(
+    served = compute_figures(
         one,
         system("a"),
         parts,
         requests((0, 0, 0.0, 0.9, 2.0), (1, 1, 0.5, 1.0, 6.0), (1, 2, 3.0, 3.3, 7.0)),
     )
-    assert served["serving"]["requests"] == 2
-    assert served["serving"]["input_tokens_per_s"] == pytest.approx(200 / 5)
-    assert served["serving"]["ttft_s"]["p50"] == pytest.approx(0.4)
-    assert served["serving"]["tpot_s"]["p50"] == pytest.approx((0.5 + 0.37) / 2)
-    assert served["serving"]["latency_s"] == pytest.approx(
+    assert served.serving is not None
+    assert served.serving.requests == 2
+    assert served.serving.input_tokens_per_s == pytest.approx(200 / 5)
+    assert served.serving.ttft_s.p50 == pytest.approx(0.4)
+    assert served.serving.tpot_s.p50 == pytest.approx((0.5 + 0.37) / 2)
+    assert vars(served.serving.latency_s) == pytest.approx(
         {"p50": 4.75, "p95": 4.0 + 0.95 * 1.5, "p99": 4.0 + 0.99 * 1.5}
     )
 
 
-def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
-    def part(name: str, watts: float, clock: float | None) -> Json:
-        return {"accelerator": name, "active_s": 30.0, "mean_power_w": watts, "mean_sm_mhz": clock}
-
-    epochs = [
-        {
-            "scored": n > 0,
-            "accelerators": [part("a", 600 + n, None), part("b", 630 + 3 * n, 1500.0)],
-        }
-        for n in range(3)
-    ]
-    found = imbalance({"epochs": epochs})
-    assert found == pytest.approx({"active_s": 0.0, "mean_power_w": 33 / 618, "mean_sm_mhz": None})
-    assert (
-        imbalance({"epochs": [{"scored": True, "accelerators": [part("a", 600, 1500.0)]}]}) is None
+def epoch_of(number: int, *accelerators: tuple[str, float, float | None]) -> EpochFigures:
+    """An epoch of accelerators with their power in W and clock in MHz."""
+    figures = (
+        AcceleratorFigures(0, name, 1, 30.0, None, 1.0, power_w, None, None, clock_mhz, None)
+        for name, power_w, clock_mhz in accelerators
     )
-    silent = [{"scored": True, "accelerators": [part("a", 600, 0.0), part("b", 600, 0.0)]}]
-    assert imbalance({"epochs": silent}) == {
-        "active_s": 0.0,
-        "mean_power_w": 0.0,
-        "mean_sm_mhz": None,
-    }
+    return EpochFigures(
+        number, number > 0, 1, 30.0, 1.0, 1.0, 1.0, 1.0, 1.0, None, 1.0, None, tuple(figures)
+    )
+
+
+def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
+    epochs = [epoch_of(n, ("a", 600 + n, None), ("b", 630 + 3 * n, 1500.0)) for n in range(3)]
+    assert compute_imbalance(epochs) == Imbalance(0.0, pytest.approx(33 / 618), None)
+    assert compute_imbalance([epoch_of(1, ("a", 600, 1500.0))]) is None
+    silent = [epoch_of(1, ("a", 600, 0.0), ("b", 600, 0.0))]
+    assert compute_imbalance(silent) == Imbalance(0.0, 0.0, None)
 
 
 def test_no_scored_epoch_gives_no_figures() -> None:
     one = result("a")
-    parts = metrics.parts(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
+    parts = split_into_parts(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="scored"):
-        metrics.figures(one, system("a"), parts)
+        compute_figures(one, system("a"), parts)
 
 
 @pytest.mark.parametrize("change", [{"workload": "unheard-of"}, {"size": "tiny"}])
 def test_unknown_workload_gives_no_figures(change: Json) -> None:
     one = result("a") | change
-    parts = metrics.parts(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
+    parts = split_into_parts(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="rule book has no"):
-        metrics.figures(one, system("a"), parts)
+        compute_figures(one, system("a"), parts)

@@ -5,27 +5,32 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from conftest import fresh_evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.sweep.table import peak as told_peak
 from rules.metrics import run as metrics
-from rules.metrics.run import MetricsError
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import Estimate, Headline, ObservedPower, RunFigures
+from rules.metrics.figures_json import figures_from_json, sweep_run_from_json
 from rules.metrics.sweeps import (
     EDS_K,
     Point,
+    SweepRun,
     combine,
+    common_default_cap_w,
     compare,
     eds,
+    make_point,
     measured_peak,
-    point,
     quadratic_peak,
     reference,
     scaling,
 )
+from rules.protocol import PROTOCOLS
 
 MAYR = json.loads(
     (Path(__file__).parents[3] / "submissions/published/mayr2026.json").read_text(encoding="utf-8")
@@ -80,47 +85,66 @@ def test_point_of_impossible_figures_cannot_be_made(name: str, value: float) -> 
 # Points from results, and repeats
 
 
-def result(**changes: object) -> dict[str, Any]:
-    """What `point` reads of a result.json."""
-    headline = {
-        "items_per_s": {"mean": 100.0},
-        "joules_per_item": {"mean": 5.0},
-        "mfu": {"mean": 0.5},
-    }
-    observed = [{"cap_enforced": True}, {"cap_enforced": True}]
-    whole = {
-        "run_id": "a-run",
-        "protocol": "1.0",
-        "power": {"cap_w": 400.0},
-        "headline": headline,
-        "observed": observed,
-    }
-    return {**whole, **changes}
+def estimate(mean: float) -> Estimate:
+    return Estimate(mean, 1, None, None)
 
 
-def test_point_of_a_result() -> None:
-    assert point(result()) == Point(400.0, 100.0, 5.0, True, True)
-    assert (
-        point(result(observed=[{"cap_enforced": True}, {"cap_enforced": False}])).enforced is False
+def run_of(
+    *enforced: bool | None,
+    cap_w: float | None = 400.0,
+    joules_per_item: float | None = 5.0,
+    mfu: float | None = 0.5,
+    default_caps_w: frozenset[float | None] = frozenset(),
+) -> SweepRun:
+    """A run with an accelerator for each of `enforced`, 100 items/s and these figures."""
+    headline = Headline(
+        items_per_s_per_accelerator=estimate(50.0),
+        items_per_s=estimate(100.0),
+        joules_per_item=None if joules_per_item is None else estimate(joules_per_item),
+        items_per_joule=None,
+        mean_power_w_per_accelerator=estimate(250.0),
+        energy_j_counter=None,
+        energy_j_trapezoid=estimate(1.0),
+        mfu=None if mfu is None else estimate(mfu),
     )
-    assert point(result(observed=[{"cap_enforced": True}, {"cap_enforced": None}])).enforced is None
-    for mfu, plausible in ((None, True), ({"mean": 1.0}, True), ({"mean": 1.01}, False)):
-        assert point(result(headline={**result()["headline"], "mfu": mfu})).plausible is plausible
+    observed = tuple(ObservedPower(f"a{n}", 250.0, held) for n, held in enumerate(enforced))
+    figures = RunFigures((), headline, "trapezoid", observed, None)
+    return SweepRun("a-run", cap_w, default_caps_w, 1.0, figures)
 
 
-@pytest.mark.parametrize(
-    "without",
-    [
-        {"power": {"cap_w": None}},
-        *(
-            {"headline": {**result()["headline"], name: None}}
-            for name in ("items_per_s", "joules_per_item")
-        ),
-    ],
-)
-def test_result_without_a_cap_or_a_figure_is_no_point(without: dict[str, object]) -> None:
-    with pytest.raises(MetricsError, match="a-run has no cap, no throughput or no energy"):
-        point(result(**without))
+def test_point_of_a_run() -> None:
+    assert make_point(run_of(True, True)) == Point(400.0, 100.0, 5.0, True, True)
+    assert make_point(run_of(True, False)).enforced is False
+    assert make_point(run_of(True, None)).enforced is None
+    for mfu, plausible in ((None, True), (1.0, True), (1.01, False)):
+        assert make_point(run_of(True, mfu=mfu)).plausible is plausible
+
+
+@pytest.mark.parametrize("without", [{"cap_w": None}, {"joules_per_item": None}])
+def test_run_without_a_cap_or_energy_is_no_point(without: dict[str, None]) -> None:
+    with pytest.raises(MetricsError, match="a-run has no cap or no energy"):
+        make_point(run_of(True, **without))
+
+
+def test_run_of_a_sweep_is_what_its_result_states() -> None:
+    stated = fresh_evidence().result
+    run = sweep_run_from_json(stated)
+    assert (run.run_id, run.cap_w) == (stated["run_id"], stated["power"]["cap_w"])
+    assert run.max_peak_share == PROTOCOLS[stated["protocol"]].max_peak_share
+    assert run.default_caps_w == {700.0}
+    assert run.figures == figures_from_json(stated)
+    stated["readbacks"][-1]["default_mw"] = None
+    assert sweep_run_from_json(stated).default_caps_w == {700.0, None}
+
+
+def test_default_cap_is_the_one_that_all_boards_state() -> None:
+    assert common_default_cap_w([700.0, 700.0]) == 700
+
+
+@pytest.mark.parametrize("stated_w", [[], [None], [700.0, None], [700.0, 600.0]])
+def test_boards_that_do_not_state_one_default_cap(stated_w: list[float | None]) -> None:
+    with pytest.raises(MetricsError, match="do not name one default cap"):
+        common_default_cap_w(stated_w)
 
 
 def test_repeats_are_combined_to_their_mean() -> None:

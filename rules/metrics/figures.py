@@ -1,0 +1,193 @@
+"""The figures of a run: what `rules.metrics.run` computes and result.json states.
+
+Every figure has one name from here to the report, with its unit in the name; `mfu` is a share of 1.
+`rules.metrics.figures_json` turns these records into the JSON of result.json and back.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+EnergySource = Literal["counter", "trapezoid"]
+"""The hardware energy counter, or the trapezoid over power samples."""
+
+# Two-sided 95 % quantiles of Student's t for 1, 2, … degrees of freedom (any table of the
+# distribution). SciPy would be a dependency for these fifteen numbers alone.
+_T95 = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+)
+_NORMAL95 = 1.960
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its uncertainty, in the unit of what was averaged."""
+
+    mean: float
+    n: int
+    """How many values were averaged."""
+    sd: float | None
+    """Standard deviation with n - 1; None for one value."""
+    ci95: tuple[float, float] | None
+    """Lower and upper end of the 95 % confidence interval by Student's t; None for one value."""
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval; 0 where there is none."""
+        return (self.ci95[1] - self.ci95[0]) / 2 if self.ci95 else 0.0
+
+
+def estimate_mean(values: Sequence[float]) -> Estimate:
+    """The mean of at least one value, with its 95 % confidence interval by Student's t."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Estimate(mean, 1, None, None)
+    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    half_width = (_T95[n - 2] if n - 1 <= len(_T95) else _NORMAL95) * sd / math.sqrt(n)
+    return Estimate(mean, n, sd, (mean - half_width, mean + half_width))
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The figures of a run as means over its scored epochs; energies are sums over accelerators."""
+
+    items_per_s_per_accelerator: Estimate
+    items_per_s: Estimate
+    joules_per_item: Estimate | None
+    """None where an epoch has no items."""
+    items_per_joule: Estimate | None
+    """None where an epoch has no energy."""
+    mean_power_w_per_accelerator: Estimate
+    energy_j_counter: Estimate | None
+    """None where an accelerator has no counter."""
+    energy_j_trapezoid: Estimate
+    mfu: Estimate | None
+    """Model FLOP utilisation, a share of the dense peak; None where no peak is known."""
+
+
+FIGURES = tuple(field.name for field in fields(Headline))
+"""The names of the headline figures; each scored epoch has them too."""
+
+
+@dataclass(frozen=True)
+class AcceleratorFigures:
+    """What one accelerator did in one epoch."""
+
+    rank: int
+    accelerator: str
+    """Its UUID."""
+    items: int
+    """Those of the rank: the accelerators of a rank share them."""
+    active_s: float
+    """The union of the batch windows of its rank."""
+    energy_j_counter: float | None
+    energy_j_trapezoid: float
+    mean_power_w: float
+    """Energy of record over active time."""
+    p95_power_w: float | None
+    """95th percentile of the power samples in the active time; None without any."""
+    max_power_w: float | None
+    mean_sm_mhz: float | None
+    """None where the clock was not read."""
+    mean_mem_mhz: float | None
+
+
+@dataclass(frozen=True)
+class EpochFigures:
+    """What a run did in one epoch. Energies are sums over accelerators."""
+
+    epoch: int
+    scored: bool
+    """Whether the epoch counts; the first ones are discarded."""
+    items: int
+    """Items of all ranks, each rank once."""
+    active_s: float
+    """Mean active time of the accelerators."""
+    items_per_s_per_accelerator: float
+    items_per_s: float
+    joules_per_item: float | None
+    """None where there are no items."""
+    items_per_joule: float | None
+    """None where there is no energy."""
+    mean_power_w_per_accelerator: float
+    energy_j_counter: float | None
+    """None where an accelerator has no counter."""
+    energy_j_trapezoid: float
+    mfu: float | None
+    """Model FLOP utilisation, a share of the dense peak; None where no peak is known."""
+    accelerators: tuple[AcceleratorFigures, ...]
+    """One entry for each rank and accelerator."""
+
+
+@dataclass(frozen=True)
+class ObservedPower:
+    """What one accelerator drew over the scored epochs."""
+
+    accelerator: str
+    """Its UUID."""
+    mean_power_w: float
+    cap_enforced: bool | None
+    """Whether the mean power kept to the declared cap; None where no cap was declared."""
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Percentiles of some values, in their unit."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class ServingFigures:
+    """What the users of a server see, over the requests that ended in scored epochs."""
+
+    requests: int
+    input_tokens_per_s: float
+    ttft_s: Percentiles
+    """Time to first token, from sending."""
+    tpot_s: Percentiles
+    """Time per output token: the rest of the answer over the tokens after the first."""
+    latency_s: Percentiles
+    """From sending to the end of the answer."""
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """Everything that is computed from the tables of a run."""
+
+    epochs: tuple[EpochFigures, ...]
+    headline: Headline
+    energy_of_record: EnergySource
+    observed: tuple[ObservedPower, ...]
+    serving: ServingFigures | None
+    """None where nothing was served."""
+
+    @property
+    def scored_epochs(self) -> tuple[EpochFigures, ...]:
+        return tuple(epoch for epoch in self.epochs if epoch.scored)
+
+
+@dataclass(frozen=True)
+class MeanClocks:
+    """Mean clocks in MHz over scored epochs and accelerators; None where one was not read."""
+
+    sm_mhz: Estimate | None
+    mem_mhz: Estimate | None

@@ -1,0 +1,139 @@
+"""The figures of a run as result.json states them, written and read back."""
+
+from dataclasses import fields
+
+from rules.bundle_format.records import Json
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import (
+    FIGURES,
+    AcceleratorFigures,
+    EpochFigures,
+    Estimate,
+    Headline,
+    ObservedPower,
+    Percentiles,
+    RunFigures,
+    ServingFigures,
+)
+from rules.metrics.sweeps import SweepRun
+from rules.protocol import PROTOCOLS
+
+_ALWAYS_KNOWN = (
+    "items_per_s_per_accelerator",
+    "items_per_s",
+    "mean_power_w_per_accelerator",
+    "energy_j_trapezoid",
+)
+"""The schema allows null for every figure, but these can be computed wherever there are batches."""
+
+
+def figures_to_json(figures: RunFigures) -> Json:
+    """The keys of result.json that hold figures: `epochs`, `headline`, `energy_of_record`,
+    `observed` and, of a run that served, `serving`."""
+    # `vars` and not `dataclasses.asdict`: the checker does this for every bundle, and asdict copies
+    # value by value.
+    document: Json = {
+        "epochs": [_epoch_to_json(epoch) for epoch in figures.epochs],
+        "headline": {
+            name: None if estimate is None else _estimate_to_json(estimate)
+            for name, estimate in vars(figures.headline).items()
+        },
+        "energy_of_record": figures.energy_of_record,
+        "observed": [dict(vars(observed)) for observed in figures.observed],
+    }
+    if figures.serving is not None:
+        document["serving"] = {
+            name: dict(vars(value)) if isinstance(value, Percentiles) else value
+            for name, value in vars(figures.serving).items()
+        }
+    return document
+
+
+def _epoch_to_json(epoch: EpochFigures) -> Json:
+    values = vars(epoch)
+    return {
+        **{name: values[name] for name in ("epoch", "scored", "items", "active_s")},
+        "figures": {name: values[name] for name in FIGURES},
+        "accelerators": [dict(vars(accelerator)) for accelerator in epoch.accelerators],
+    }
+
+
+def _estimate_to_json(estimate: Estimate) -> Json:
+    return {**vars(estimate), "ci95": None if estimate.ci95 is None else list(estimate.ci95)}
+
+
+def figures_from_json(result: Json) -> RunFigures:
+    """The figures that a result.json states; extensions are left out.
+
+    Raises MetricsError where a figure that every run has is null.
+    """
+    headline = {name: result["headline"][name] for name in FIGURES}
+    for name in _ALWAYS_KNOWN:
+        if headline[name] is None:
+            raise MetricsError(f"the run {result['run_id']} states no {name}")
+    serving = result.get("serving")
+    return RunFigures(
+        epochs=tuple(_epoch_from_json(epoch) for epoch in result["epochs"]),
+        headline=Headline(
+            **{name: stated and _estimate_from_json(stated) for name, stated in headline.items()}
+        ),
+        energy_of_record=result["energy_of_record"],
+        observed=tuple(
+            ObservedPower(**_known(stated, ObservedPower)) for stated in result["observed"]
+        ),
+        serving=None if serving is None else _serving_from_json(serving),
+    )
+
+
+def _epoch_from_json(epoch: Json) -> EpochFigures:
+    return EpochFigures(
+        epoch=epoch["epoch"],
+        scored=epoch["scored"],
+        items=epoch["items"],
+        active_s=epoch["active_s"],
+        **{name: epoch["figures"][name] for name in FIGURES},
+        accelerators=tuple(
+            AcceleratorFigures(**_known(stated, AcceleratorFigures))
+            for stated in epoch["accelerators"]
+        ),
+    )
+
+
+def _estimate_from_json(stated: Json) -> Estimate:
+    ci95 = stated["ci95"]
+    return Estimate(stated["mean"], stated["n"], stated["sd"], ci95 and (ci95[0], ci95[1]))
+
+
+def _serving_from_json(stated: Json) -> ServingFigures:
+    return ServingFigures(
+        stated["requests"],
+        stated["input_tokens_per_s"],
+        *(
+            Percentiles(**_known(stated[name], Percentiles))
+            for name in ("ttft_s", "tpot_s", "latency_s")
+        ),
+    )
+
+
+def _known(stated: Json, record: type) -> Json:
+    """Those keys of a JSON object that are fields of the record."""
+    return {field.name: stated[field.name] for field in fields(record)}
+
+
+def default_caps_from_json(result: Json) -> frozenset[float | None]:
+    """The default caps in W that the boards stated in the read-backs of a result.json; None among
+    them where a board stated none."""
+    stated_mw = (readback["default_mw"] for readback in result["readbacks"])
+    return frozenset(None if cap_mw is None else cap_mw / 1e3 for cap_mw in stated_mw)
+
+
+def sweep_run_from_json(result: Json) -> SweepRun:
+    """What a comparison with other runs needs of a result.json. Raises MetricsError as
+    `figures_from_json` does."""
+    return SweepRun(
+        run_id=result["run_id"],
+        cap_w=result["power"]["cap_w"],
+        default_caps_w=default_caps_from_json(result),
+        max_peak_share=PROTOCOLS[result["protocol"]].max_peak_share,
+        figures=figures_from_json(result),
+    )
