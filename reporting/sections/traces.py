@@ -90,8 +90,8 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         else ""
     )
     about = (
-        f"{name}{note}. {len(power_trace.usable_power_w)} readings in {len(rows)} bins. Each bin shows "
-        "its lowest and highest reading; nothing is averaged."
+        f"{name}{note}. {len(power_trace.usable_power_w)} readings in {len(rows)} bins. "
+        "Each bin shows its lowest and highest reading; nothing is averaged."
     )
     return ReportTable(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
 
