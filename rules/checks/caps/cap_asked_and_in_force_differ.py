@@ -1,20 +1,22 @@
-"""A limit in force that is not the one asked for
+"""The enforced power limit differs from the requested one
 
 ## What it does
-Compares, in every readback, the power limit that was asked of the board with the one in force.
+Compares, in every readback, the power limit that was requested with the limit that the board
+enforces. A difference of up to 1 mW counts as rounding.
 
 ## Why it is bad
-Somebody else limits the board out of band: a baseboard controller, a rack manager, a power brake.
-The submitter has no say in that limit, it may go at any time, and another who asks for the same cap
-on such a board will not get the same run. It is a note, because the cap that a run is judged and
-compared by is the one in force, which C101 holds to the declared one.
+Another instance limits the board out of band: a baseboard management controller, a rack power
+manager or a power brake. The submitter does not control that limit, and it may disappear at any
+time. Another user who requests the same cap on such a board does not get the same run. It is a
+note, because a run is judged and compared by the enforced cap, which C101 compares with the
+declared one.
 
 ## What to do
-Ask the administrator what limits the board. Declare the cap in force, or have the other limit
-lifted and run again.
+Ask the administrator which limit holds the board. Declare the enforced cap, or have the other limit
+removed and run again.
 
 ## Source
-NVML API reference, `nvmlDeviceGetEnforcedPowerLimit`: the least of all limits that software and
+NVML API reference, `nvmlDeviceGetEnforcedPowerLimit`: the lowest of all limits that software and
 hardware set.
 """
 
@@ -28,30 +30,22 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "C109", Severity.NOTE, added="1.2.0")
 
 ROUNDING_MW = 1
+"""Drivers round a limit to whole milliwatts."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    seen = set()
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        asked_mw, enforced_mw, accelerator = (
-            readback["requested_mw"],
-            readback["enforced_mw"],
-            readback["accelerator"],
-        )
-        if (
-            None in (asked_mw, enforced_mw)
-            or abs(asked_mw - enforced_mw) <= ROUNDING_MW
-            or accelerator in seen
-        ):
+    reported: set[str] = set()
+    for readback in bundle.readbacks:
+        requested_mw, enforced_mw = readback.requested_mw, readback.enforced_mw
+        if requested_mw is None or enforced_mw is None or readback.accelerator in reported:
             continue
-        seen.add(accelerator)
-        yield Violation(
-            RESULT,
-            f"/readbacks/{place}/requested_mw",
-            f"{asked_mw / 1e3:g} W asked of {accelerator} and {enforced_mw / 1e3:g} W in "
-            f"force ({readback['when']})",
-            "one limit",
-            "Something beside this limit holds the board. Find out what, since the next "
-            "run may not have it.",
-        )
+        if abs(requested_mw - enforced_mw) > ROUNDING_MW:
+            reported.add(readback.accelerator)
+            yield Violation(
+                RESULT,
+                f"{readback.pointer}/requested_mw",
+                f"{readback.accelerator}: {requested_mw / 1e3:g} W requested, "
+                f"{enforced_mw / 1e3:g} W enforced ({readback.when})",
+                "the requested limit enforced",
+            )

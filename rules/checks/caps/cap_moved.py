@@ -1,16 +1,17 @@
-"""A power cap that is not the declared one
+"""The power cap in force is not the declared cap
 
 ## What it does
-Compares the cap in force, as every readback and every scored sample has it, with the declared cap.
+Compares the cap in force, as every readback and every scored sample records it, with the declared
+cap. A difference of up to 1 mW counts as rounding.
 
 ## Why it is bad
-A run is compared at its cap. One that ran at another cap, or at two, belongs nowhere in the
-comparison.
+Runs are compared at their cap. A run at another cap, or at two caps, cannot be compared with any
+other run.
 
 ## What to do
-Let `bench-submit run --cap` set the cap, and keep others from changing it (job prologues and power
-managers do). Without the right to set it, leave `--cap` out: the cap that is in force is then
-declared.
+Let `bench-submit run --cap` set the cap, and make sure that no job prologue or power manager
+changes it. Without the right to set a cap, omit `--cap`: the harness then declares the cap in
+force. Run again.
 
 ## Source
 Protocol, section "caps".
@@ -28,28 +29,26 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "C101", Severity.ERROR)
 
 ROUNDING_MW = 1.0
+"""Drivers round a limit to whole milliwatts."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    cap_w = bundle.result["power"]["cap_w"]
-    if cap_w is None:
+    if bundle.cap_w is None:
         return
-    expected = f"{cap_w:g} W, as /power/cap_w declares"
-    message = (
-        "The cap changed, or was never the declared one. Declare the cap in force and keep it; "
-        "run again."
-    )
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        enforced_mw = readback["enforced_mw"]
-        if enforced_mw is not None and abs(enforced_mw - 1e3 * cap_w) > ROUNDING_MW:
-            found = f"{readback['when']}, {readback['accelerator']}: {enforced_mw / 1e3:g} W"
-            yield Violation(RESULT, f"/readbacks/{place}/enforced_mw", found, expected, message)
+    cap_mw = 1e3 * bundle.cap_w
+    expected = f"{bundle.cap_w:g} W, as /power/cap_w declares"
+    for readback in bundle.readbacks:
+        enforced_mw = readback.enforced_mw
+        if enforced_mw is not None and abs(enforced_mw - cap_mw) > ROUNDING_MW:
+            observed = f"{readback.accelerator}: {enforced_mw / 1e3:g} W ({readback.when})"
+            yield Violation(RESULT, f"{readback.pointer}/enforced_mw", observed, expected)
     samples = bundle.scored_samples
-    cap_mw = samples.floats("cap_mw")
-    moved = np.abs(cap_mw - 1e3 * cap_w) > ROUNDING_MW
-    for accelerator, where, count in offenders(samples, moved):
-        found = (
-            f"{accelerator}: {count} samples with another cap, such as {cap_mw[moved][0] / 1e3:g} W"
+    sampled_mw = samples.floats("cap_mw")
+    differs = np.abs(sampled_mw - cap_mw) > ROUNDING_MW
+    for accelerator, where, count in offenders(samples, differs):
+        observed = (
+            f"{accelerator}: {count} samples with another cap, "
+            f"such as {sampled_mw[differs][0] / 1e3:g} W"
         )
-        yield Violation(SAMPLES, where, found, expected, message)
+        yield Violation(SAMPLES, where, observed, expected)

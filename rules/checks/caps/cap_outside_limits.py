@@ -1,16 +1,16 @@
-"""A declared cap outside the limits of the board
+"""The declared cap lies outside the limits of the board
 
 ## What it does
-Compares the declared cap with the least and the highest limit that each readback gives. A least
-limit of 0 says nothing (AMD's driver gives it, and takes any cap), so that only the highest is
-judged. Whether such a cap was kept, C102 judges.
+Compares the declared cap with the lowest and highest limit in each readback. A lowest limit of 0 is
+ignored, because AMD's driver reports it and accepts any cap. C102 judges whether the board kept the
+cap.
 
 ## Why it is bad
-No board can be set to such a cap, so the run was not made under it.
+The board cannot be set to such a cap, so the run was not made under it.
 
 ## What to do
-Choose a cap within the limits that `bench-submit doctor` shows, and let `--cap` set it; or leave
-`--cap` out, to declare the one in force.
+Choose a cap within the limits that `bench-submit doctor` prints, and let `--cap` set it. Or omit
+`--cap`, so that the harness declares the cap in force.
 
 ## Source
 Protocol, section "caps".
@@ -28,26 +28,26 @@ RULE = BundleRule(__name__, "C103", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    cap_w = bundle.result["power"]["cap_w"]
+    cap_w = bundle.cap_w
     if cap_w is None:
         return
-    seen = set()
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        least_mw, most_mw = readback["min_mw"] or 0, readback["max_mw"]
-        below = cap_w * 1e3 < least_mw
-        above = most_mw is not None and cap_w * 1e3 > most_mw
-        if (below or above) and readback["accelerator"] not in seen:
-            seen.add(readback["accelerator"])
+    reported: set[str] = set()
+    for readback in bundle.readbacks:
+        lowest_mw, highest_mw = readback.min_mw or 0, readback.max_mw
+        below = cap_w * 1e3 < lowest_mw
+        above = highest_mw is not None and cap_w * 1e3 > highest_mw
+        if (below or above) and readback.accelerator not in reported:
+            reported.add(readback.accelerator)
+            limits = _format_limits(lowest_mw, highest_mw)
             yield Violation(
                 RESULT,
                 "/power/cap_w",
                 f"{cap_w:g} W",
-                f"{_limits(least_mw, most_mw)} for {readback['accelerator']} (/readbacks/{place})",
-                "The board cannot be set to this cap. Declare the one that was in force.",
+                f"{limits} for {readback.accelerator} ({readback.pointer})",
             )
 
 
-def _limits(least_mw: int, most_mw: int | None) -> str:
-    least = f"at least {least_mw / 1e3:g} W" if least_mw else ""
-    most = "" if most_mw is None else f"at most {most_mw / 1e3:g} W"
-    return " and ".join(filter(None, (least, most)))
+def _format_limits(lowest_mw: int, highest_mw: int | None) -> str:
+    lowest = f"at least {lowest_mw / 1e3:g} W" if lowest_mw else ""
+    highest = "" if highest_mw is None else f"at most {highest_mw / 1e3:g} W"
+    return " and ".join(filter(None, (lowest, highest)))

@@ -1,21 +1,21 @@
-"""A clock below boost that nothing holds down
+"""The clock is low without a slowdown reason
 
 ## What it does
-Looks, on the NVIDIA boards that the rule book knows, for scored samples whose SM clock is below 98
-% of the board's highest one while `slowdown` was read and gives no reason (being idle is none under
-load). It speaks where they are more than 5 %.
+Counts, on the NVIDIA boards that the rule book knows, the scored samples whose SM clock is below 98
+% of the highest clock of the board while `slowdown` contains no reason. The idle reason counts as
+none, because a board under load is not idle. The limit is 5 % of the samples.
 
-In the seventeen measured runs of H200s they are at most 0.3 %: the power cap is the reason in 97 to
-100 % of the samples.
+In the seventeen measured runs of H200s the share is at most 0.3 %: the power cap is the reason in
+97 to 100 % of the samples.
 
 ## Why it is bad
-An NVIDIA board under load goes to its highest clock unless something holds it down, and then it
-says what. Where it does not, the reason was taken out of the samples, perhaps to quiet W119, or the
-clock is locked (C111). It is a note, because samples of clock and reason are not taken at the very
-same instant.
+An NVIDIA board under load runs at its highest clock unless something limits it, and then the driver
+reports the reason. If no reason is recorded, either the reasons were removed from the samples, for
+example to avoid W119, or the clock is locked (C111). It is a note, because clock and reason are not
+sampled at exactly the same instant.
 
 ## What to do
-Hand in the samples as they were read. Unlock the clocks, as C111 says.
+Submit the samples as they were read. Unlock the clocks as described in C111.
 
 ## Source
 NVML API reference, `nvmlClocksEventReasons`; highest clocks in `rules/boards.py`.
@@ -33,26 +33,29 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "C112", Severity.NOTE, standings=("closed", "open"), added="1.3.0")
 
 BELOW_BOOST = 0.98
+"""A clock below this share of the highest clock counts as low."""
 UNEXPLAINED_SHARE = 0.05
+"""Highest share of low samples without a reason; measured runs have at most 0.003."""
 NO_REASON = (0.0, 1.0)
+"""Values of `slowdown` without a reason: none, and idle."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for uuid, own in bundle.scored_samples_of.items():
-        known = bundle.real_board_of(uuid)
-        if known is None or not known.vendor == bundle.vendor_of(uuid) == "NVIDIA":
+    for uuid, samples in bundle.scored_samples_of.items():
+        board = bundle.real_board_of(uuid)
+        if board is None or not board.vendor == bundle.vendor_of(uuid) == "NVIDIA":
             continue
-        low = own.floats("sm_mhz") < BELOW_BOOST * known.boost_mhz
-        slowdown = own.floats("slowdown")
-        low &= np.logical_or.reduce([slowdown == reason for reason in NO_REASON])
-        if low.mean() > UNEXPLAINED_SHARE:
-            below = f"below {BELOW_BOOST * known.boost_mhz:.0f} MHz"
-            found = f"{uuid}: {below} in {low.mean():.0%} of the scored samples, for no reason"
-            message = (
-                "Something holds the clock down and is not named. Hand in the reasons as they "
-                "were read."
-            )
+        low_mhz = BELOW_BOOST * board.boost_mhz
+        slowdown = samples.floats("slowdown")
+        unexplained = samples.floats("sm_mhz") < low_mhz
+        unexplained &= np.logical_or.reduce([slowdown == reason for reason in NO_REASON])
+        share = unexplained.mean()
+        if share > UNEXPLAINED_SHARE:
             yield Violation(
-                SAMPLES, rows(own, low), found, f"a reason, or about {known.boost_mhz} MHz", message
+                SAMPLES,
+                rows(samples, unexplained),
+                f"{uuid}: below {low_mhz:.0f} MHz without a reason in {share:.0%} of the scored "
+                "samples",
+                f"a slowdown reason, or about {board.boost_mhz} MHz",
             )

@@ -1,16 +1,16 @@
-"""Limits found before the run that do not fit how its cap came about
+"""The limits found before the run contradict the cap mode
 
 ## What it does
-Where the cap was set for the run (`power.mode` is `set`), asks for the limit that each accelerator
-of the run had before, and for no other accelerator's. Where the cap was as found, there must be
-none.
+Compares the accelerators in `power.found_mw` with the cap mode. If the run set the cap
+(`power.mode` is `set`), `found_mw` must contain the earlier limit of each accelerator of the run
+and of no other accelerator. If the cap is as found, `found_mw` must be empty.
 
 ## Why it is bad
-Who sets a cap has to put the found one back. Without a record of it nobody can tell that this was
-done, and what the next user of the board got.
+A run that sets a cap must restore the earlier limit. Without a record of this limit, nobody can
+verify that it was restored for the next user of the board.
 
 ## What to do
-Hand in what `bench-submit` wrote.
+Submit result.json as `bench-submit` wrote it.
 
 ## Source
 Protocol, section "caps".
@@ -29,16 +29,15 @@ RULE = BundleRule(__name__, "C110", Severity.ERROR, added="1.2.0")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     power = bundle.result["power"]
-    found_of = set(power.get("found_mw") or ())
-    wanted = set(bundle.accelerator_ranks) if power["mode"] == "set" else set()
-    if found_of != wanted:
+    recorded = set(power.get("found_mw") or ())
+    required = set(bundle.accelerator_ranks) if power["mode"] == "set" else set()
+    if recorded != required:
+        names = ", ".join(sorted(recorded)) or "no accelerator"
         yield Violation(
             RESULT,
             "/power/found_mw",
-            f"limits of {', '.join(sorted(found_of)) or 'no accelerator'}, mode {power['mode']}",
-            f"one for each of {', '.join(sorted(wanted))}"
-            if wanted
-            else "none, since no cap was set",
-            "What the run found and what it set do not fit together. Hand in what "
-            "bench-submit wrote.",
+            f"limits of {names}, mode {power['mode']}",
+            f"limits of {', '.join(sorted(required))}"
+            if required
+            else "no limits, because the run set no cap",
         )

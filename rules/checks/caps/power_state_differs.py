@@ -1,14 +1,14 @@
-"""Another power state than the declared one
+"""The power state differs from the declared one
 
 ## What it does
-Takes, per accelerator, the share of scored samples in the declared power state and compares it with
-the protocol's limit. Failed samples do not count.
+Computes, per accelerator, the share of scored samples in the declared power state, and compares it
+with the limit of the protocol (99 %). Failed samples are ignored.
 
 ## Why it is bad
-A board in another power state has other clocks. The states of one run must be one.
+A board in another power state has other clocks. A run must stay in one power state.
 
 ## What to do
-Find out what changed the state (a power manager, an idle phase in the loop), and run again.
+Find what changed the state, such as a power manager or an idle phase in the loop, and run again.
 
 ## Source
 Protocol, section "power state".
@@ -29,25 +29,23 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     declared = bundle.result["power"]["state"]
     if declared is None:
         return
-    samples = bundle.scored_samples
+    samples, limit = bundle.scored_samples, bundle.protocol.state_share
     states = samples.text("power_state")
     differs = ~states.equals(declared)
     if not differs.any():
         return
-    read = samples.text("status").equals("ok")
-    of = samples.text("accelerator")
-    for accelerator in of.at(differs & read).distinct():
-        own = read & of.equals(accelerator)
-        share = 1 - differs[own].mean()
-        if share < bundle.protocol.state_share:
-            others = sorted(states.at(differs & own).distinct())
+    succeeded = samples.text("status").equals("ok")
+    accelerators = samples.text("accelerator")
+    for accelerator in accelerators.at(differs & succeeded).distinct():
+        selected = succeeded & accelerators.equals(accelerator)
+        share = 1 - differs[selected].mean()
+        if share < limit:
+            others = sorted(states.at(differs & selected).distinct())
+            names = ", ".join(state or "no state" for state in others[:4])
             yield Violation(
                 SAMPLES,
-                rows(samples, differs & own),
-                f"{accelerator}: {100 * share:.1f} % of its scored samples in {declared}, "
-                "others in "
-                f"{', '.join(s or 'no state' for s in others[:4])}",
-                f"at least {100 * bundle.protocol.state_share:g} %",
-                "The board was not kept in the declared state. Find out what changed it, "
-                "and run again.",
+                rows(samples, differs & selected),
+                f"{accelerator}: {100 * share:.1f} % of the scored samples in {declared}, "
+                f"others in {names}",
+                f"at least {100 * limit:g} %",
             )

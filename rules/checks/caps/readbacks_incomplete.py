@@ -1,14 +1,14 @@
-"""Missing readbacks of cap and state
+"""Readbacks of cap and power state are missing
 
 ## What it does
-Asks for one readback of every accelerator before the run, after every epoch and at the end, each
-with the cap in force where a cap is declared.
+Checks that there is one readback of every accelerator before the run, after every epoch and after
+the run. If a cap is declared, each readback must contain the enforced cap.
 
 ## Why it is bad
-A cap that is read back only when it was right proves nothing.
+Without all readbacks, nobody can verify that the cap was in force during the whole run.
 
 ## What to do
-Hand in all readbacks, as `bench-submit` takes them.
+Submit all readbacks, as `bench-submit` records them.
 
 ## Source
 Protocol, section "caps".
@@ -26,20 +26,18 @@ RULE = BundleRule(__name__, "C107", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    wanted = ["before", *(f"epoch-{e}" for e in range(bundle.protocol.epochs)), "after"]
-    capped = bundle.result["power"]["cap_w"] is not None
-    taken = {
-        (r["accelerator"], r["when"])
-        for r in bundle.result["readbacks"]
-        if r["enforced_mw"] is not None or not capped
+    required = ["before", *(f"epoch-{e}" for e in range(bundle.protocol.epochs)), "after"]
+    recorded = {
+        (readback.accelerator, readback.when)
+        for readback in bundle.readbacks
+        if readback.enforced_mw is not None or bundle.cap_w is None
     }
     for accelerator in bundle.accelerator_ranks:
-        missing = [when for when in wanted if (accelerator, when) not in taken]
+        missing = [when for when in required if (accelerator, when) not in recorded]
         if missing:
             yield Violation(
                 RESULT,
                 "/readbacks",
-                f"{accelerator}: none for {', '.join(missing)}",
-                "one before, one after each epoch, one after the run",
-                "Whether the cap was kept cannot be told. Hand in all readbacks.",
+                f"{accelerator}: no readback for {', '.join(missing)}",
+                "one readback before the run, one after each epoch, one after the run",
             )

@@ -1,19 +1,19 @@
 """Thermal slowdown or power brake in a scored epoch
 
 ## What it does
-Looks in the scored samples for slowdown reasons that the protocol does not allow, by the `vendor`
-of the accelerator in system.json:
+Looks in the scored samples for slowdown reasons that the protocol does not allow. They depend on
+the `vendor` of the accelerator in system.json:
 
-- NVIDIA and `simulated`, NVML's reasons: hardware slowdown 0x8, software and hardware thermal
+- NVIDIA and `simulated`, reasons of NVML: hardware slowdown 0x8, software and hardware thermal
   slowdown 0x20 and 0x40, power brake 0x80
-- AMD, the bits that the meter makes of the residency counters: processor hot 0x1, heat of the
-  socket 0x4, of the voltage regulators 0x8, of the memory 0x10
+- AMD, bits that the power source derives from the residency counters: processor hot 0x1, thermal
+  limit of the socket 0x4, of the voltage regulators 0x8, of the memory 0x10
 
-The power cap itself (0x4 of NVML, 0x2 of AMD) is allowed: it is what a capped run is about. The
-bits of other vendors are not known, and not judged.
+The power cap itself (0x4 of NVML, 0x2 of AMD) is allowed, because it is the subject of a run under
+a cap. The bits of other vendors are not known and not judged.
 
 ## Why it is bad
-The run measured the cooling or the power supply of that day, not the system at its cap.
+The run measured the cooling or the power supply of that day instead of the system at its cap.
 
 ## What to do
 Remove the cause (air flow, inlet temperature, power supply) and run again.
@@ -38,16 +38,14 @@ RULE = BundleRule(__name__, "C106", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for accelerator, own in bundle.scored_samples_of.items():
+    for accelerator, samples in bundle.scored_samples_of.items():
         mask = invalid(bundle.protocol, bundle.vendor_of(accelerator))
-        wrong = any_of(own, mask)
-        if wrong.any():
-            reasons = int(np.bitwise_or.reduce(bits(own)[wrong]))
+        slowed = any_of(samples, mask)
+        if slowed.any():
+            reasons = int(np.bitwise_or.reduce(bits(samples)[slowed]))
             yield Violation(
                 SAMPLES,
-                rows(own, wrong),
-                f"{accelerator}: {int(wrong.sum())} samples with slowdown reasons {reasons:#x}",
-                f"none of {mask:#x} in a scored epoch",
-                "The board slowed down for its temperature or its supply. Remove the cause "
-                "and run again.",
+                rows(samples, slowed),
+                f"{accelerator}: {int(slowed.sum())} samples with slowdown reasons {reasons:#x}",
+                f"no reason of {mask:#x} in a scored epoch",
             )
