@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rules.boards import Board, real_board
+from rules.bundle_format.events import Event
 from rules.bundle_format.records import Json, Read
 from rules.bundle_format.table import Ints, Mask, Table
 from rules.contract import RequestSet
@@ -56,6 +57,11 @@ class Bundle:
     def requests(self) -> Table | None:
         """None if the run served no requests, or if the table is missing (P115 reports that)."""
         return self._evidence.requests
+
+    @property
+    def events(self) -> tuple[Event, ...] | None:
+        """None in bundles of rule books before 1.4.0."""
+        return self._evidence.events
 
     @property
     def log(self) -> str:

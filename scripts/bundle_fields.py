@@ -17,6 +17,7 @@ FILES = {
     "result": "`result.json`",
     "system": "`system.json`",
     "environment": "`environment.json`",
+    "event": "A line of `events.jsonl.gz`",
     "manifest": "`MANIFEST.json`",
     "review": "`signatures/review.PRINCIPAL.json`",
     "withdrawal": "`signatures/withdrawal.PRINCIPAL.json`",
@@ -72,6 +73,8 @@ def fields(
     """Every field below `schema`: its name, its schema, and whether it must be there."""
     schema = _followed(schema, root)
     for name, own in schema.get("properties", {}).items():
+        if own is True:  # described by the schema that this one refines
+            continue
         field = f"{at}/{name}" if at else name
         yield field, own, name in schema.get("required", ())
         yield from fields(own, root, field)
@@ -80,6 +83,8 @@ def fields(
             yield from fields(inner, root, f"{at}{suffix}")
     for other in schema.get("anyOf", ()):
         yield from fields(other, root, at)
+    for case in schema.get("allOf", ()):  # the fields that one value of `event` has
+        yield from fields(case["then"], root, case["if"]["properties"]["event"]["const"])
 
 
 def _followed(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ running out of memory."""
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.run.events import RunEvents
 from harness.run.plan import Plan, PlanError
 from harness.run.progress import View
 from harness.run.session import Follower, workers
+from rules.bundle_format.events import BatchTrial
 from rules.bundle_format.records import Json
 from rules.metrics import run as metrics
 from rules.workloads import workloads
@@ -14,7 +16,9 @@ from rules.workloads import workloads
 BISECTIONS = 2
 
 
-def find(plan: Plan, limit: int, directory: Path, view: View) -> tuple[int, tuple[Json, ...]]:
+def find(
+    plan: Plan, limit: int, directory: Path, view: View, events: RunEvents
+) -> tuple[int, tuple[Json, ...]]:
     """The highest stable batch size per accelerator up to `limit`, and every trial made, in order.
 
     Each trial is a set of processes of its own, so that one that fails leaves nothing behind. The
@@ -26,6 +30,7 @@ def find(plan: Plan, limit: int, directory: Path, view: View) -> tuple[int, tupl
     def stable(batch_size: int) -> bool:
         trial = _trial(plan.for_batch(batch_size), directory, view)
         trials.append(trial)
+        events.add(BatchTrial, **trial)
         told = "" if trial["items_per_s"] is None else f", {trial['items_per_s']:.5g} items/s"
         view.say(f"batch {batch_size}: {trial['outcome']}{told}")
         return bool(trial["outcome"] == "ok")

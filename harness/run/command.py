@@ -29,6 +29,7 @@ from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, address
+from harness.run.events import RunEvents
 from harness.run.plan import (
     Machine,
     Plan,
@@ -43,6 +44,7 @@ from harness.sign import SigningError, compare, make, put
 from harness.simulation import server as simulator
 from harness.sweep.plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
+from rules.bundle_format.events import RunStarted
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity
 from rules.workloads import workloads
@@ -292,14 +294,15 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     try:
         with (
             _hint(plan, directory),
-            rundir.attempt(plan, directory),
+            rundir.attempt(plan, directory) as events,
             View(console, directory / rundir.LOG_FILE) as view,
         ):
             _announce(plan, view)
+            _record_start(plan, events)
             with applied_cap(plan) as guard:
                 if plan.batch_search == ():
-                    plan = _with_highest_batch(plan, directory, view)
-                session.run(plan, directory, target, view, cluster, guard)
+                    plan = _with_highest_batch(plan, directory, view, events)
+                session.run(plan, directory, target, view, events, cluster, guard)
     except RestoreError:
         if plan.node == 0 and target.exists():
             _pre_check(target, console)
@@ -328,12 +331,12 @@ def _pre_check(target: Path, console: Console) -> bool:
     return not errors
 
 
-def _with_highest_batch(plan: Plan, directory: Path, view: View) -> Plan:
+def _with_highest_batch(plan: Plan, directory: Path, view: View, events: RunEvents) -> Plan:
     workload = workloads()[plan.workload]
     limit = workload.size(plan.size).max_batch_size * (
         len(plan.devices) if workload.mode == "inference" else 1
     )
-    best, trials = batchsize.find(plan, limit, directory, view)
+    best, trials = batchsize.find(plan, limit, directory, view, events)
     view.say(
         f"{best} requests in flight" if plan.requests else f"batch size {best} per accelerator"
     )
@@ -355,6 +358,23 @@ def _announce(plan: Plan, view: View) -> None:
     )
     for remark in preflight.remarks(plan):
         view.say(f"note: {remark}")
+
+
+def _record_start(plan: Plan, events: RunEvents) -> None:
+    events.add(
+        RunStarted,
+        workload=plan.workload,
+        variant=plan.variant,
+        size=plan.size,
+        standing=plan.standing,
+        meter=plan.meter,
+        nodes=plan.nodes,
+        accelerators=len(plan.devices),
+        cap_w=plan.cap_w,
+        batch_size=plan.batch_size,
+        epochs=plan.epochs,
+        epoch_target_s=plan.epoch_s,
+    )
 
 
 def _cap(plan: Plan) -> str:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from harness.power.sampler import SAMPLES_FILE
+from harness.run.events import read_recorded
 from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE
 from harness.system import describe_environment, describe_node, describe_system
 from rules import VERSION
+from rules.bundle_format.events import event_from_json, event_to_json
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
     REQUEST_COLUMNS,
@@ -66,6 +68,7 @@ def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
         "samples": (directory / SAMPLES_FILE).read_text(),
         "batches": texts("batches"),
         "requests": texts("requests"),
+        "events": [event_to_json(event) for event in read_recorded(directory)],
         "log": (directory / LOG_FILE).read_text(errors="replace"),
         "clocks": [{"node": plan.node_name, **pair} for pair in measurements.clocks],
         "started_at": measurements.started_at.strftime(DATE),
@@ -102,7 +105,8 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
         s["log"] if len(shares) == 1 else f"== {s['node']['name']} ==\n{s['log']}" for s in shares
     )
     software = describe_environment(plan.driver, plan.source_sha256, environment)
-    return Evidence(result, system, software, samples, batches, log, requests)
+    events = tuple(event_from_json(event) for share in shares for event in share["events"])
+    return Evidence(result, system, software, samples, batches, log, requests, events)
 
 
 def read_samples(text: str) -> pd.DataFrame:

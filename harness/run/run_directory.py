@@ -15,31 +15,37 @@ from pathlib import Path
 from typing import Any
 
 from harness.interrupts import Interrupted
+from harness.run.events import KEPT_ATTEMPT, RunEvents
 from harness.run.plan import PLAN_FILE, Plan, PlanError
 
 LOG_FILE = "log.txt"
 STATE_FILE = "state.json"
 _LOCK_FILE = "lock"
-_KEPT = "attempt-"
 
 
 @contextmanager
-def attempt(plan: Plan, directory: Path) -> Iterator[None]:
+def attempt(plan: Plan, directory: Path) -> Iterator[RunEvents]:
     """Hold `directory` while the block carries out `plan`, and keep its state: running,
-    interrupted, failed or finished.
+    interrupted, failed or finished. Yields the event list of the attempt.
 
     Raises PlanError where another process holds it, OSError where it cannot be written.
     """
-    with held(directory):
+    with held(directory), RunEvents(directory, plan.node_name, plan.attempt) as events:
         plan.save(directory)
         write_state(directory, status="running", reason=None, finished_epochs=0)
         try:
-            yield
+            yield events
         except BaseException as error:
-            stopped = isinstance(error, Interrupted | KeyboardInterrupt)
-            reason = str(error) or type(error).__name__
+            is_signal = isinstance(error, Interrupted | KeyboardInterrupt)
+            status = "interrupted" if is_signal else "failed"
+            name = type(error).__name__
+            reason = str(error) or name
+            # KeyboardInterrupt has no text: Python raises it for SIGINT.
+            signal = (str(error) or "SIGINT") if is_signal else None
             with contextlib.suppress(OSError):  # a full disk, say, may be why
-                write_state(directory, status="interrupted" if stopped else "failed", reason=reason)
+                write_state(directory, status=status, reason=reason)
+            with contextlib.suppress(OSError):
+                events.end_attempt(status, signal, None if is_signal else name)
             raise
         write_state(directory, status="finished")
 
@@ -77,12 +83,12 @@ def put_aside(directory: Path, plan: Plan) -> Plan:
     left is kept until a bundle stands. Plan and state stay as well, until the attempt replaces
     them: if it never begins, another one can.
     """
-    kept = directory / f"{_KEPT}{plan.attempt}"
+    kept = directory / f"{KEPT_ATTEMPT}{plan.attempt}"
     kept.mkdir(exist_ok=True)
     for path in list(directory.iterdir()):
         if path.name in (PLAN_FILE, STATE_FILE):
             shutil.copy2(path, kept)
-        elif not path.name.startswith(_KEPT) and path.name != _LOCK_FILE:
+        elif not path.name.startswith(KEPT_ATTEMPT) and path.name != _LOCK_FILE:
             path.rename(kept / path.name)
     return plan.again()
 

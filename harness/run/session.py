@@ -13,12 +13,20 @@ from harness import interrupts
 from harness.power.sampler import Sampler, Settings
 from harness.power.sources.amd import VISIBLE
 from harness.run.cluster import Cluster, address
+from harness.run.events import RunEvents
 from harness.run.evidence import Measurements, gather, share_of
 from harness.run.plan import SIMULATED_WORK, Plan
 from harness.run.processes import Workers, descendants
 from harness.run.progress import View, headline
 from harness.run.run_directory import write_state
 from rules.bundle_format import write as bundle
+from rules.bundle_format.events import (
+    Calibrated,
+    EpochEnded,
+    LimitsReadBack,
+    RankBuilt,
+    WorkersEnded,
+)
 from rules.bundle_format.records import Json
 from rules.metrics import run as metrics
 from rules.protocol import CURRENT
@@ -42,6 +50,7 @@ def run(
     directory: Path,
     target: Path,
     view: View,
+    events: RunEvents,
     cluster: Cluster | None,
     guard: Callable[[], None],
 ) -> None:
@@ -52,8 +61,9 @@ def run(
     OSError, or what `guard` raises; nothing is at `target` then. Raises Interrupted too; a signal
     that arrives while the bundle is written is heard after that.
     """
-    attempt = Attempt(plan, directory, view, guard)
+    attempt = Attempt(plan, directory, view, events, guard)
     attempt.take()
+    events.end_attempt()
     shares = [share_of(plan, directory, attempt.measurements)]
     if cluster and plan.node > 0:
         cluster.tell("share", shares[0])
@@ -149,9 +159,17 @@ class Follower:
 class Attempt:
     """One attempt at a plan; `taken` grows while it goes on."""
 
-    def __init__(self, plan: Plan, directory: Path, view: View, guard: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        directory: Path,
+        view: View,
+        events: RunEvents,
+        guard: Callable[[], None],
+    ) -> None:
         self.measurements = Measurements()
         self._plan, self._directory, self._view, self._guard = plan, directory, view, guard
+        self._events = events
         self._workload = workloads()[plan.workload]
         self._pids: dict[int, int] = {}
         self._finished: set[int] = set()
@@ -180,6 +198,7 @@ class Attempt:
                 self._follow(ranks, sampler)
                 status = ranks.wait(EXIT_TIMEOUT_S)
             self._view.note(f"the workers ended with status {status}")
+            self._events.add(WorkersEnded, status=status)
             self._read_back(sampler, "after")
             time.sleep(SETTLE_S)
             self.measurements.sampling = sampler.stop()
@@ -220,6 +239,12 @@ class Attempt:
                 self._view.say(
                     f"{event['batches_per_epoch']} {what} an epoch, "
                     f"{event['batch_s'] * 1e3:.1f} ms each"
+                )
+                self._events.add(
+                    Calibrated,
+                    batch_size=self._plan.batch_size,
+                    batches_per_epoch=event["batches_per_epoch"],
+                    batch_s=event["batch_s"],
                 )
                 self._view.begin_epochs(self._plan.epochs, self._workload.item)
             case "epoch":
@@ -276,6 +301,13 @@ class Attempt:
                 f"{self._plan.implementation} does not load weights; leave out --weights"
             )
         self.measurements.built[rank] = event
+        self._events.add(
+            RankBuilt,
+            rank=rank,
+            accelerators=tuple(event["accelerators"]),
+            precision=event["precision"],
+            seconds=event["seconds"],
+        )
         on = ", ".join(event["accelerators"])
         told = f"rank {rank}: built in {event['seconds']:.0f} s on {on}, {event['precision']}"
         self._view.say(told)
@@ -288,8 +320,12 @@ class Attempt:
             loss if isinstance(loss, float) else None for loss in losses
         ]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
-        seconds = (max(e["end_ns"] for e in ends) - min(e["start_ns"] for e in ends)) / 1e9
-        items_per_s = metrics.items_per_second(sum(e["items"] for e in ends), seconds)
+        start_ns = min(e["start_ns"] for e in ends)
+        end_ns = max(e["end_ns"] for e in ends)
+        items = sum(e["items"] for e in ends)
+        self._events.add(EpochEnded, epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns)
+        seconds = (end_ns - start_ns) / 1e9
+        items_per_s = metrics.items_per_second(items, seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
         told = "".join(
             f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}"
@@ -306,4 +342,8 @@ class Attempt:
             os.getpid(),
             *descendants(self._pids.values()),
         ]  # some libraries count whoever has a board open
-        self.measurements.readbacks += [{"when": when, **state} for state in sampler.readback(own)]
+        readbacks = [{"when": when, **state} for state in sampler.readback(own)]
+        self.measurements.readbacks += readbacks
+        for readback in readbacks:
+            limits = {f: readback[f] for f in ("accelerator", "requested_mw", "enforced_mw")}
+            self._events.add(LimitsReadBack, when=when, **limits)

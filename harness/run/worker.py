@@ -53,7 +53,8 @@ class EventLog:
     def epoch(self, epoch: int, windows: list[BatchWindow], losses: list[float]) -> None:
         _write(self._batches, windows)
         items = sum(w.items for w in windows)
-        start_ns, end_ns = windows[0].start_ns, windows[-1].end_ns
+        # Windows of requests overlap, so the first to end is not always the first to start.
+        start_ns, end_ns = min(w.start_ns for w in windows), max(w.end_ns for w in windows)
         # JSON has no NaN: a loss that is not finite is told as text and becomes null in the bundle
         told = [loss if math.isfinite(loss) else str(loss) for loss in losses]
         self.event("epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=told)

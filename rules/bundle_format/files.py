@@ -14,6 +14,7 @@ from typing import Any
 from isal import igzip_lib, isal_zlib
 
 from rules.bundle_format.records import (
+    EVENTS_FILE,
     EVIDENCE_FILES,
     LOG_FILE,
     MANIFEST_FILE,
@@ -31,7 +32,11 @@ MAX_BYTES = {
 }
 """Largest size on disk by name. The largest run so far needs a thousandth of it."""
 MAX_SIGNATURE_BYTES = 64 * 1024
-MAX_UNPACKED_BYTES = {**dict.fromkeys(TABLE_FILES, 256 * _MIB), LOG_FILE: 64 * _MIB}
+MAX_UNPACKED_BYTES = {
+    **dict.fromkeys(TABLE_FILES, 256 * _MIB),
+    LOG_FILE: 64 * _MIB,
+    EVENTS_FILE: 32 * _MIB,
+}
 _SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 """A gzip member without optional fields, as bench-submit writes it."""

@@ -6,8 +6,10 @@ from typing import Any
 
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
+from rules.bundle_format.events import read_events
 from rules.bundle_format.files import Files, Refused, unpack
 from rules.bundle_format.records import (
+    EVENTS_FILE,
     EVIDENCE_FILES,
     JSON_FILES,
     LOG_FILE,
@@ -41,6 +43,8 @@ def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
                 read[name] = read_table(name, unpack(name, content))
             elif name == LOG_FILE:
                 read[name] = unpack(name, content).decode()
+            elif name == EVENTS_FILE:
+                read[name] = read_events(unpack(name, content))
         except Refused as refusal:
             problems += refusal.problems
     if any(
@@ -51,9 +55,8 @@ def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
         return None, problems
     result, system, environment = (read[name] for name in JSON_FILES)
     samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
-    return Read(
-        result, system, environment, samples, batches, read[LOG_FILE], read.get(REQUESTS_FILE)
-    ), problems
+    log, requests, events = read[LOG_FILE], read.get(REQUESTS_FILE), read.get(EVENTS_FILE)
+    return Read(result, system, environment, samples, batches, log, requests, events), problems
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rules.bundle_format.events import Event
     from rules.bundle_format.table import Table
 
 Json = dict[str, Any]
@@ -21,6 +22,7 @@ REVIEW_FORMAT = "wattmark-review/1"
 WITHDRAWAL_FORMAT = "wattmark-withdrawal/1"
 WAIVER_FORMAT = "wattmark-waiver/1"
 LOG_ENTRY_FORMAT = "wattmark-log-entry/1"
+EVENT_FORMAT = "wattmark-event/1"
 
 JSON_FILES = {
     "result.json": RESULT_FORMAT,
@@ -30,13 +32,14 @@ JSON_FILES = {
 REQUESTS_FILE = "requests.csv.gz"
 TABLE_FILES = ("samples.csv.gz", "batches.csv.gz", REQUESTS_FILE)
 LOG_FILE = "log.txt.gz"
+EVENTS_FILE = "events.jsonl.gz"
 MANIFEST_FILE = "MANIFEST.json"
 SIGNATURE_DIR = "signatures"
-EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE)
+EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE, EVENTS_FILE)
 """What a manifest lists: every file of a bundle but the manifest itself and the signatures."""
-OPTIONAL_FILES = frozenset({REQUESTS_FILE})
-"""Those of them that only the bundles of some workloads have: requests are what a server is
-sent."""
+OPTIONAL_FILES = frozenset({REQUESTS_FILE, EVENTS_FILE})
+"""Those of them that not every bundle has: only serving has requests, and rule books before 1.4.0
+have no events."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
 REVIEW_NAMESPACE = "review@wattmark"
@@ -163,6 +166,9 @@ class Evidence:
     batches: "pd.DataFrame"
     log: str
     requests: "pd.DataFrame | None" = None
+    events: "tuple[Event, ...] | None" = None
+    """What the run did, in the order of its nodes and then of time; None in bundles of rule books
+    before 1.4.0."""
 
 
 @dataclass
@@ -176,6 +182,7 @@ class Read:
     batches: "Table"
     log: str
     requests: "Table | None" = None
+    events: "tuple[Event, ...] | None" = None
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Read":
@@ -185,11 +192,19 @@ class Read:
         requests = None if evidence.requests is None else Table.of(evidence.requests)
         tables = Table.of(evidence.samples), Table.of(evidence.batches)
         return cls(
-            evidence.result, evidence.system, evidence.environment, *tables, evidence.log, requests
+            evidence.result,
+            evidence.system,
+            evidence.environment,
+            *tables,
+            evidence.log,
+            requests,
+            evidence.events,
         )
 
     def evidence(self) -> Evidence:
         """The same as data frames of its own."""
         requests = None if self.requests is None else self.requests.frame()
         frames = self.samples.frame(), self.batches.frame()
-        return Evidence(self.result, self.system, self.environment, *frames, self.log, requests)
+        return Evidence(
+            self.result, self.system, self.environment, *frames, self.log, requests, self.events
+        )

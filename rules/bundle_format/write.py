@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from rules.bundle_format.events import event_lines
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
+    EVENTS_FILE,
     LOG_FILE,
     REQUEST_COLUMNS,
     REQUESTS_FILE,
@@ -42,6 +44,8 @@ def write(evidence: Evidence, directory: Path) -> None:
     }
     if evidence.requests is not None:
         contents[REQUESTS_FILE] = _table(evidence.requests, REQUEST_COLUMNS)
+    if evidence.events is not None:
+        contents[EVENTS_FILE] = gzip.compress(event_lines(evidence.events), mtime=0)
     for name, content in contents.items():
         write_durable(draft / name, content)
     seal(draft)

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rules import VERSION
 from rules.bundle_format.records import (
     ACCEPTANCE_FILE,
     KEYRING_DIR,
@@ -61,7 +62,7 @@ def review(
         "reviewer": who,
         "reviewed_at": _AT,
         "checker_version": "0.1.0",
-        "rules_version": "1.3.0",
+        "rules_version": VERSION,
         "status": "pass",
         "verdict": "accept",
         "comment": "",
@@ -126,7 +127,7 @@ def log(bundle: Path, *entries: Json) -> Path:
             "event": "accepted",
             "path": bundle.relative_to(submissions(bundle)).as_posix(),
             "manifest_sha256": manifest_sha256(bundle),
-            "rules_version": "1.3.0",
+            "rules_version": VERSION,
         }
         line = (json.dumps({**entry, **changes}) + "\n").encode()
         head, text = hashlib.sha256(line).hexdigest(), text + line

@@ -12,10 +12,11 @@ from support.bundles import rederive
 from support.mutation_cases import MEASURED, measured
 
 from rules.bundle import Bundle
+from rules.bundle_format.events import BatchTrial, RunStarted
 from rules.bundle_format.records import Evidence, Read
 from rules.finding import Violation
 from rules.registry import rules_by_id
-from rules.testing.cases.protocol.log_contradicts_result import tell
+from rules.testing.cases.protocol.events_contradict_result import alter, record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.mutations import (
     add_twin,
@@ -126,31 +127,74 @@ def test_a_clock_at_boost_needs_no_reason() -> None:
     assert found("C112", evidence) != []
 
 
-def test_the_last_attempt_in_a_log_counts_and_workers_may_print_what_they_like() -> None:
+def test_events_of_the_last_attempt_count_and_no_rule_reads_the_log() -> None:
     evidence = fresh_evidence()
-    tell(evidence)
-    told = evidence.log
-    assert "cap 700 W" in told and found("P122", evidence) == []
-    other = told.replace("cap 700 W", "cap 300 W")
-    evidence.log = other + told
+    record_events(evidence)
+    assert evidence.events and found("P122", evidence) == []
+    first_attempt = evidence.events
+    evidence.result["attempt"] = 2
+    record_events(evidence)
+    evidence.events = (*first_attempt, *evidence.events)
+    alter(evidence, RunStarted, 0, cap_w=300.0)
     assert found("P122", evidence) == []
-    evidence.log = told + "".join(f"12:00:01 | {line[9:]}\n" for line in other.splitlines())
+    evidence.log = "12:00:00 epoch  7    1.00 s    9999.00 images/s    700 W\n"
     assert found("P122", evidence) == []
-    evidence.log = told + other
-    assert [f.found for f in found("P122", evidence)] == ["cap: cap 300 W"]
+    alter(evidence, RunStarted, 1, cap_w=300.0)
+    (violation,) = found("P122", evidence)
+    assert (violation.found, violation.expected) == (
+        "run-started: cap_w 300.0",
+        "700.0, as in result.json",
+    )
+    assert violation.pointer == f"line {len(first_attempt) + 1}"
 
 
-def test_what_a_log_says_of_a_cap_is_compared_however_it_is_said() -> None:
+def test_a_cap_in_the_events_is_compared_with_the_declared_one() -> None:
     evidence = fresh_evidence()
     declare_cap(evidence, 412.5)
-    tell(evidence)
-    assert found("P122", evidence) == []
-    evidence.log = evidence.log.replace(
-        "cap 412.5 W as found", "cap 412.5 W, set for this run (found 600 W, 700 W)"
-    )
+    record_events(evidence)
     assert found("P122", evidence) == []
     evidence.result["power"]["cap_w"] = None
-    assert found("P122", evidence) != []
+    assert [v.found for v in found("P122", evidence)] == ["run-started: cap_w 412.5"]
+
+
+def test_bundles_without_events_are_not_judged_by_them() -> None:
+    evidence = fresh_evidence()
+    evidence.log = "12:00:00 vitl16-train tuned, full size, 2 x Board, no cap, meter nvidia\n"
+    assert evidence.events is None and found("P122", evidence) == []
+
+
+def test_events_of_two_nodes_are_compared_with_the_ranks_of_each() -> None:
+    evidence = fresh_evidence()
+    evidence.result["ranks"][1]["node"] = "node1"
+    record_events(evidence)
+    assert evidence.events and found("P122", evidence) == []
+    evidence.events = tuple(e for e in evidence.events if e.node == "node0")
+    missing = {violation.found for violation in found("P122", evidence)}
+    assert {
+        "no run-started event of node1",
+        "no rank-built event of rank 1",
+        "no calibrated event of node1",
+        "epoch 0 of node1 in batches.csv.gz alone",
+    } <= missing
+
+
+def test_trials_of_a_batch_search_that_was_interrupted_may_be_repeated() -> None:
+    evidence = fresh_evidence()
+    fields = ("batch_size", "outcome", "items_per_s", "peak_memory_bytes")
+    trials = [
+        dict(zip(fields, (1024, "ok", 7000.0, 2**34), strict=True)),
+        dict(zip(fields, (2048, "out-of-memory", None, None), strict=True)),
+    ]
+    evidence.result["settings"]["batch_search"] = trials
+    record_events(evidence)
+    assert found("P122", evidence) == []
+    earlier = BatchTrial(node="node0", attempt=0, time_ns=0, **trials[0])
+    evidence.events = (earlier, *(evidence.events or ()))
+    assert found("P122", evidence) == []
+    alter(evidence, BatchTrial, 2, outcome="ok")
+    assert [v.found for v in found("P122", evidence)] == ["batch-trial: outcome ok"]
+    evidence.events = ()
+    assert "0 batch-trial events" in [v.found for v in found("P122", evidence)]
 
 
 def test_clocks_of_nodes_may_be_a_second_apart_however_short_the_epochs() -> None:

@@ -2,8 +2,9 @@
 
 ## What it does
 Checks that a bundle contains result.json, system.json, environment.json, samples.csv.gz,
-batches.csv.gz, log.txt.gz and MANIFEST.json, and that each file can be read. The rule also reports
-a path on the command line that contains no bundle.
+batches.csv.gz, log.txt.gz and MANIFEST.json, those of requests.csv.gz and events.jsonl.gz that the
+manifest lists, and that each file can be read. The rule also reports a path on the command line
+that contains no bundle.
 
 ## Why it is bad
 Every figure is recomputed from the evidence. If a file is missing, the figures cannot be verified.

@@ -1,8 +1,9 @@
 """A compressed file cannot be decompressed to text
 
 ## What it does
-Checks that samples.csv.gz, batches.csv.gz and log.txt.gz are each one complete gzip stream of UTF-8
-text, with nothing after the end of the stream.
+Checks that samples.csv.gz, batches.csv.gz, log.txt.gz and, if the bundle has them, requests.csv.gz
+and events.jsonl.gz are each one complete gzip stream of UTF-8 text, with nothing after the end of
+the stream.
 
 ## Why it is bad
 A truncated stream has lost its last samples. Some programs read data after the end of a stream and

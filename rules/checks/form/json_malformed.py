@@ -1,9 +1,9 @@
 """A JSON file cannot be parsed
 
 ## What it does
-Checks that result.json, system.json, environment.json and MANIFEST.json are complete JSON texts in
-UTF-8, without a byte order mark, without invalid bytes or escapes, and not nested more deeply than
-the parser allows.
+Checks that result.json, system.json, environment.json, MANIFEST.json and each line of
+events.jsonl.gz are complete JSON texts in UTF-8, without a byte order mark, without invalid bytes
+or escapes, and not nested more deeply than the parser allows.
 
 ## Why it is bad
 The checker cannot judge a file that it cannot parse.

@@ -1,11 +1,11 @@
 """A JSON file does not match the schema of its format
 
 ## What it does
-Validates result.json, system.json, environment.json, MANIFEST.json and files of published figures
-against the JSON Schemas in `rules/bundle_format/schemas/`: no required key is missing, no key is
-unknown except those that begin with `x-`, and every value has its type and lies in its range. A
-number with a fraction is not an integer, not even 1.0. The rule reports at most ten violations per
-file.
+Validates result.json, system.json, environment.json, MANIFEST.json, each line of events.jsonl.gz
+and files of published figures against the JSON Schemas in `rules/bundle_format/schemas/`: no
+required key is missing, no key is unknown except those that begin with `x-`, and every value has
+its type and lies in its range. A number with a fraction is not an integer, not even 1.0. The rule
+reports at most ten violations per file.
 
 ## Why it is bad
 A rule cannot judge a text where it expects a number. An unknown key is most often misspelt.

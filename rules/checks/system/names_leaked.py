@@ -1,10 +1,10 @@
 """Names of people or hosts in the bundle
 
 ## What it does
-Looks in the log, the environment, the system and the run's options for what bundles are meant to
-leave out: home directories with a name in them, addresses of the form user@host, and full names of
-hosts of a site's network. Of a log the first million characters are looked at. Addresses on the web
-are left alone.
+Looks in the log, the events, the environment, the system and the run's options for what bundles
+are meant to leave out: home directories with a name in them, addresses of the form user@host, and
+full names of hosts of a site's network. Of log and events the first million characters are looked
+at. Addresses on the web are left alone.
 
 ## Why it is bad
 A bundle is published for good, and signed: it cannot be edited afterwards. Names of users are
@@ -24,7 +24,8 @@ from functools import lru_cache
 from typing import Any
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import LOG_FILE
+from rules.bundle_format.events import event_lines
+from rules.bundle_format.records import EVENTS_FILE, LOG_FILE
 from rules.bundle_format.table import ENVIRONMENT, RESULT, SYSTEM
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
@@ -83,6 +84,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         "settings": result["implementation"]["settings"]
     }
     yield from _search(LOG_FILE, "", bundle.log[:MOST_CHARACTERS])
+    events = event_lines(bundle.events or ()).decode()
+    yield from _search(EVENTS_FILE, "", events[:MOST_CHARACTERS])
     for file, value in (
         (ENVIRONMENT, bundle.environment),
         (SYSTEM, bundle.system),

@@ -50,7 +50,7 @@ def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
     forge.log(bundle, {"rules_version": "1.0.0"})
     assert judge(bundle).accepted == "1.0.0"
     forge.review(bundle, manifest_sha256="0" * 64)
-    assert rules_by_id()["I111"].added == VERSION
+    assert rules_by_id()["I111"].added == "1.3.0"
     verdict = judge(bundle)
     assert (rules_of(verdict), verdict.status, verdict.accepted) == ({"I111"}, "fail", "1.0.0")
 

@@ -15,6 +15,7 @@ from checker.trust import waivers
 from checker.verdict import Verdict
 from harness.sign import sign
 from reporting.collect import collect
+from rules import VERSION
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.testing import tampering as forge
@@ -35,7 +36,7 @@ def test_key_that_expired_after_acceptance_counts(submissions: Submissions) -> N
     assert rules_of(judge(bundle)) == {"I109"}
     forge.log(bundle, {"at": "2026-02-01T00:00:00Z"})
     verdict = judge(bundle)
-    assert (rules_of(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, "1.3.0")
+    assert (rules_of(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, VERSION)
     forge.log(bundle, {"at": "2026-04-01T00:00:00Z"})
     assert rules_of(judge(bundle)) == {"I109"}
 

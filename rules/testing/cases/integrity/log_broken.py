@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from rules import VERSION
 from rules.checks.integrity.log_broken import RULE
 from rules.testing import tampering as forge
 from rules.testing.case import tampering
@@ -31,7 +32,7 @@ def swap_two_lines(directory: Path) -> None:
 @tampering(RULE)
 def change_a_line(directory: Path) -> None:
     log = forge.log(directory, {}, {"event": "withdrawn"})
-    log.write_text(log.read_text().replace("1.3.0", "1.2.0", 1))
+    log.write_text(log.read_text().replace(VERSION, "1.2.0", 1))
 
 
 @tampering(RULE)

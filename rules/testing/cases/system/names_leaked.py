@@ -1,5 +1,6 @@
 """Mutations that the rule `names-leaked` must find."""
 
+from rules.bundle_format.events import WorkersEnded
 from rules.bundle_format.records import Evidence
 from rules.checks.system.names_leaked import RULE
 from rules.testing.case import mutation
@@ -23,3 +24,9 @@ def host_in_the_environment(evidence: Evidence) -> None:
 @mutation(RULE)
 def user_at_a_node_in_the_log(evidence: Evidence) -> None:
     evidence.log += "jdoe@node0142:/work$ bench-submit run\n"
+
+
+@mutation(RULE, "P122", rederive=False)
+def user_at_a_host_in_the_events(evidence: Evidence) -> None:
+    event = WorkersEnded(node="jdoe@node0142:/work", attempt=1, time_ns=0, status=0)
+    evidence.events = (event,)
