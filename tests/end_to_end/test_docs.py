@@ -231,6 +231,21 @@ def test_messages_of_troubleshooting_are_in_the_order_of_their_words() -> None:
         assert words == sorted(words)
 
 
+MOST_HOPS = 12
+
+
+def test_way_of_one_reading_names_functions_that_exist() -> None:
+    text = (DOCS / "design.md").read_text()
+    _, _, section = text.partition("### The way of one reading\n")
+    hops = re.findall(r"^\| \d+ \| `([\w/.]+)` \| `(\w+)` \|", section, re.MULTILINE)
+    assert 8 <= len(hops) <= MOST_HOPS
+    for path, function in hops:
+        tree = ast.parse((ROOT / path).read_text())
+        assert function in {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+        }, f"{path} defines no {function}"
+
+
 @pytest.fixture
 def rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The rule that docs/write-a-rule.md shows, with its mutation, where discovery finds them."""
