@@ -8,13 +8,8 @@ from pathlib import Path
 from checker.engine import judge_all
 from checker.find import find_places
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
-from reporting.results_model import (
-    ResultRow,
-    RunRecord,
-    build_published_rows,
-    build_submitted_row,
-    summarize_bundle,
-)
+from reporting.results_model import ResultRow, build_published_rows, build_submitted_row
+from reporting.run_record import RunRecord, summarize_bundle
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
 from rules.bundle_format.load import read_published, read_tables

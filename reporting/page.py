@@ -22,8 +22,8 @@ from reporting.collect import Collected
 from reporting.html_tables import TableMarkup, format_finding
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import escape_invisible, to_csv, to_latex, to_markdown, to_record
+from reporting.sections.cells import BundleLink, count_findings, pluralize
 from reporting.sections.planning import DEFAULTS
-from reporting.sections.results import BundleLink, count_findings, pluralize
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity

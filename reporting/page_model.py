@@ -8,7 +8,7 @@ from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.results import BundleLink
+from reporting.sections.cells import BundleLink
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
 from reporting.sections.traces import build_trace_table
@@ -122,9 +122,7 @@ def _build_section(
         submitted=len(submitted),
         cautions=list(dict.fromkeys(row.caution for row in published if row.caution)),
         simulated=any(
-            row.provenance
-            and row.provenance.run.result["implementation"]["settings"].get("simulated")
-            for row in demo
+            row.provenance is not None and row.provenance.run.is_simulated for row in demo
         ),
     )
 

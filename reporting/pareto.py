@@ -1,66 +1,85 @@
-"""Which rows are the most efficient of their line, and which no other beats in both throughput and
-efficiency."""
+"""The most efficient point of each line, and the Pareto front of throughput and efficiency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import TableRow
 
-RATE = "items_per_s_per_accelerator"
+@dataclass(frozen=True)
+class EfficiencyPoint:
+    """A result in the chart of efficiency against throughput."""
+
+    line: str
+    """The configuration that all caps of one line share."""
+    standing: str
+    is_comparable: bool
+    """Whether the cap is known to have held and the figure is plausible."""
+    cap_w: float | None
+    items_per_s: float
+    """Per accelerator."""
+    items_per_joule: float | None
+
+    @property
+    def is_published(self) -> bool:
+        return self.standing == "published"
 
 
 @dataclass(frozen=True)
-class EfficiencyView:
-    """One way to look at efficiency: the key of the figure, and the keys of its two marks."""
+class EfficiencyMarks:
+    """How a point is drawn."""
 
-    efficiency: str
-    front: str
-    peak: str
-
-
-EFFICIENCY_VIEWS = (
-    EfficiencyView("items_per_joule", "front", "peak"),
-    EfficiencyView("node_items_per_joule_assumed", "front_node", "peak_node"),
-)
+    is_peak: bool
+    """The most efficient point of a line with two caps or more."""
+    is_on_front: bool
+    """No other point has both higher throughput and higher efficiency."""
 
 
-def mark_fronts(rows: Sequence[TableRow]) -> list[TableRow]:
-    """The rows with the marks of each of `EFFICIENCY_VIEWS` set.
+def mark_points(points: Sequence[EfficiencyPoint]) -> list[EfficiencyMarks]:
+    """The marks of each point, in the order of `points`.
 
-    A peak is the row with the most items/J of a line of two caps or more. On the front are rows
-    that no other has more items/s and more items/J than; published rows, whose power is assumed,
-    have a front of their own. What is in doubt or cannot be is neither, and beats nobody.
+    Published points, whose power is assumed, have a front of their own. A point that is not
+    comparable gets no mark and takes none from others.
     """
-    marked = [dict(row) for row in rows]
-    for view in EFFICIENCY_VIEWS:
-        counted = [
-            row
-            for row in marked
-            if not row.get("doubt") and not row.get("implausible") and row.get(view.efficiency)
-        ]
-        peaks, front = _find_peaks(counted, view.efficiency), _find_front(counted, view.efficiency)
-        for row in marked:
-            row[view.peak], row[view.front] = id(row) in peaks, id(row) in front
-    return list(marked)
+    candidates = [
+        number
+        for number, point in enumerate(points)
+        if point.is_comparable and point.items_per_joule
+    ]
+    peaks = _find_peaks(points, candidates)
+    front = {
+        number
+        for is_published in (False, True)
+        for number in _find_front(
+            points, [n for n in candidates if points[n].is_published == is_published]
+        )
+    }
+    return [EfficiencyMarks(number in peaks, number in front) for number in range(len(points))]
 
 
-def _find_peaks(rows: Sequence[TableRow], efficiency: str) -> set[int]:
-    lines: dict[object, list[TableRow]] = {}
-    for row in rows:
-        lines.setdefault((row.get("standing"), row.get("line")), []).append(row)
-    several = [own for own in lines.values() if len({row.get("cap_w") for row in own}) > 1]
-    return {id(max(own, key=lambda row: float(row[efficiency] or 0))) for own in several}
+def _find_peaks(points: Sequence[EfficiencyPoint], candidates: Sequence[int]) -> set[int]:
+    """The numbers of the points that are the peak of their line."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for number in candidates:
+        lines.setdefault((points[number].standing, points[number].line), []).append(number)
+    return {
+        max(numbers, key=lambda number: points[number].items_per_joule or 0)
+        for numbers in lines.values()
+        if len({points[number].cap_w for number in numbers}) > 1
+    }
 
 
-def _find_front(rows: Sequence[TableRow], efficiency: str) -> set[int]:
-    found: set[int] = set()
-    for published in (False, True):
-        own = [row for row in rows if (row.get("standing") == "published") == published]
-        best = 0.0
-        for row in sorted(
-            own, key=lambda row: (float(row[RATE] or 0), float(row[efficiency] or 0)), reverse=True
-        ):
-            if float(row[efficiency] or 0) > best:
-                found.add(id(row))
-                best = float(row[efficiency] or 0)
-    return found
+def _find_front(points: Sequence[EfficiencyPoint], candidates: Sequence[int]) -> set[int]:
+    """The numbers of the points on the Pareto front of `candidates`."""
+
+    def sort_key(number: int) -> tuple[float, float]:
+        return points[number].items_per_s, points[number].items_per_joule or 0
+
+    front = set()
+    best = 0.0
+    # From the highest throughput down, a point is on the front if it is more efficient than all
+    # points before it.
+    for number in sorted(candidates, key=sort_key, reverse=True):
+        efficiency = points[number].items_per_joule or 0
+        if efficiency > best:
+            front.add(number)
+            best = efficiency
+    return front

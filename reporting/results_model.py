@@ -3,29 +3,16 @@ figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from reporting.sections.traces import summarize_power
+from reporting.run_record import Provenance, RunRecord
 from rules.boards import SIMULATED_PREFIX, board
-from rules.bundle import Bundle
 from rules.bundle_format.records import Json
-from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.cap_findings import is_cap_without_effect
 from rules.finding import Finding
 from rules.metrics import run as metrics
-from rules.metrics.figures import (
-    EnergySource,
-    Estimate,
-    Headline,
-    MeanClocks,
-    ObservedPower,
-    ServingFigures,
-)
-from rules.metrics.imbalance import Imbalance, compute_imbalance
-from rules.metrics.power_profile import PowerSpread
+from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT, PROTOCOLS
-from rules.run_profile import NodePower, node_power
-from rules.run_summary import kind
 from rules.workloads import Workload, workloads
 
 if TYPE_CHECKING:
@@ -46,64 +33,6 @@ class Figure:
     """Measured by a bundle, printed in a paper, assuming that power = cap, or a lower bound."""
     n: int | None = None
     ci95: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """What a report keeps of an accepted bundle: its documents without the epochs, and what was
-    recomputed."""
-
-    path: Path
-    kind: tuple[object, ...]
-    """What all runs of one sweep have in common (`rules.run_summary.kind`)."""
-    result: Json
-    system: Json
-    environment: Json
-    headline: Headline
-    observed: Sequence[ObservedPower]
-    energy_of_record: EnergySource
-    serving: ServingFigures | None
-    imbalance: Imbalance | None
-    """None if there is one accelerator."""
-    clocks: MeanClocks
-    spread: PowerSpread | None
-    """Of the power readings in scored epochs; None without any."""
-    nodes: Sequence[NodePower]
-
-    @property
-    def accelerators(self) -> list[Json]:
-        """Those of system.json that belong to a rank."""
-        ranked = {uuid for rank in self.result["ranks"] for uuid in rank["accelerators"]}
-        return [
-            a for node in self.system["nodes"] for a in node["accelerators"] if a["uuid"] in ranked
-        ]
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What stands behind a submitted row."""
-
-    run: RunRecord
-    signer: str | None
-    findings: tuple[Finding, ...]
-    reviewers: tuple[str, ...] = ()
-    """Who has reviewed and accepted the bundle."""
-    rejecters: tuple[str, ...] = ()
-    """Who has reviewed and rejected it."""
-    accepted: str = ""
-    """The version of the rule book under which the LOG says that it was accepted; empty where it
-    does not."""
-
-    @property
-    def difference(self) -> float | None:
-        """Trapezoid against counter as a signed share of the counter's energy; None where there is
-        no counter."""
-        headline = self.run.headline
-        if headline.energy_j_counter is None:
-            return None
-        return metrics.relative_difference(
-            headline.energy_j_counter.mean, headline.energy_j_trapezoid.mean
-        )
 
 
 @dataclass(frozen=True)
@@ -151,8 +80,10 @@ class ResultRow:
         """Why the cap is not taken to have held, or None where it is."""
         if self.cap_enforced is not False:
             return None
-        without_effect = self.provenance is not None and _without_effect(self.provenance.findings)
-        same = "a higher cap gives the same throughput and power" if without_effect else ""
+        findings = self.provenance.findings if self.provenance else ()
+        same = ""
+        if is_cap_without_effect(findings):
+            same = "a higher cap gives the same throughput and power"
         if self.drew_w is not None:
             also = f"; {same}" if same else ""
             return (
@@ -164,47 +95,15 @@ class ResultRow:
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
-def summarize_bundle(bundle: Bundle) -> RunRecord:
-    """What a report keeps of a bundle; small enough that one process holds a thousand.
-
-    Raises LookupError where the bundle has no evidence and MetricsError where the tables give no
-    figures; the check accepts neither.
-    """
-    figures = bundle.figures
-    if figures is None:
-        raise metrics.MetricsError(bundle.figures_error)
-    return RunRecord(
-        path=bundle.path,
-        kind=kind(bundle),
-        result={
-            key: value
-            for key, value in bundle.result.items()
-            if key not in ("epochs", "headline", "observed")
-        },
-        system=bundle.system,
-        environment=bundle.environment,
-        headline=figures.headline,
-        observed=figures.observed,
-        energy_of_record=figures.energy_of_record,
-        serving=figures.serving,
-        imbalance=compute_imbalance(figures.epochs),
-        clocks=metrics.mean_clocks(figures.epochs),
-        spread=summarize_power(bundle),
-        nodes=tuple(node_power(bundle)),
-    )
-
-
 def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
     """The row of an accepted bundle, from figures recomputed out of its raw tables."""
     result, headline = run.result, run.headline
-    names = sorted({a["name"] for a in run.accelerators})
+    names = sorted({accelerator.name for accelerator in run.accelerators})
     mfu = _make_optional_figure(headline.mfu)
     peak = metrics.peak_flops(result, run.system)
     precision = result["implementation"]["precision"]
     exceeds_peak = (
-        mfu is not None
-        and peak is not None
-        and mfu.value > PROTOCOLS[result["protocol"]].max_peak_share
+        mfu is not None and peak is not None and mfu.value > PROTOCOLS[run.protocol].max_peak_share
     )
     return ResultRow(
         workload=result["workload"],
@@ -217,15 +116,7 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
         precision=precision,
         batch_size=result["settings"]["batch_size"],
         cap_w=result["power"]["cap_w"],
-        limits_w=tuple(
-            sorted(
-                {
-                    r["enforced_mw"] / 1e3
-                    for r in result["readbacks"]
-                    if r["enforced_mw"] is not None
-                }
-            )
-        ),
+        limits_w=run.limits_w,
         observed_w=_make_figure(headline.mean_power_w_per_accelerator),
         drew_w=max((o.mean_power_w for o in run.observed if o.cap_enforced is False), default=None),
         cap_enforced=_is_cap_held([o.cap_enforced for o in run.observed], verdict.findings),
@@ -233,7 +124,7 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
         items_per_s=_make_figure(headline.items_per_s),
         joules_per_item=_make_optional_figure(headline.joules_per_item),
         items_per_joule=_make_optional_figure(headline.items_per_joule),
-        mfu=None if _is_simulated(result) else mfu,
+        mfu=None if result["standing"] == "demo" and run.is_simulated else mfu,
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
         else None,
@@ -300,23 +191,11 @@ def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
     )
 
 
-def _is_simulated(result: Json) -> bool:
-    """Whether the throughput is that of another size than the FLOPs are counted for
-    (`harness/simulation/work.py`)."""
-    return bool(
-        result["standing"] == "demo" and result["implementation"]["settings"].get("simulated")
-    )
-
-
 def _is_cap_held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
     """Whether the cap held on every accelerator, and does not give what a higher one gives."""
-    if False in enforced or _without_effect(findings):
+    if False in enforced or is_cap_without_effect(findings):
         return False
     return None if None in enforced else True
-
-
-def _without_effect(findings: Sequence[Finding]) -> bool:
-    return any(f.rule == CAP_WITHOUT_EFFECT.id for f in findings)
 
 
 def _make_figure(estimate: Estimate) -> Figure:

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.results import (
+from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reporting.report_table import Column, ReportTable
-from reporting.results_model import Provenance, ResultRow
-from reporting.sections.compare import format_label
-from reporting.sections.results import (
+from reporting.results_model import ResultRow
+from reporting.run_record import Provenance
+from reporting.sections.cells import (
     SCOPE,
     BundleLink,
     Cells,
@@ -15,6 +15,7 @@ from reporting.sections.results import (
     make_figure_cells,
     pluralize,
 )
+from reporting.sections.compare import format_label
 from rules import VERSION
 from rules.finding import Finding
 from rules.registry import rules_by_id
@@ -141,7 +142,7 @@ def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
     provenances = [row.provenance for row in rows if row.provenance]
     return {
         "system": system,
-        "site": ", ".join(sorted({provenance.run.system["site"] for provenance in provenances})),
+        "site": ", ".join(sorted({provenance.run.system_facts.site for provenance in provenances})),
         "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
         "runs": len(rows),
         "workloads": ", ".join(sorted({row.workload for row in rows})),
@@ -215,7 +216,7 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     provenance, run = row.provenance, row.provenance.run
     return {
-        "run": run.result["run_id"],
+        "run": run.run_id,
         "system": row.system,
         "workload": row.workload,
         "standing": row.standing,
@@ -228,8 +229,8 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "difference_percent": None
         if provenance.difference is None
         else provenance.difference * 100,
-        "protocol": run.result["protocol"],
-        "rules": run.result["rules_version"],
+        "protocol": run.protocol,
+        "rules": run.rules_version,
         "judged_by": VERSION,
         "findings": count_findings(provenance.findings),
         "bundle": link(run.path),
@@ -296,34 +297,26 @@ def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
 
 
 def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
-    """What system.json and environment.json state of a system, each with every value that its runs
-    have."""
+    """What system.json and environment.json state about a system: name and values of each fact. A
+    fact lists every value that occurs in the runs."""
     runs = [row.provenance.run for row in rows if row.provenance]
-    nodes = [node for run in runs for node in run.system["nodes"]]
-    boards = {a["uuid"]: a for run in runs for a in run.accelerators}
-    facts = [
-        ("site", [run.system["site"] for run in runs]),
-        ("category", [run.system["category"] for run in runs]),
-        (
-            "accelerators used",
-            [
-                f"{pluralize(len(boards), 'board')}: "
-                f"{', '.join(sorted({a['name'] for a in boards.values()}))}"
-            ],
-        ),
-        ("VBIOS", [a["vbios"] for a in boards.values() if a["vbios"]]),
-        ("CPU", [f"{node['cpu']}, {node['cpu_cores']} cores" for node in nodes]),
-        ("memory", [f"{node['memory_bytes'] / 2**30:.0f} GiB" for node in nodes]),
-        ("interconnect", [run.system["interconnect"] for run in runs]),
-        ("cooling", [run.system["cooling"] for run in runs]),
-        ("driver", [run.environment["driver"] for run in runs]),
-        (
-            "system software",
-            [f"{run.environment['os']}, Linux {run.environment['kernel']}" for run in runs],
-        ),
+    systems = [run.system_facts for run in runs]
+    boards = {board.uuid: board for run in runs for board in run.accelerators}
+    board_names = ", ".join(sorted({board.name for board in boards.values()}))
+    facts: list[tuple[str, list[str | None]]] = [
+        ("site", [system.site for system in systems]),
+        ("category", [system.category for system in systems]),
+        ("accelerators used", [f"{pluralize(len(boards), 'board')}: {board_names}"]),
+        ("VBIOS", [board.vbios for board in boards.values()]),
+        ("CPU", [cpu for system in systems for cpu in system.cpus]),
+        ("memory", [f"{gib:.0f} GiB" for system in systems for gib in system.memories_gib]),
+        ("interconnect", [system.interconnect for system in systems]),
+        ("cooling", [system.cooling for system in systems]),
+        ("driver", [system.driver for system in systems]),
+        ("system software", [system.software for system in systems]),
     ]
     return [
-        (name, "; ".join(dict.fromkeys(str(v) for v in values if v)))
+        (name, "; ".join(dict.fromkeys(value for value in values if value)))
         for name, values in facts
         if any(values)
     ]

@@ -10,8 +10,8 @@ from typing import Literal
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
+from reporting.sections.cells import MARK_COLUMNS, SCOPE, BundleLink, Cells, make_mark_cells
 from reporting.sections.compare import format_comparison_group, format_label
-from reporting.sections.results import MARK_COLUMNS, SCOPE, BundleLink, Cells, make_mark_cells
 from rules.metrics import comparison
 from rules.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
 from rules.workloads import workloads
@@ -88,7 +88,7 @@ def build_what_if_table(
         Column("standing", "standing", hidden=True),
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
     )
-    found: list[Cells] = []
+    cells: list[Cells] = []
     for workload in workloads().values():
         candidates = [
             row
@@ -96,19 +96,15 @@ def build_what_if_table(
             if row.workload == workload.id and row.comparable and row.joules_per_item
         ]
         for standings in (("closed", "open"), ("published",)):
-            found += _rank(
-                [
-                    _make_what_if_cells(row, link, assumptions)
-                    for row in candidates
-                    if row.standing in standings
-                ],
-                assumptions,
-            )
-    return (
-        ReportTable("what-if", "What-if analysis", columns, tuple(found), WHAT_IF_ABOUT)
-        if found
-        else None
-    )
+            ranking = _rank([row for row in candidates if row.standing in standings], assumptions)
+            cells += [
+                _make_what_if_cells(scored.row, link, assumptions)
+                | {"score": scored.score, "rank": scored.rank}
+                for scored in ranking
+            ]
+    if not cells:
+        return None
+    return ReportTable("what-if", "What-if analysis", columns, tuple(cells), WHAT_IF_ABOUT)
 
 
 WHAT_IF_ABOUT = (
@@ -147,24 +143,40 @@ def _make_what_if_cells(row: ResultRow, link: BundleLink, assumptions: Assumptio
     }
 
 
-def _rank(rows: Sequence[Cells], assumed: Assumptions) -> list[Cells]:
-    """The rows of a workload by score, highest first."""
+@dataclass(frozen=True)
+class ScoredResult:
+    """A result with its score and its rank among the results that it is ranked with."""
+
+    row: ResultRow
+    score: float
+    rank: int
+
+
+def _rank(rows: Sequence[ResultRow], assumptions: Assumptions) -> list[ScoredResult]:
+    """The rows by score, highest first. Every row has an energy per item."""
     if not rows:
         return []
-    fastest = max(_float(row["items_per_s_per_accelerator"]) for row in rows)
-    highest = max(_float(row["joules_per_item"]) for row in rows)
-    for row in rows:
-        performance = 100 * _float(row["items_per_s_per_accelerator"]) / fastest
-        row["score"] = comparison.score(
-            _float(row["joules_per_item"]), highest, performance, assumed.weight, assumed.scaling
+    highest_rate = max(row.items_per_s_per_accelerator.value for row in rows)
+    highest_joules = max(_get_joules_per_item(row) for row in rows)
+
+    def compute_score(row: ResultRow) -> float:
+        performance_percent = 100 * row.items_per_s_per_accelerator.value / highest_rate
+        return comparison.score(
+            _get_joules_per_item(row),
+            highest_joules,
+            performance_percent,
+            assumptions.weight,
+            assumptions.scaling,
         )
-    ordered = sorted(rows, key=lambda row: -_float(row["score"]))
-    return [{**row, "rank": place} for place, row in enumerate(ordered, start=1)]
+
+    # Ties keep the order of the rows, so that the report is the same every time.
+    ordered = sorted(((row, compute_score(row)) for row in rows), key=lambda pair: -pair[1])
+    return [ScoredResult(row, score, rank) for rank, (row, score) in enumerate(ordered, start=1)]
 
 
-def _float(value: object) -> float:
-    assert isinstance(value, float | int)
-    return float(value)
+def _get_joules_per_item(row: ResultRow) -> float:
+    assert row.joules_per_item is not None
+    return row.joules_per_item.value
 
 
 def build_rack_table(

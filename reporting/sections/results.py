@@ -1,126 +1,25 @@
-"""The tables of single results: every run and every published figure of a workload, what users of a
-server see, and clocks and power."""
+"""The tables of single results: all runs and published figures of a workload, the latency of
+servers, and clocks and power."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from reporting.pareto import mark_fronts
-from reporting.report_table import Column, ReportTable, Value
-from reporting.results_model import Figure, ResultRow, name_submitted_line
-from rules.finding import Finding, Severity
-from rules.metrics.figures import Estimate
+from reporting.pareto import EfficiencyPoint, mark_points
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    drop_kind,
+    format_accelerators,
+    make_estimate_cells,
+    make_figure_cells,
+    make_figure_columns,
+    make_mark_cells,
+    name_line,
+)
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
-
-BundleLink = Callable[[Path], str]
-"""The address of a bundle relative to the page."""
-
-Cells = dict[str, Value]
-
-SCOPE = "accelerators only"
-
-MARK_COLUMNS = (
-    Column("standing", "standing", about="closed, open, demo or published; see the overview"),
-    Column(
-        "evidence",
-        "evidence",
-        form="evidence",
-        about="the bundle, its signer and its findings, or the table of the paper",
-    ),
-    Column("scope", "scope", hidden=True, about="what the power measurement covers"),
-    Column("doubt", "reason why the cap is in doubt", hidden=True),
-    Column("implausible", "reason why the figure is implausible", hidden=True),
-    Column("caution", "caution", hidden=True),
-    Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
-    Column("url", "source", hidden=True),
-    Column(
-        "line",
-        "configuration",
-        hidden=True,
-        about="system, number of accelerators, variant and precision",
-    ),
-    Column("model", "board", hidden=True),
-)
-"""The columns that say how far a row is to be trusted, in every table of single results."""
-
-
-def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
-    """The cells of `MARK_COLUMNS`."""
-    provenance = row.provenance
-    return {
-        "standing": row.standing,
-        "evidence": row.table
-        if provenance is None
-        else f"{describe_signer(provenance.signer)}; {count_findings(provenance.findings)}",
-        "scope": None if provenance is None else SCOPE,
-        "doubt": row.doubt,
-        "implausible": row.implausible,
-        "caution": row.caution,
-        "bundle": None if provenance is None else link(provenance.run.path),
-        "url": row.url,
-        "line": name_line(row),
-        "model": row.model,
-    }
-
-
-def describe_signer(signer: str | None) -> str:
-    return f"signed by {signer}" if signer else "unsigned"
-
-
-def name_line(row: ResultRow) -> str:
-    """What the caps of a row's line have in common, of a published row too."""
-    return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
-
-
-def list_boards(row: ResultRow) -> str:
-    """Which boards a row ran on; an empty text where that is not known."""
-    return (
-        " ".join(sorted(a["uuid"][-12:] for a in row.provenance.run.accelerators))
-        if row.provenance
-        else ""
-    )
-
-
-def format_accelerators(row: ResultRow) -> str:
-    return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
-
-
-def make_figure_cells(key: str, value: Figure | None) -> Cells:
-    """The cells of a column with interval and kind."""
-    if value is None:
-        return {key: None}
-    low, high = value.ci95 or (None, None)
-    return {
-        key: value.value,
-        f"{key}_low": low,
-        f"{key}_high": high,
-        f"{key}_n": value.n,
-        f"{key}_kind": value.kind,
-    }
-
-
-def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
-    """The cells of a column with an interval."""
-    if estimate is None:
-        return {key: None}
-    low, high = estimate.ci95 or (None, None)
-    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
-
-
-def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
-    """Throughput per accelerator, J/item and items/J: what every comparison is about."""
-    return (
-        Column(
-            "items_per_s_per_accelerator",
-            "throughput",
-            f"{item}s/s per accelerator",
-            "number",
-            interval=True,
-            kinds=True,
-        ),
-        Column("joules_per_item", "energy", f"J/{item}", "number", interval=True, kinds=True),
-        Column("items_per_joule", "efficiency", f"{item}s/J", "number", interval=True, kinds=True),
-    )
 
 
 def build_results_table(
@@ -171,15 +70,15 @@ def build_results_table(
         Column("held", "cap held", hidden=True),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
     )
-    return ReportTable(
-        id, title, columns, tuple(mark_fronts([_make_result_cells(row, link) for row in rows]))
-    )
+    return ReportTable(id, title, columns, tuple(_make_all_result_cells(rows, link)))
 
 
 NODE_SHARE = (
     "adds 25 W per accelerator: an assumed 100 W for the rest of a node with four accelerators; "
     "uses the cap where no power was measured"
 )
+
+
 _FRONT_COLUMNS = {
     "front": "on the Pareto front",
     "peak": "most efficient point of its line",
@@ -188,13 +87,49 @@ _FRONT_COLUMNS = {
 }
 
 
-def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
-    power_w = row.observed_w.value if row.observed_w else row.cap_w
-    with_node_share = (
-        None
-        if power_w is None
-        else with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
+def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[Cells]:
+    marks = mark_points(
+        [
+            _make_efficiency_point(row, row.items_per_joule.value if row.items_per_joule else None)
+            for row in rows
+        ]
     )
+    marks_with_node = mark_points(
+        [_make_efficiency_point(row, _get_efficiency_with_node_share(row)) for row in rows]
+    )
+    return [
+        {
+            **_make_result_cells(row, link),
+            "front": mark.is_on_front,
+            "peak": mark.is_peak,
+            "front_node": mark_with_node.is_on_front,
+            "peak_node": mark_with_node.is_peak,
+        }
+        for row, mark, mark_with_node in zip(rows, marks, marks_with_node, strict=True)
+    ]
+
+
+def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> EfficiencyPoint:
+    return EfficiencyPoint(
+        line=name_line(row),
+        standing=row.standing,
+        is_comparable=row.comparable,
+        cap_w=row.cap_w,
+        items_per_s=row.items_per_s_per_accelerator.value,
+        items_per_joule=items_per_joule,
+    )
+
+
+def _get_efficiency_with_node_share(row: ResultRow) -> float | None:
+    """Items/J with the assumed power of the rest of the node; None if no power and no cap is
+    known."""
+    power_w = row.observed_w.value if row.observed_w else row.cap_w
+    if power_w is None:
+        return None
+    return with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
+
+
+def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
     return {
         "system": row.system,
         "accelerators": format_accelerators(row),
@@ -210,17 +145,13 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "items_per_s": row.items_per_s.value if row.items_per_s else None,
         **make_figure_cells("joules_per_item", row.joules_per_item),
         **make_figure_cells("items_per_joule", row.items_per_joule),
-        "node_items_per_joule_assumed": with_node_share,
+        "node_items_per_joule_assumed": _get_efficiency_with_node_share(row),
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
     }
-
-
-def drop_kind(cells: Cells) -> Cells:
-    return {key: value for key, value in cells.items() if not key.endswith("_kind")}
 
 
 def build_power_table(
@@ -272,13 +203,13 @@ def build_power_table(
 def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     run = row.provenance.run
-    ratings_w = [a["max_power_w"] for a in run.accelerators]
+    ratings_w = [accelerator.max_power_w for accelerator in run.accelerators]
     return {
         "cap_w": row.cap_w,
         **make_estimate_cells("sm_mhz", run.clocks.sm_mhz),
         **make_estimate_cells("mem_mhz", run.clocks.mem_mhz),
         **(vars(run.spread) if run.spread else {}),
-        "rated_w": None if None in ratings_w else max(ratings_w),
+        "rated_w": None if None in ratings_w else max(w for w in ratings_w if w is not None),
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
     }
@@ -326,13 +257,11 @@ def build_serving_table(
 
 
 def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None and row.provenance.run.serving is not None
-    serving, requests = (
-        row.provenance.run.serving,
-        row.provenance.run.result["settings"]["requests"],
-    )
-    at_most = f"{requests['concurrency']:,} in flight".replace(",", "\u202f")
-    rate = requests["rate_per_s"]
+    assert row.provenance is not None
+    serving, requests = row.provenance.run.serving, row.provenance.run.requests
+    assert serving is not None and requests is not None
+    at_most = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
+    rate = requests.rate_per_s
     load = (
         f"closed loop, {at_most}"
         if rate is None
@@ -340,8 +269,8 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
     )
     return {
         "cap_w": row.cap_w,
-        "prompt_tokens": requests["prompt_tokens"],
-        "output_tokens": requests["output_tokens"],
+        "prompt_tokens": requests.prompt_tokens,
+        "output_tokens": requests.output_tokens,
         "load": load,
         "requests": serving.requests,
         "input_tokens_per_s": serving.input_tokens_per_s,
@@ -356,20 +285,3 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
         },
         **make_mark_cells(row, link),
     }
-
-
-def pluralize(count: int, noun: str) -> str:
-    """`1 warning`, `2 warnings`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def count_findings(findings: Sequence[Finding]) -> str:
-    """Findings in words: how many of each severity and by which rules, `2 warnings (C102,
-    M203)`."""
-    parts = []
-    for severity in Severity:
-        rule_ids = [f.rule for f in findings if f.severity == severity]
-        if rule_ids:
-            names = ", ".join(sorted(set(rule_ids)))
-            parts.append(f"{pluralize(len(rule_ids), severity.value)} ({names})")
-    return ", ".join(parts) or "no findings"

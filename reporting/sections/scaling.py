@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.results import (
+from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
@@ -81,12 +81,9 @@ def _mean_throughput(rows: Sequence[ResultRow]) -> float:
 
 
 def _reference_key(row: ResultRow) -> tuple[object, ...]:
-    requests = row.provenance.run.result["settings"].get("requests") if row.provenance else None
-    load = requests and (
-        requests["prompt_tokens"],
-        requests["output_tokens"],
-        requests["rate_per_s"],
-    )
+    requests = row.provenance.run.requests if row.provenance else None
+    # More accelerators need more requests in flight, so the concurrency may differ.
+    load = requests and (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
     return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, load
 
 

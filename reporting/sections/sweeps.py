@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
-from reporting.sections.results import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
+from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
 from rules.bundle_format.records import Json
-from rules.checks.caps.clocks_not_default import RULE as CLOCKS_NOT_DEFAULT
+from rules.cap_findings import are_clocks_changed
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.figures_json import default_caps_from_json
@@ -75,8 +75,8 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
         if row.provenance is not None and row.observed_w and make_point(row):
-            clocks_set = any(f.rule == CLOCKS_NOT_DEFAULT.id for f in row.provenance.findings)
-            runs_by_kind.setdefault((*row.provenance.run.kind, clocks_set), []).append(row)
+            clocks_changed = are_clocks_changed(row.provenance.findings)
+            runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
     groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
     names = _name_sweeps(groups)
     return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)

@@ -16,7 +16,7 @@ from support.report_runs import as_baseline
 
 from reporting.cli import main
 from reporting.report_table import format_number
-from reporting.sections.results import count_findings
+from reporting.sections.cells import count_findings
 from rules.bundle_format.records import Evidence
 from rules.finding import Finding, Severity
 from rules.metrics.figures_json import figures_from_json, figures_to_json

@@ -1,6 +1,6 @@
 """Tables with rows for each kind of chart, for the tests of charts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from conftest import fresh_evidence
 
 from reporting.charts import Chart, build_charts
-from reporting.pareto import mark_fronts
+from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.sections.traces import build_trace_table
 from rules.bundle import Bundle
@@ -56,6 +56,28 @@ def make_table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
 
 def make_result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str, Any]:
     return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
+
+
+def mark_fronts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the marks that the table of results has."""
+
+    def point(row: Mapping[str, Any], key: str) -> EfficiencyPoint:
+        comparable = not row.get("doubt") and not row.get("implausible")
+        return EfficiencyPoint(
+            row["line"], row["standing"], comparable, row["cap_w"], row[RATE], row[key]
+        )
+
+    alone, with_node = (mark_points([point(row, key) for row in rows]) for key in (PER_JOULE, NODE))
+    return [
+        {
+            **row,
+            "front": own.is_on_front,
+            "peak": own.is_peak,
+            "front_node": node.is_on_front,
+            "peak_node": node.is_peak,
+        }
+        for row, own, node in zip(rows, alone, with_node, strict=True)
+    ]
 
 
 def make_results(*more: dict[str, Any]) -> ReportTable:

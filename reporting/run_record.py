@@ -1,0 +1,211 @@
+"""What a report keeps of an accepted bundle: small enough that one process holds a thousand.
+
+The documents of a bundle are JSON. They are read here only; the other modules of the report use the
+typed properties.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from reporting.sections.traces import summarize_power
+from rules.bundle import Bundle
+from rules.bundle_format.records import Json
+from rules.finding import Finding
+from rules.metrics import run as metrics
+from rules.metrics.figures import (
+    EnergySource,
+    Headline,
+    MeanClocks,
+    ObservedPower,
+    ServingFigures,
+)
+from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.power_profile import PowerSpread
+from rules.run_profile import NodePower, node_power
+from rules.run_summary import kind
+
+
+@dataclass(frozen=True)
+class RequestLoad:
+    """The requests that a server received."""
+
+    prompt_tokens: int
+    output_tokens: int
+    rate_per_s: float | None
+    """Mean arrival rate of a Poisson process; None in a closed loop."""
+    concurrency: int
+    """Maximum number of requests in flight."""
+
+
+@dataclass(frozen=True)
+class SystemFacts:
+    """What system.json and environment.json state. None or empty: not stated."""
+
+    site: str
+    category: str
+    cpus: tuple[str, ...]
+    """One text per node, with the number of cores."""
+    memories_gib: tuple[float, ...]
+    """One value per node."""
+    interconnect: str | None
+    cooling: str | None
+    driver: str | None
+    software: str
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """An accelerator of a run, as system.json states it."""
+
+    uuid: str
+    name: str
+    vbios: str | None
+    max_power_w: float | None
+    """Highest power limit that the board accepts."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The documents of an accepted bundle without their epochs, and the recomputed figures."""
+
+    path: Path
+    kind: tuple[object, ...]
+    """What all runs of one sweep have in common (`rules.run_summary.kind`)."""
+    result: Json
+    system: Json
+    environment: Json
+    headline: Headline
+    observed: Sequence[ObservedPower]
+    energy_of_record: EnergySource
+    serving: ServingFigures | None
+    imbalance: Imbalance | None
+    """None if there is one accelerator."""
+    clocks: MeanClocks
+    spread: PowerSpread | None
+    """Of the power readings in scored epochs; None without any."""
+    nodes: Sequence[NodePower]
+
+    @property
+    def run_id(self) -> str:
+        return str(self.result["run_id"])
+
+    @property
+    def protocol(self) -> str:
+        return str(self.result["protocol"])
+
+    @property
+    def rules_version(self) -> str:
+        """The version of the rule book at the time of the run."""
+        return str(self.result["rules_version"])
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the work was simulated. The throughput then is that of the full size, but the
+        FLOPs are counted for the smoke size (`harness/simulation/work.py`)."""
+        return bool(self.result["implementation"]["settings"].get("simulated"))
+
+    @property
+    def limits_w(self) -> tuple[float, ...]:
+        """The power limits that were read back, each once, in ascending order."""
+        limits_mw = {readback["enforced_mw"] for readback in self.result["readbacks"]}
+        return tuple(sorted(limit_mw / 1e3 for limit_mw in limits_mw if limit_mw is not None))
+
+    @property
+    def requests(self) -> RequestLoad | None:
+        """The load of a server; None if the run served no requests."""
+        requests = self.result["settings"].get("requests")
+        if not requests:
+            return None
+        return RequestLoad(
+            requests["prompt_tokens"],
+            requests["output_tokens"],
+            requests["rate_per_s"],
+            requests["concurrency"],
+        )
+
+    @cached_property
+    def accelerators(self) -> tuple[Accelerator, ...]:
+        """The accelerators of system.json that belong to a rank."""
+        ranked = {uuid for rank in self.result["ranks"] for uuid in rank["accelerators"]}
+        return tuple(
+            Accelerator(
+                accelerator["uuid"],
+                accelerator["name"],
+                accelerator["vbios"],
+                accelerator["max_power_w"],
+            )
+            for node in self.system["nodes"]
+            for accelerator in node["accelerators"]
+            if accelerator["uuid"] in ranked
+        )
+
+    @property
+    def system_facts(self) -> SystemFacts:
+        nodes = self.system["nodes"]
+        return SystemFacts(
+            site=self.system["site"],
+            category=self.system["category"],
+            cpus=tuple(f"{node['cpu']}, {node['cpu_cores']} cores" for node in nodes),
+            memories_gib=tuple(node["memory_bytes"] / 2**30 for node in nodes),
+            interconnect=self.system["interconnect"],
+            cooling=self.system["cooling"],
+            driver=self.environment["driver"],
+            software=f"{self.environment['os']}, Linux {self.environment['kernel']}",
+        )
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The evidence behind a submitted row: its run, signer, findings and reviews."""
+
+    run: RunRecord
+    signer: str | None
+    findings: tuple[Finding, ...]
+    reviewers: tuple[str, ...] = ()
+    """Principals who reviewed and accepted the bundle."""
+    rejecters: tuple[str, ...] = ()
+    """Principals who reviewed and rejected it."""
+    accepted: str = ""
+    """The version of the rule book under which the LOG accepts the bundle; empty if it does not."""
+
+    @property
+    def difference(self) -> float | None:
+        """Trapezoid minus counter as a share of the counter's energy; None without a counter."""
+        headline = self.run.headline
+        if headline.energy_j_counter is None:
+            return None
+        return metrics.relative_difference(
+            headline.energy_j_counter.mean, headline.energy_j_trapezoid.mean
+        )
+
+
+def summarize_bundle(bundle: Bundle) -> RunRecord:
+    """The record of a bundle.
+
+    Raises LookupError if the bundle has no evidence and MetricsError if its tables give no figures;
+    such a bundle does not pass the check.
+    """
+    figures = bundle.figures
+    if figures is None:
+        raise metrics.MetricsError(bundle.figures_error)
+    return RunRecord(
+        path=bundle.path,
+        kind=kind(bundle),
+        result={
+            key: value
+            for key, value in bundle.result.items()
+            if key not in ("epochs", "headline", "observed")
+        },
+        system=bundle.system,
+        environment=bundle.environment,
+        headline=figures.headline,
+        observed=figures.observed,
+        energy_of_record=figures.energy_of_record,
+        serving=figures.serving,
+        imbalance=compute_imbalance(figures.epochs),
+        clocks=metrics.mean_clocks(figures.epochs),
+        spread=summarize_power(bundle),
+        nodes=tuple(node_power(bundle)),
+    )

@@ -1,0 +1,143 @@
+"""Columns and cells that several sections of the page share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from reporting.report_table import Column, Value
+from reporting.results_model import Figure, ResultRow, name_submitted_line
+from rules.finding import Finding, Severity
+from rules.metrics.figures import Estimate
+
+BundleLink = Callable[[Path], str]
+"""The address of a bundle relative to the page."""
+
+
+Cells = dict[str, Value]
+
+
+SCOPE = "accelerators only"
+
+
+MARK_COLUMNS = (
+    Column("standing", "standing", about="closed, open, demo or published; see the overview"),
+    Column(
+        "evidence",
+        "evidence",
+        form="evidence",
+        about="the bundle, its signer and its findings, or the table of the paper",
+    ),
+    Column("scope", "scope", hidden=True, about="what the power measurement covers"),
+    Column("doubt", "reason why the cap is in doubt", hidden=True),
+    Column("implausible", "reason why the figure is implausible", hidden=True),
+    Column("caution", "caution", hidden=True),
+    Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
+    Column("url", "source", hidden=True),
+    Column(
+        "line",
+        "configuration",
+        hidden=True,
+        about="system, number of accelerators, variant and precision",
+    ),
+    Column("model", "board", hidden=True),
+)
+"""The columns that say how far a row is to be trusted, in every table of single results."""
+
+
+def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
+    """The cells of `MARK_COLUMNS`."""
+    provenance = row.provenance
+    return {
+        "standing": row.standing,
+        "evidence": row.table
+        if provenance is None
+        else f"{describe_signer(provenance.signer)}; {count_findings(provenance.findings)}",
+        "scope": None if provenance is None else SCOPE,
+        "doubt": row.doubt,
+        "implausible": row.implausible,
+        "caution": row.caution,
+        "bundle": None if provenance is None else link(provenance.run.path),
+        "url": row.url,
+        "line": name_line(row),
+        "model": row.model,
+    }
+
+
+def describe_signer(signer: str | None) -> str:
+    return f"signed by {signer}" if signer else "unsigned"
+
+
+def name_line(row: ResultRow) -> str:
+    """What the caps of a row's line have in common, of a published row too."""
+    return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
+
+
+def list_boards(row: ResultRow) -> str:
+    """Which boards a row ran on; an empty text where that is not known."""
+    return (
+        " ".join(sorted(board.uuid[-12:] for board in row.provenance.run.accelerators))
+        if row.provenance
+        else ""
+    )
+
+
+def format_accelerators(row: ResultRow) -> str:
+    return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
+
+
+def make_figure_cells(key: str, value: Figure | None) -> Cells:
+    """The cells of a column with interval and kind."""
+    if value is None:
+        return {key: None}
+    low, high = value.ci95 or (None, None)
+    return {
+        key: value.value,
+        f"{key}_low": low,
+        f"{key}_high": high,
+        f"{key}_n": value.n,
+        f"{key}_kind": value.kind,
+    }
+
+
+def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
+    """The cells of a column with an interval."""
+    if estimate is None:
+        return {key: None}
+    low, high = estimate.ci95 or (None, None)
+    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
+
+
+def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
+    """Throughput per accelerator, J/item and items/J: what every comparison is about."""
+    return (
+        Column(
+            "items_per_s_per_accelerator",
+            "throughput",
+            f"{item}s/s per accelerator",
+            "number",
+            interval=True,
+            kinds=True,
+        ),
+        Column("joules_per_item", "energy", f"J/{item}", "number", interval=True, kinds=True),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number", interval=True, kinds=True),
+    )
+
+
+def drop_kind(cells: Cells) -> Cells:
+    return {key: value for key, value in cells.items() if not key.endswith("_kind")}
+
+
+def pluralize(count: int, noun: str) -> str:
+    """`1 warning`, `2 warnings`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def count_findings(findings: Sequence[Finding]) -> str:
+    """Findings in words: how many of each severity and by which rules, `2 warnings (C102,
+    M203)`."""
+    parts = []
+    for severity in Severity:
+        rule_ids = [f.rule for f in findings if f.severity == severity]
+        if rule_ids:
+            names = ", ".join(sorted(set(rule_ids)))
+            parts.append(f"{pluralize(len(rule_ids), severity.value)} ({names})")
+    return ", ".join(parts) or "no findings"
