@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from support.result_rows import make_run_row
+from support.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow
@@ -88,3 +88,98 @@ def test_run_that_is_not_comparable_is_neither_tuned_nor_baseline() -> None:
     (row,) = build_rows(build_tuned_table, rows)
     assert (row[RATE], row["baseline_rate"]) == (1000, 300)
     assert build_rows(build_tuned_table, rows[2:4]) == ()
+
+
+def test_results_are_compared_within_precision_count_and_standing() -> None:
+    rows = [
+        make_run_row(1000, "a"),
+        make_run_row(900, "a"),
+        make_run_row(2000, "a", precision="fp8"),
+        make_run_row(1800, "a", precision="fp8"),
+        make_run_row(950, "a", "b"),
+        make_run_row(5000, "c", standing="demo"),
+        make_run_row(800, "a", standing="open"),
+        make_run_row(700, "a", standing="published", provenance=None),
+        make_run_row(9000, "a", cap_enforced=False),
+        make_run_row(9000, "a", implausible="exceeds the peak"),
+    ]
+    groups: dict[object, list[object]] = {}
+    for row in build_rows(build_compare_table, rows):
+        groups.setdefault(row["like"], []).append(row[RATE])
+    assert groups == {
+        "demo, bf16, 1 \u00d7": [5000],
+        "submitted, fp8, 1 \u00d7": [2000, 1800],
+        "submitted, bf16, 1 \u00d7": [1000, 900, 800],
+        "submitted, bf16, 2 \u00d7": [950],
+        "published, precision unknown": [700],
+    }
+    assert next(iter(groups)) == "demo, bf16, 1 \u00d7", "the fastest group is first"
+    assert list(groups)[-1] == "published, precision unknown"
+
+
+def test_comparison_needs_two_results_of_one_group_and_numbers_repeats() -> None:
+    first, second = make_run_row(1000, "a"), make_run_row(900, "a")
+    assert build_rows(build_compare_table, [first, make_run_row(900, "a", precision="fp8")]) == ()
+    rows = build_rows(build_compare_table, [first, second])
+    assert [row["result"] for row in rows] == [
+        "node · tuned bf16 · 700 W",
+        "node · tuned bf16 · 700 W (2)",
+    ]
+    assert {row["against"] for row in rows} == {"node · tuned bf16 · 700 W"}
+    assert [row["rate_percent"] for row in rows] == [0, -10]
+    assert round(float(rows[1]["joules_percent"] or 0), 4) == 11.1111
+
+
+def test_best_results_are_those_of_their_group_and_cap() -> None:
+    efficient = {"items_per_joule": make_figure(9.0)}
+    rows = build_rows(
+        build_best_table,
+        [
+            make_run_row(1000, "a"),
+            make_run_row(900, "a", variant="frugal", **efficient),
+            make_run_row(800, "a", cap_w=500.0),
+            make_run_row(2000, "a", precision="fp8"),
+            make_run_row(9000, "a", cap_enforced=False),
+            make_run_row(9000, "a", cap_w=None),
+            make_run_row(9000, "a", items_per_joule=None),
+        ],
+    )
+    best = [(row["like"], row["cap_w"], row["n"], row["by"], row["value"]) for row in rows]
+    bf16, fp8 = "submitted, bf16, 1 \u00d7", "submitted, fp8, 1 \u00d7"
+    assert best == [
+        (bf16, 500, 1, "throughput", 800),
+        (bf16, 500, 1, "efficiency", 1.142857143),
+        (bf16, 700, 2, "throughput", 1000),
+        (bf16, 700, 2, "efficiency", 9),
+        (fp8, 700, 1, "throughput", 2000),
+        (fp8, 700, 1, "efficiency", 2.857142857),
+    ]
+    assert [row["unit"] for row in rows[:2]] == ["images/s", "images/J"]
+    assert build_rows(build_best_table, [make_run_row(1000, "a", cap_w=None)]) == ()
+
+
+def test_tuned_run_is_compared_within_its_system_board_and_count() -> None:
+    baseline = {"variant": "baseline"}
+    rows = build_rows(
+        build_tuned_table,
+        [
+            make_run_row(300, "a", **baseline),
+            make_run_row(1000, "a"),
+            make_run_row(1500, "a", precision="fp8"),
+            make_run_row(200, "b", system="other", **baseline),
+            make_run_row(800, "b", system="other"),
+            make_run_row(290, "a", "b", **baseline),
+            make_run_row(980, "a", "b"),
+            make_run_row(100, "d", model="A100", **baseline),
+            make_run_row(400, "d", model="A100"),
+            make_run_row(700, "e", system="without a baseline"),
+        ],
+    )
+    assert sorted((row["baseline_rate"], row[RATE]) for row in rows) == [
+        (100, 400),
+        (200, 800),
+        (290, 980),
+        (300, 1000),
+        (300, 1500),
+    ]
+    assert {row["rate_told"] for row in rows} == {"higher"}

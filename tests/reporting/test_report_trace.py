@@ -188,7 +188,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
                 "idle_w": known.idle_power_w,
             }
             assert agree(row, wanted, f"{row['t_s']} s in {table.id}") >= 8
-        assert f"{len(own.usable_power_w)} readings in {len(bins)} spans" in table.about
+        assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 
 def test_racks_are_those_of_the_rules(whole: Whole) -> None:
