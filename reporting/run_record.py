@@ -6,12 +6,12 @@ typed properties.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from reporting.sections.traces import summarize_power
 from rules.bundle import Bundle
 from rules.bundle_format.records import Json
+from rules.declarations import Accelerator
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
@@ -56,23 +56,14 @@ class SystemFacts:
 
 
 @dataclass(frozen=True)
-class Accelerator:
-    """An accelerator of a run, as system.json states it."""
-
-    uuid: str
-    name: str
-    vbios: str | None
-    max_power_w: float | None
-    """Highest power limit that the board accepts."""
-
-
-@dataclass(frozen=True)
 class RunRecord:
     """The documents of an accepted bundle without their epochs, and the recomputed figures."""
 
     path: Path
     kind: tuple[object, ...]
     """What all runs of one sweep have in common (`rules.run_summary.kind`)."""
+    accelerators: tuple[Accelerator, ...]
+    """The accelerators that belong to a rank, in the order of system.json."""
     result: Json
     system: Json
     environment: Json
@@ -123,22 +114,6 @@ class RunRecord:
             requests["output_tokens"],
             requests["rate_per_s"],
             requests["concurrency"],
-        )
-
-    @cached_property
-    def accelerators(self) -> tuple[Accelerator, ...]:
-        """The accelerators of system.json that belong to a rank."""
-        ranked = {uuid for rank in self.result["ranks"] for uuid in rank["accelerators"]}
-        return tuple(
-            Accelerator(
-                accelerator["uuid"],
-                accelerator["name"],
-                accelerator["vbios"],
-                accelerator["max_power_w"],
-            )
-            for node in self.system["nodes"]
-            for accelerator in node["accelerators"]
-            if accelerator["uuid"] in ranked
         )
 
     @property
@@ -193,6 +168,11 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
     return RunRecord(
         path=bundle.path,
         kind=kind(bundle),
+        accelerators=tuple(
+            accelerator
+            for uuid, accelerator in bundle.accelerators.items()
+            if uuid in bundle.accelerator_ranks
+        ),
         result={
             key: value
             for key, value in bundle.result.items()

@@ -5,6 +5,7 @@ from typing import Any
 
 from reporting.results_model import Figure, ResultRow
 from reporting.run_record import Provenance, RunRecord
+from rules.declarations import Accelerator
 
 
 def make_figure(value: float, half_width: float = 0.0) -> Figure:
@@ -35,14 +36,15 @@ def make_run_row(rate: float, *boards: str, **fields: Any) -> ResultRow:
 
 
 def make_record(*boards: str) -> RunRecord:
-    accelerators = [
-        {"uuid": uuid, "name": "NVIDIA H200", "vbios": None, "max_power_w": 700} for uuid in boards
-    ]
     return RunRecord(
         path=Path("submissions") / "-".join(boards),
         kind=(),
-        result={"ranks": [{"accelerators": list(boards)}]},
-        system={"nodes": [{"accelerators": accelerators}]},
+        accelerators=tuple(
+            Accelerator("", "node1", uuid, "NVIDIA H200", "NVIDIA", None, None, 700.0)
+            for uuid in boards
+        ),
+        result={},
+        system={},
         environment={},
         headline={},
         observed=(),
