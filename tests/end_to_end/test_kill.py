@@ -253,7 +253,7 @@ def test_a_disk_that_becomes_full(tmp_path, small, usual_s, moment):
 def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_path, small):
     if small is None:
         pytest.skip(
-            "no disk may be mounted here; tests/harness/power/test_caps.py has the case "
+            "no disk may be mounted here; tests/harness/power/test_cap_apply.py has the case "
             "with a limit on the size of files"
         )
     with opened(tmp_path, small) as room:

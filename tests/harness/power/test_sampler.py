@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness.power.sampler import Sampler, SamplerError, Settings, _Loop
-from harness.power.source import Readback
+from harness.power.source import Device, PowerSource, Readback
 from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
 
 NAMES = ("SIM-H200-0", "SIM-H200-3")
@@ -105,7 +105,7 @@ def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     said: list[dict] = []
     monkeypatch.setattr("harness.power.sampler.os.fsync", lambda descriptor: time.sleep(1.0))
     read_end, write_end = os.pipe()
-    loop = _Loop(SteadyMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    loop = _Loop(SteadySource(), settings(tmp_path, accelerators=("X",)), table, said.append)
     os.write(write_end, b'{"do": "flush"}\n')
     with os.fdopen(read_end, "rb", buffering=0) as commands:
         threading.Timer(1.5, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
@@ -117,12 +117,12 @@ def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     assert {"said": "flushed"} in said
 
 
-class SteadyMeter:
+class SteadySource:
     def read(self, uuid: str) -> Reading:
         return Reading(power_mw=1000)
 
 
-class SlowMeter:
+class SlowSource:
     """A meter whose fourth reading takes 350 ms and whose sixth fails."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class SlowMeter:
 def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
     table, said = (tmp_path / "table.csv").open("w"), []
     read_end, write_end = os.pipe()
-    loop = _Loop(SlowMeter(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    loop = _Loop(SlowSource(), settings(tmp_path, accelerators=("X",)), table, said.append)
     with os.fdopen(read_end, "rb", buffering=0) as commands:
         real_tick = loop._tick
 
@@ -162,3 +162,61 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
     assert loop.missed == sum(steps) - len(steps)
     assert len(found) == loop.ticks == 9  # one more after the word to stop
     assert (found[5]["status"], found[5]["power_mw"]) == ("lost", "")
+
+
+def test_rows_are_forced_to_disk_after_they_are_written(tmp_path, monkeypatch):
+    path, forced = tmp_path / "table.csv", []
+    monkeypatch.setattr(
+        "harness.power.sampler.os.fsync", lambda descriptor: forced.append(path.read_text())
+    )
+    with path.open("w") as table:
+        loop = _Loop(SteadySource(), settings(tmp_path, accelerators=("X",)), table, print)
+        loop._tick(100 * MS)
+        loop._flush().result()
+        assert forced == [path.read_text()] and len(rows(path)) == 1
+
+
+class StampedSource(PowerSource):
+    """Notes when it is read, and has averaged power alone, as CPU packages have."""
+
+    def __init__(self) -> None:
+        self.read_ns: list[int] = []
+
+    @classmethod
+    def open(cls, argument: str) -> "StampedSource":
+        return cls()
+
+    def devices(self) -> list[Device]:
+        return []
+
+    def read(self, uuid: str) -> Reading:
+        self.read_ns.append(time.monotonic_ns())
+        return Reading(power_avg_mw=42_000)
+
+
+def test_a_sample_has_the_time_at_which_its_reading_began(tmp_path):
+    """The reading itself can take a while, so its end would be late."""
+    source, path = StampedSource(), tmp_path / "table.csv"
+    with path.open("w") as table:
+        loop = _Loop(source, settings(tmp_path, accelerators=("X", "Y")), table, lambda _: None)
+        before_ns = time.monotonic_ns()
+        loop._tick(100 * MS)
+        loop._flush().result()
+    stamps = [before_ns, *(int(row["read_ns"]) for row in rows(path))]
+    assert stamps[0] <= stamps[1] <= source.read_ns[0] <= stamps[2] <= source.read_ns[1]
+
+
+def test_power_shown_is_the_average_where_a_meter_has_no_other(tmp_path):
+    said: list[dict] = []
+    with (tmp_path / "table.csv").open("w") as table:
+        loop = _Loop(StampedSource(), settings(tmp_path, accelerators=("X",)), table, said.append)
+        loop._tick(100 * MS)
+    assert said == [{"said": "power", "power_w": [42.0]}]
+
+
+def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
+    """An interrupt typed at the terminal goes to the process group of the harness; the sampler ends
+    when the harness tells it to."""
+    with Sampler(settings(tmp_path)) as sampler:
+        pid = sampler._process.pid
+        assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(0)

@@ -1,0 +1,306 @@
+"""The journal of power limits, the lock beside it, and `bench-submit restore`."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.cap_node import AS_FOUND, SET, A, B, Node, ended, power_cut, watchdogs
+from support.kills import DEADLINE_S, wait_for
+
+from harness.cli import main
+from harness.power import cap_journal
+from harness.power.cap_apply import applied_cap
+from harness.power.cap_journal import (
+    JOURNAL_FILE,
+    BlockedError,
+    Journal,
+    SavedLimit,
+    is_locked,
+    lock_directory,
+    new_journal,
+    refuse_foreign_limits,
+)
+from harness.power.limits import is_same_limit
+from harness.power.source import MeterError
+from harness.run import command
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch) -> Node:
+    return Node(tmp_path, monkeypatch)
+
+
+def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
+    pid = power_cut(node)
+    with pytest.raises(
+        MeterError,
+        match=rf"{node.journal}: .*process {pid}.* restore them with: bench-submit restore",
+    ):
+        applied_cap(node.plan(found_mw=SET)).__enter__()
+    with pytest.raises(MeterError, match=f"process {pid}"):
+        applied_cap(
+            node.plan(400, found_mw={})
+        ).__enter__()  # as found, but what is found is another run's
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 0
+    assert done.output.splitlines() == [f"{A}: restored to 700 W", f"{B}: restored to 700 W"]
+    assert node.limits == AS_FOUND and not node.journal.exists()
+    again = CliRunner().invoke(main, ["restore"])
+    assert (
+        again.exit_code == 0
+        and again.output == f"nothing to restore: there is no journal in {node.state}\n"
+    )
+
+
+def test_a_run_as_found_on_other_boards_is_not_refused(node):
+    power_cut(node)
+    plan = node.plan(400, found_mw={})
+    journal = Journal.read(node.journal)
+    others = tuple(
+        replace(one, uuid=one.uuid.replace("0000", "1111")) for one in journal.accelerators
+    )
+    replace(journal, accelerators=others).write(node.journal)
+    with applied_cap(plan):
+        pass
+
+
+def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypatch):
+    """Its watchdog is waited for; where it does not come, the run is refused before it is
+    planned."""
+    monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
+    with node.held_elsewhere() as (owner, watchdog):
+        os.kill(watchdog, signal.SIGSTOP)
+        owner.kill()
+        owner.wait()
+        later = threading.Timer(0.5, os.kill, (watchdog, signal.SIGCONT))
+        later.start()
+        assert command._inspect("nvidia", 2, 400).found_mw == AS_FOUND
+        later.join()
+
+    power_cut(node)
+    monkeypatch.setattr(command, "GRACE_S", 0.2)
+    for cap_w in (400, None):
+        with pytest.raises(
+            MeterError,
+            match="has set power limits and is gone; restore them with: bench-submit restore",
+        ):
+            command._inspect("nvidia", 2, cap_w)
+
+
+def test_the_lock_of_a_run_that_ends_is_waited_for(node):
+    """As a watchdog has it for a moment after it has removed the journal."""
+    program = (
+        "import time; from pathlib import Path; from harness.power.cap_journal import "
+        f"lock_directory\nwith lock_directory(Path({str(node.state)!r})):"
+    )
+    program += " print('locked', flush=True); time.sleep(0.5)"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "locked\n"
+        with applied_cap(node.plan()):
+            assert node.limits == SET
+
+
+def test_restoring_sees_boards_that_the_environment_hides(node, monkeypatch):
+    power_cut(node)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", A)
+    assert CliRunner().invoke(main, ["restore"]).exit_code == 0
+    assert node.limits == AS_FOUND
+
+
+def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
+    with node.held_elsewhere() as (owner, watchdog):
+        with pytest.raises(
+            MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
+        ):
+            applied_cap(node.plan(found_mw=SET)).__enter__()
+        with pytest.raises(
+            MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
+        ):
+            applied_cap(node.plan(400, found_mw={})).__enter__()
+        done = CliRunner().invoke(main, ["restore"])
+        assert done.exit_code == 1 and f"process {owner.pid}" in done.output
+        assert node.limits == SET
+        owner.kill()
+        wait_for(lambda: ended(watchdog))
+
+
+def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node):
+    with (
+        pytest.raises(
+            MeterError, match=f"{A}: .* not restored to 700 W; try: bench-submit restore"
+        ),
+        applied_cap(node.plan()),
+    ):
+        node.change(deaf=[A])
+    assert node.limits == {A: 400_000, B: 700_000}
+    wait_for(lambda: not watchdogs())  # which has tried once more
+    assert [one.uuid for one in Journal.read(node.journal).accelerators] == [A]
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 1 and "the board has 400 W; not restored to 700 W" in done.output
+    node.change(deaf=[])
+    done = CliRunner().invoke(main, ["restore"])
+    assert (done.exit_code, done.output) == (0, f"{A}: restored to 700 W\n")
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"format": "wattmark-caps/1"', '{"accelerators": [{"uuid": "x"}]}', "\0" * 64],
+)
+def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
+    node.state.mkdir()
+    node.journal.write_text(text)
+    for plan in (node.plan(), node.plan(700, found_mw={})):
+        with pytest.raises(
+            MeterError, match=rf"{node.journal}: .* cannot be read .*remove the file"
+        ):
+            applied_cap(plan).__enter__()
+    done = CliRunner().invoke(main, ["restore"])
+    assert (
+        done.exit_code == 1 and str(node.journal) in done.output and "Traceback" not in done.output
+    )
+    assert node.limits == AS_FOUND
+
+
+def test_a_journal_of_another_host_is_left_to_that_host(node):
+    power_cut(node)
+    replace(Journal.read(node.journal), host="elsewhere").write(node.journal)
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 1 and "on elsewhere; restore them there" in done.output
+    assert node.limits == SET and node.journal.exists()
+
+
+def record_disk(monkeypatch, path: Path) -> list[tuple[str, bool]]:
+    """What is forced to disk from now on: its name, and whether the journal is there then."""
+    forced = []
+    plain = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        forced.append((Path(f"/proc/self/fd/{descriptor}").readlink().name, path.exists()))
+        plain(descriptor)
+
+    monkeypatch.setattr(cap_journal.os, "fsync", fsync)
+    return forced
+
+
+JOURNAL = new_journal(
+    "nvidia", "a-run", (SavedLimit(A, 700_000, None), SavedLimit(B, 600_000, None))
+)
+
+
+def test_a_journal_is_on_disk_before_it_has_its_name_and_its_name_before_a_limit_moves(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / JOURNAL_FILE
+    forced = record_disk(monkeypatch, path)
+    JOURNAL.write(path)
+    assert forced == [("caps.writing", False), (tmp_path.name, True)]
+    assert Journal.read(path) == JOURNAL
+    forced.clear()
+    JOURNAL.remove(path)
+    assert forced == [(tmp_path.name, False)] and Journal.read(path) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d.update(format="wattmark-caps/2"), "format wattmark-caps/2, expected"),
+        (lambda d: d["accelerators"][1].update(found_mw="600000"), "not a whole number of mW"),
+        (lambda d: d["accelerators"][1].update(found_mw=6e5), "not a whole number of mW"),
+    ],
+)
+def test_a_journal_of_another_format_is_not_taken_for_this_one(tmp_path, change, says):
+    path = tmp_path / JOURNAL_FILE
+    JOURNAL.write(path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(BlockedError, match=says):
+        Journal.read(path)
+
+
+def test_a_journal_without_a_limit_is_one_of_a_power_state(tmp_path):
+    path = tmp_path / JOURNAL_FILE
+    journal = replace(JOURNAL, accelerators=(SavedLimit(A, None, "high"),))
+    journal.write(path)
+    assert Journal.read(path) == journal
+
+
+def test_one_board_in_common_is_enough_to_refuse_a_run(tmp_path):
+    path = tmp_path / JOURNAL_FILE
+    JOURNAL.write(path)
+    for uuids in ({A}, {B}, {A, "GPU-other"}, None):
+        with pytest.raises(BlockedError, match="a-run"):
+            refuse_foreign_limits(path, uuids)
+    refuse_foreign_limits(path, {"GPU-other"})
+
+
+def test_who_looks_at_the_lock_is_not_taken_for_who_holds_it(tmp_path):
+    """As `doctor` does, while another `doctor` or a run looks too."""
+    with lock_directory(tmp_path):
+        assert is_locked(tmp_path)
+    with (tmp_path / "caps.lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        assert not is_locked(tmp_path)
+        with pytest.raises(BlockedError, match="another bench-submit"):
+            lock_directory(tmp_path, timeout_s=0).__enter__()
+
+
+def test_a_journal_is_of_the_same_run_whatever_is_left_to_restore():
+    assert JOURNAL.is_same_run(replace(JOURNAL, accelerators=JOURNAL.accelerators[:1]))
+    for change in ({"run_id": "b-run"}, {"pid": 1}, {"host": "elsewhere"}, {"started_at": "then"}):
+        assert not JOURNAL.is_same_run(replace(JOURNAL, **change))
+
+
+@pytest.mark.parametrize(
+    ("first_mw", "second_mw", "is_same"),
+    [
+        (700_000, 700_001, True),
+        (700_001, 700_000, True),
+        (700_000, 700_002, False),
+        (None, None, True),
+        (None, 700_000, False),
+        (700_000, None, False),
+        (0, None, False),
+    ],
+)
+def test_limits_are_the_same_within_a_milliwatt(first_mw, second_mw, is_same):
+    assert is_same_limit(first_mw, second_mw) == is_same
+
+
+def test_a_board_that_is_gone_does_not_keep_the_others_from_being_restored(node):
+    power_cut(node)
+    journal = Journal.read(node.journal)
+    gone = SavedLimit("GPU-gone", 700_000, None)
+    replace(journal, accelerators=(gone, *journal.accelerators)).write(node.journal)
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 1 and node.limits == AS_FOUND
+    assert done.output.splitlines()[0] == "GPU-gone: KeyError('GPU-gone'); not restored to 700 W"
+    assert Journal.read(node.journal).accelerators == (gone,)
+
+
+def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_restored(
+    node, monkeypatch
+):
+    power_cut(node)
+    plain = node.nvml.nvmlDeviceSetPowerManagementLimit
+
+    def broken(handle, limit_mw):
+        if handle == A:
+            raise OSError(5, "Input/output error")
+        plain(handle, limit_mw)
+
+    monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", broken, raising=False)
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 1 and "Input/output error" in done.output
+    assert node.limits == {A: 400_000, B: 700_000}

@@ -1,0 +1,146 @@
+"""The watchdog of a run that sets caps: it restores the former limits when the run is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cap_node import AS_FOUND, SET, A, B, Node, ended, watchdogs
+from support.kills import DEADLINE_S, wait_for
+
+from harness import interrupts
+from harness.power import cap_watchdog
+from harness.power.cap_apply import applied_cap
+from harness.power.cap_journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
+from harness.power.cap_watchdog import WatchdogError
+from harness.power.source import MeterError
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch) -> Node:
+    return Node(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
+def test_the_watchdog_restores_when_the_owner_dies(node, number):
+    with node.held_elsewhere() as (owner, watchdog):
+        assert node.limits == SET
+        os.kill(owner.pid, number)
+        wait_for(lambda: ended(watchdog))
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_the_watchdog_is_in_a_session_of_its_own_and_outlives_what_ends_the_owners(node):
+    with node.held_elsewhere() as (owner, watchdog):
+        for number in interrupts.SIGNALS:
+            os.kill(watchdog, number)
+        os.killpg(owner.pid, signal.SIGKILL)
+        wait_for(lambda: ended(watchdog))
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
+    with applied_cap(node.plan()) as guard:
+        (first,) = watchdogs()
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: ended(first))
+        guard()
+        (second,) = watchdogs()
+        guard()
+        assert watchdogs() == [second] != [first]
+    assert node.limits == AS_FOUND and not watchdogs()
+
+
+def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(WatchdogError) as said,
+        applied_cap(node.plan()) as guard,
+    ):
+        (first,) = watchdogs()
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: ended(first))
+        patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
+        guard()
+    assert str(said.value).startswith(
+        "the run was ended: its watchdog died, and"
+    ) and "so no limit was set" not in str(said.value)
+    assert node.limits == AS_FOUND
+
+
+def test_without_a_watchdog_nothing_is_set(node, monkeypatch):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(MeterError, match=r"the watchdog .* did not start .*so no limit was set"),
+    ):
+        patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
+        with applied_cap(node.plan()):
+            pytest.fail("held without a watchdog")
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_a_watchdog_leaves_the_journal_of_a_later_run_alone(node):
+    with node.held_elsewhere() as (owner, watchdog):
+        later = replace(Journal.read(node.journal), run_id="a-later-one")
+        later.write(node.journal)
+        owner.kill()
+        wait_for(lambda: ended(watchdog))
+    assert node.limits == SET and Journal.read(node.journal) == later
+
+
+def test_the_watchdog_waits_for_whoever_restores_at_the_same_time(node):
+    """For longer than a run would wait for the lock."""
+    with node.held_elsewhere() as (owner, watchdog):
+        os.kill(watchdog, signal.SIGSTOP)
+        owner.kill()
+        owner.wait()
+        with lock_directory(node.state):
+            os.kill(watchdog, signal.SIGCONT)
+            time.sleep(GRACE_S + 1)
+            assert node.limits == SET
+        wait_for(lambda: ended(watchdog))
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_the_watchdog_restores_what_the_harness_did_not_come_to(node):
+    """The harness was killed after it had restored one board."""
+    with node.held_elsewhere() as (owner, watchdog):
+        journal = Journal.read(node.journal)
+        replace(journal, accelerators=journal.accelerators[1:]).write(node.journal)
+        owner.kill()
+        wait_for(lambda: ended(watchdog))
+    assert node.limits == {A: 400_000, B: 700_000} and not node.journal.exists()
+
+
+def start_watchdog(path: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.power.cap_watchdog", str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_watchdog_refuses_boards_that_its_meter_does_not_show(node):
+    """So that no limit is set that it could not restore."""
+    node.state.mkdir()
+    limits = (SavedLimit(A, 700_000, None), SavedLimit("GPU-other", 700_000, None))
+    new_journal("nvidia", "a-run", limits).write(node.journal)
+    out, error = start_watchdog(node.journal).communicate(timeout=DEADLINE_S)
+    assert (out, error) == ("", "wattmark: the meter nvidia does not show GPU-other\n")
+
+
+def test_the_watchdog_leaves_no_directory_behind_where_all_is_restored(node):
+    node.state.mkdir()
+    new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
+    watchdog = start_watchdog(node.journal)
+    assert watchdog.stdout.readline() == "ready\n"
+    node.journal.unlink()
+    node.state.rmdir()
+    _, error = watchdog.communicate(timeout=DEADLINE_S)
+    assert (watchdog.returncode, error) == (0, "") and not node.state.exists()

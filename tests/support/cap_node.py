@@ -1,0 +1,116 @@
+"""A node with two boards whose power limits runs set, and processes that set them.
+
+The boards are NVIDIA's, on a fake of NVML that keeps their limits in a file, so that harness and
+watchdog, two processes, see the same ones.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support import fake_nvml
+from support.fake_nvml import FakeNvml
+from support.kills import command_line, wait_for
+
+from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.sources import amd, open_source
+from harness.run.plan import Machine, Plan, RunRequest, make_plan
+from harness.run.processes import descendants
+from harness.system import DESCRIPTION
+
+A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
+AS_FOUND = {A: 700_000, B: 700_000}
+SET = {A: 400_000, B: 400_000}
+TESTS = Path(__file__).parents[1]
+HOLD = """
+import sys, time
+from pathlib import Path
+from harness.power.cap_apply import applied_cap
+from harness.run.plan import Plan
+with applied_cap(Plan.load(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+class Node:
+    """Two boards at 700 W, and what a test wants to know of them."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.state = root, root / "state"
+        self.boards = root / "boards.json"
+        self.change(uuids=[A, B], limits={A: 700_000, B: 700_000}, root=True, deaf=[])
+        fake_nvml.write_module(root, self.boards)
+        self.nvml = FakeNvml.of_file(self.boards)
+        monkeypatch.setitem(sys.modules, "pynvml", self.nvml)
+        monkeypatch.setenv("PYTHONPATH", f"{root}:{TESTS}")
+        monkeypatch.setenv("WATTMARK_STATE", str(self.state))
+        for name in (*amd.VISIBLE, "WATTMARK_SIMULATOR"):
+            monkeypatch.delenv(name, raising=False)
+
+    def change(self, **facts: object) -> None:
+        before = json.loads(self.boards.read_text()) if self.boards.exists() else {}
+        fake_nvml.replace_json(self.boards, {**before, **facts})
+
+    @property
+    def limits(self) -> dict[str, int]:
+        return json.loads(self.boards.read_text())["limits"]
+
+    @property
+    def journal(self) -> Path:
+        return self.state / JOURNAL_FILE
+
+    def plan(self, cap_w: float = 400, found_mw: dict[str, int] | None = None) -> Plan:
+        devices = tuple(open_source("nvidia").devices())
+        found_mw = {A: 700_000, B: 700_000} if found_mw is None else found_mw
+        machine = Machine("nvidia", "cuda", "580", devices, "P0", cap_w, found_mw or None)
+        return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
+
+    @contextmanager
+    def held_elsewhere(self):
+        """Another process that holds 400 W on both boards, for as long as the block runs; and its
+        watchdog's process id."""
+        self.plan().save(self.root)
+        command = [sys.executable, "-c", HOLD, str(self.root)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            assert process.stdout.readline() == "held\n"
+            (watchdog,) = [pid for pid in descendants([process.pid]) if pid != process.pid]
+            yield process, watchdog
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def ended(pid: int) -> bool:
+    try:
+        return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+
+
+def watchdogs() -> list[int]:
+    return [
+        pid
+        for pid in descendants([os.getpid()])
+        if b"harness.power.cap_watchdog" in command_line(pid)
+    ]
+
+
+def power_cut(node: Node) -> int:
+    """Owner and watchdog die at once, as when the power fails; the owner's process id."""
+    with node.held_elsewhere() as (owner, watchdog):
+        os.kill(watchdog, signal.SIGKILL)
+        wait_for(lambda: ended(watchdog))
+        owner.kill()
+        owner.wait()
+        pid = owner.pid
+    assert node.limits == SET and node.journal.exists()
+    return pid
