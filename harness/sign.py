@@ -19,21 +19,21 @@ from rules.bundle_format.records import (
 from rules.bundle_format.seal import write_durable
 from rules.rule_ids import KEYRING_MISSING
 
-__all__ = ["SigningError", "compare", "make", "put", "sign"]
+__all__ = ["SigningError", "check_keyring", "make_signature", "sign", "write_signature"]
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
-    """Sign `bundle`'s manifest, asking no keyring, and return the signature's path. Raises as
-    `make` and `put` do."""
-    path, _ = put(bundle, make(bundle, key, principal), principal)
+    """Sign the manifest of `bundle` without a look at the keyring, and return the path of the
+    signature. Raises as `make_signature` and `write_signature` do."""
+    path, _ = write_signature(bundle, make_signature(bundle, key, principal), principal)
     return path
 
 
-def make(bundle: Path, key: Path, principal: str) -> bytes:
-    """The signature over `bundle`'s manifest as `principal` (such as `center@example.org`). Nothing
-    is written.
+def make_signature(bundle: Path, key: Path, principal: str) -> bytes:
+    """The signature over the manifest of `bundle` as `principal` (such as `center@example.org`).
+    Nothing is written.
 
-    `key` is a private key, or a public one whose private part an ssh-agent holds. Raises
+    `key` is a private key, or a public key whose private part an ssh-agent holds. Raises
     SigningError.
     """
     if not PRINCIPAL.fullmatch(principal):
@@ -47,28 +47,28 @@ def make(bundle: Path, key: Path, principal: str) -> bytes:
     return sign_content(manifest.read_bytes(), key, SUBMISSION_NAMESPACE)
 
 
-def compare(bundle: Path, made: bytes, principal: str) -> str:
-    """Ask the keyring at or above `bundle` whether the signature `made` would count: empty if so,
-    why not asked otherwise.
+def check_keyring(bundle: Path, signature: bytes, principal: str) -> str:
+    """Check that the keyring at or above `bundle` accepts the signature. Returns an empty text if
+    it does, or why there is no keyring to check.
 
-    Raises SigningError where it would not count.
+    Raises SigningError if the keyring does not accept it.
     """
     try:
         allowed = find_authority(bundle, None, bundle)
     except Refused as refusal:
         if all(problem.rule == KEYRING_MISSING for problem in refusal.problems):
             return refusal.problems[0].violation.found
-        raise SigningError(_refusal(bundle, refusal)) from None
+        raise SigningError(_describe_refusal(bundle, refusal)) from None
     if principal not in allowed.principals:
-        raise SigningError(_unknown(bundle, allowed, principal))
+        raise SigningError(_describe_unknown(bundle, allowed, principal))
     with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
-        signature = Path(directory) / "manifest.sig"
-        signature.write_bytes(made)
+        path = Path(directory) / "manifest.sig"
+        path.write_bytes(signature)
         manifest = (bundle / MANIFEST_FILE).read_bytes()
         try:
             verify_signature(
+                path,
                 signature,
-                made,
                 manifest,
                 f"--principal {principal}",
                 principal,
@@ -76,39 +76,37 @@ def compare(bundle: Path, made: bytes, principal: str) -> str:
                 allowed.keyring,
             )
         except Refused as refusal:
-            raise SigningError(_refusal(bundle, refusal)) from None
+            raise SigningError(_describe_refusal(bundle, refusal)) from None
         except CheckerError as error:
             raise SigningError(str(error)) from None
     return ""
 
 
-def put(bundle: Path, made: bytes, principal: str) -> tuple[Path, list[str]]:
-    """Write the signature `made` and return its path, and the names of earlier ones by others,
-    which go: one signs a bundle.
+def write_signature(bundle: Path, signature: bytes, principal: str) -> tuple[Path, list[str]]:
+    """Write the signature. Returns its path, and the names of the signatures by other principals,
+    which are removed because a bundle has one submitter.
 
-    Raises SigningError where it cannot be written; what was there is there still.
+    Raises SigningError if it cannot be written; the former signatures then remain.
     """
-    signature = bundle / SIGNATURE_DIR / f"submission.{principal}.sig"
+    path = bundle / SIGNATURE_DIR / f"submission.{principal}.sig"
     try:
-        signature.parent.mkdir(exist_ok=True)
-        write_durable(signature, made)
-        others = sorted(
-            path for path in signature.parent.glob("submission.*.sig") if path != signature
-        )
+        path.parent.mkdir(exist_ok=True)
+        write_durable(path, signature)
+        others = sorted(other for other in path.parent.glob("submission.*.sig") if other != path)
         for other in others:
             other.unlink()
     except OSError as error:
-        with contextlib.suppress(OSError):  # not empty: it was there before
-            signature.parent.rmdir()
-        raise SigningError(f"{signature}: cannot be written: {error.strerror}") from None
-    return signature, [path.name for path in others]
+        with contextlib.suppress(OSError):  # fails if it has files, so it existed before
+            path.parent.rmdir()
+        raise SigningError(f"{path}: cannot be written: {error.strerror}") from None
+    return path, [other.name for other in others]
 
 
-def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
+def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:
     submissions = display_path(allowed.keyring.submissions, [bundle])
     known = ", ".join(allowed.principals) or "nobody"
     return (
-        f"{bundle}: not signed, for the keyring in {submissions} lets {known} sign here, "
+        f"{bundle}: not signed. The keyring in {submissions} lets {known} sign here, "
         f"and not {principal}.\n"
         "  A center signs below its own directory, here "
         f"{submissions}/{principal.partition('@')[0]}/. "
@@ -117,9 +115,9 @@ def _unknown(bundle: Path, allowed: Authority, principal: str) -> str:
     )
 
 
-def _refusal(bundle: Path, refusal: Refused) -> str:
+def _describe_refusal(bundle: Path, refusal: Refused) -> str:
     (problem, *_) = refusal.problems
     return (
-        f"{bundle}: not signed, for it would be {problem.rule}: {problem.violation.found}. "
+        f"{bundle}: not signed, because it would be {problem.rule}: {problem.violation.found}. "
         f"{problem.violation.message}"
     )

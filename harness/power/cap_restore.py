@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.power.cap_journal import Journal, SavedLimit, lock_directory
 from harness.power.limits import format_limit, limit_to_restore, set_cap, set_state
+from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import MeterError, PowerSource, cap_control
 from harness.power.sources import open_source
-from harness.power.sources.amd import VISIBLE
 
 
 class RestoreError(MeterError):
@@ -34,7 +34,7 @@ def restore(path: Path) -> list[tuple[str, bool]]:
                 f"{path}: {journal.owner} set limits on {journal.host}; restore them there"
             )
         # The shell of an administrator can make other boards visible than the run had.
-        for variable in VISIBLE:
+        for variable in VISIBLE_VARIABLES:
             os.environ.pop(variable, None)
         with closing(open_source(journal.meter)) as source:
             return restore_boards(source, path, journal)

@@ -1,16 +1,16 @@
 """Samples all accelerators of a node every 100 ms, in a process of its own: `python -m
 harness.power.sampler SETTINGS`.
 
-The process holds no torch and no CUDA context and reads its meter from one thread. Its clock is the
-node's monotonic clock, deadlines are absolute, and a tick that is missed is counted and never
-caught up. Samples are kept in memory and appended to `samples.csv` when told to `flush`, once an
-epoch; a second thread writes them, for a slow disk must not hold up the next tick. It ends when
-told to `stop`, or when the harness is gone and its standard input closes; either way everything is
-on disk by then.
+The process uses neither torch nor CUDA, and one thread reads the power source. Timestamps are those
+of the node's monotonic clock. Deadlines are absolute, so delays do not add up. A missed tick is
+counted and never caught up. Samples are kept in memory and appended to `samples.csv` on the command
+`flush`, once an epoch. A second thread writes them, because a slow disk must not delay the next
+tick. The process ends on the command `stop`, or when the harness has ended and its standard input
+closes; in both cases it first writes all samples to disk.
 
-It reads one JSON command a line, {"do": "flush" | "readback" | "stop", …}, and answers with one
-JSON line each. Without being asked it says once a second the mean power of each accelerator since
-it last did.
+It reads one JSON command per line, {"do": "flush" | "readback" | "stop", …}, and answers each with
+one JSON line. Once a second it also reports the mean power of each accelerator since its last
+report.
 """
 
 import contextlib
@@ -42,8 +42,8 @@ STOP_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What the sampling process is to do: read `accelerators` of `meter` every `interval_ms` into
-    `directory`."""
+    """The task of the sampling process: read `accelerators` of `meter` every `interval_ms` and
+    write the samples to `directory`."""
 
     meter: str
     accelerators: tuple[str, ...]
@@ -53,20 +53,20 @@ class Settings:
 
 
 class SamplerError(Exception):
-    """The sampler ended or did not answer; the message says why."""
+    """The sampler ended or did not answer. The message says why."""
 
 
 class Sampler:
-    """The harness's end of the sampling process; a context manager that starts it and ends it."""
+    """The harness's handle of the sampling process. As a context manager it starts and ends it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process: subprocess.Popen[str] | None = None
         self._answers: list[Json] = []
-        self._arrived = threading.Condition()
-        self._reader: threading.Thread | None = None
+        self._answer_arrived = threading.Condition()
+        self._listener: threading.Thread | None = None
         self.power_w: tuple[float | None, ...] = ()
-        """The power of each accelerator, a mean over the latest second."""
+        """Mean power of each accelerator over the latest second. None if it was not read."""
 
     def __enter__(self) -> "Sampler":
         text = json.dumps(asdict(self._settings))
@@ -76,15 +76,15 @@ class Sampler:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
-            start_new_session=True,  # an interrupt typed at the terminal is the harness's to handle
+            start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
         )
         assert self._process.stdout is not None
-        self._reader = threading.Thread(
+        self._listener = threading.Thread(
             target=self._listen, args=(self._process.stdout,), daemon=True
         )
-        self._reader.start()
+        self._listener.start()
         try:
-            self._answer("started")
+            self._receive("started")
         except BaseException as error:
             self.__exit__(type(error))
             raise
@@ -96,7 +96,7 @@ class Sampler:
             return
         if process.stdin is not None:
             with contextlib.suppress(OSError):  # it may have ended by itself
-                process.stdin.close()  # the process writes everything and ends
+                process.stdin.close()  # tells the process to write all samples and end
         try:
             process.wait(patience_s(kind, STOP_TIMEOUT_S))
         except subprocess.TimeoutExpired:
@@ -104,22 +104,21 @@ class Sampler:
             process.wait()
 
     def flush(self) -> None:
-        """Have all samples so far written to disk. Raises SamplerError."""
+        """Write all samples so far to disk. Raises SamplerError."""
         self._ask({"do": "flush"}, "flushed")
 
     def readback(self, own_pids: list[int]) -> list[Json]:
-        """Limits and state of every accelerator now: `harness.power.source.Readback` as objects,
-        with `accelerator`."""
-        found: list[Json] = self._ask({"do": "readback", "own_pids": own_pids}, "readback")[
-            "accelerators"
-        ]
-        return found
+        """Limits and state of every accelerator now: the fields of `harness.power.source.Readback`
+        and `accelerator`. `own_pids` are the processes of the run. Raises SamplerError."""
+        answer = self._ask({"do": "readback", "own_pids": own_pids}, "readback")
+        readbacks: list[Json] = answer["accelerators"]
+        return readbacks
 
     def stop(self) -> Json:
-        """Have it take one more sample, write everything and end; returns `ticks` and `missed`.
-        Raises SamplerError."""
-        said = self._ask({"do": "stop"}, "stopped")
-        return {"ticks": said["ticks"], "missed": said["missed"]}
+        """Take one more sample, write all samples to disk and end. Returns the counts `ticks` and
+        `missed`. Raises SamplerError."""
+        answer = self._ask({"do": "stop"}, "stopped")
+        return {"ticks": answer["ticks"], "missed": answer["missed"]}
 
     def _ask(self, command: Json, expected: str) -> Json:
         assert self._process is not None and self._process.stdin is not None
@@ -130,12 +129,12 @@ class Sampler:
             raise SamplerError(
                 f"the sampler ended by itself with status {self._process.wait()}"
             ) from None
-        return self._answer(expected)
+        return self._receive(expected)
 
-    def _answer(self, expected: str) -> Json:
-        with self._arrived:
+    def _receive(self, expected: str) -> Json:
+        with self._answer_arrived:
             while not self._answers:
-                if not self._arrived.wait(STOP_TIMEOUT_S):
+                if not self._answer_arrived.wait(STOP_TIMEOUT_S):
                     raise SamplerError(f"the sampler did not answer within {STOP_TIMEOUT_S:.0f} s")
             answer = self._answers.pop(0)
         if answer["said"] != expected:
@@ -146,39 +145,40 @@ class Sampler:
 
     def _listen(self, lines: IO[str]) -> None:
         for line in lines:
-            said = json.loads(line)
-            if said["said"] == "power":
-                self.power_w = tuple(said["power_w"])
+            answer = json.loads(line)
+            if answer["said"] == "power":
+                self.power_w = tuple(answer["power_w"])
                 continue
-            with self._arrived:
-                self._answers.append(said)
-                self._arrived.notify()
-        with self._arrived:
+            with self._answer_arrived:
+                self._answers.append(answer)
+                self._answer_arrived.notify()
+        with self._answer_arrived:
             self._answers.append(
-                {"said": "ended", "reason": "the sampler ended by itself; its last words are above"}
+                {"said": "ended", "reason": "the sampler ended by itself; its error is above"}
             )
-            self._arrived.notify()
+            self._answer_arrived.notify()
 
 
 class _Loop:
-    """The sampling loop. Times are in ns on the node's monotonic clock."""
+    """The sampling loop. Times are in ns of the node's monotonic clock."""
 
     def __init__(
-        self, source: PowerSource, settings: Settings, file: IO[str], say: Callable[[Json], None]
+        self, source: PowerSource, settings: Settings, file: IO[str], send: Callable[[Json], None]
     ) -> None:
-        self._source, self._settings, self._file, self._say = source, settings, file, say
+        self._source, self._settings, self._file, self._send = source, settings, file, send
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(SAMPLE_COLUMNS)
         self._rows: list[tuple[Any, ...]] = []
-        self._untold_mw: list[list[int | None]] = []
+        self._unreported_mw: list[list[int | None]] = []
+        """Power of each accelerator, for each tick since the last report."""
         self._disk = ThreadPoolExecutor(1)
         self._ending = False
         self.ticks = 0
         self.missed = 0
 
     def run(self, commands: IO[bytes]) -> None:
-        """Sample until told to stop, after which one more tick is taken, or until the commands
-        end."""
+        """Sample until the command `stop`, after which one more tick is taken, or until the
+        commands end."""
         interval_ns = self._settings.interval_ms * 1_000_000
         start_ns = (time.monotonic_ns() // interval_ns + 1) * interval_ns
         slot = 0
@@ -186,6 +186,7 @@ class _Loop:
             self._tick(start_ns + slot * interval_ns)
             if self._ending:
                 break
+            # A tick that took too long passes over the next slots. They are missed, not caught up.
             latest = (time.monotonic_ns() - start_ns) // interval_ns
             self.missed += latest - slot
             slot = latest + 1
@@ -201,8 +202,8 @@ class _Loop:
         os.fsync(self._file.fileno())
 
     def _wait(self, deadline_ns: int, commands: IO[bytes]) -> bool:
-        """Wait for the deadline, obeying what comes in meanwhile; False where the commands have
-        ended."""
+        """Wait for the deadline and execute the commands that arrive before it. False if the
+        commands have ended."""
         while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
             if self._ending:
                 time.sleep(left_ns / 1e9)
@@ -210,25 +211,25 @@ class _Loop:
                 line = commands.readline()
                 if not line:
                     return False
-                self._obey(json.loads(line))
+                self._execute(json.loads(line))
         return True
 
-    def _obey(self, command: Json) -> None:
+    def _execute(self, command: Json) -> None:
         if command["do"] == "flush":
-            self._flush().add_done_callback(self._flushed)
+            self._flush().add_done_callback(self._report_flush)
         elif command["do"] == "readback":
-            own = frozenset(command["own_pids"])
-            states = [
-                {"accelerator": u, **asdict(read_back(self._source, u, own))}
-                for u in self._settings.accelerators
+            own_pids = frozenset(command["own_pids"])
+            readbacks = [
+                {"accelerator": uuid, **asdict(read_back(self._source, uuid, own_pids))}
+                for uuid in self._settings.accelerators
             ]
-            self._say({"said": "readback", "accelerators": states})
+            self._send({"said": "readback", "accelerators": readbacks})
         else:
             self._ending = True
 
-    def _flushed(self, written: Future[None]) -> None:
+    def _report_flush(self, written: Future[None]) -> None:
         error = written.exception()
-        self._say(
+        self._send(
             {"said": "flushed"}
             if error is None
             else {"said": "failed", "reason": f"samples cannot be written: {error}"}
@@ -243,22 +244,18 @@ class _Loop:
             self._rows.append(
                 Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading).row()
             )
-        # One reading swings with the phase of a batch, by 100 W and more, and would be taken for
-        # the power of the epoch.
-        self._untold_mw.append(
+        self._unreported_mw.append(
             [r.power_avg_mw if r.power_mw is None else r.power_mw for r in readings]
         )
+        # Report a mean: a single reading varies by 100 W and more within a batch.
         if self.ticks % STATUS_TICKS == 0:
-            known_mw = [
-                [p for p in own if p is not None] for own in zip(*self._untold_mw, strict=True)
+            per_accelerator_mw = [
+                [power_mw for power_mw in series_mw if power_mw is not None]
+                for series_mw in zip(*self._unreported_mw, strict=True)
             ]
-            self._say(
-                {
-                    "said": "power",
-                    "power_w": [fmean(own) / 1e3 if own else None for own in known_mw],
-                }
-            )
-            self._untold_mw.clear()
+            means_w = [fmean(mw) / 1e3 if mw else None for mw in per_accelerator_mw]
+            self._send({"said": "power", "power_w": means_w})
+            self._unreported_mw.clear()
         self.ticks += 1
 
 
@@ -266,33 +263,34 @@ def main() -> None:
     """The sampling process."""
     settings = Settings(**json.loads(sys.argv[1]))
 
-    def say(answer: Json) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the harness is gone: what matters is on disk
+    def send(answer: Json) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the harness has ended; the samples are on disk
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
     try:
         source = open_source(settings.meter)
     except MeterError as error:
-        say({"said": "failed", "reason": str(error)})
+        send({"said": "failed", "reason": str(error)})
         return
+    # The loop makes no reference cycles, and a collection would delay a tick.
     gc.collect()
-    gc.disable()  # nothing here makes cycles, and a collection would come between two ticks
+    gc.disable()
     try:
-        table = (Path(settings.directory) / SAMPLES_FILE).open("w", newline="")
+        # Standard input is unbuffered, because select does not see what a buffer holds.
         with (
-            table as file,
-            open(0, "rb", buffering=0) as stdin,
-        ):  # unbuffered, so that select sees what is there
-            loop = _Loop(source, settings, file, say)
-            say({"said": "started"})
-            loop.run(stdin)
+            (Path(settings.directory) / SAMPLES_FILE).open("w", newline="") as file,
+            open(0, "rb", buffering=0) as commands,
+        ):
+            loop = _Loop(source, settings, file, send)
+            send({"said": "started"})
+            loop.run(commands)
     except OSError as error:
-        say({"said": "failed", "reason": f"samples cannot be written: {error}"})
+        send({"said": "failed", "reason": f"samples cannot be written: {error}"})
         return
     finally:
         source.close()
-    say({"said": "stopped", "ticks": loop.ticks, "missed": loop.missed})
+    send({"said": "stopped", "ticks": loop.ticks, "missed": loop.missed})
 
 
 if __name__ == "__main__":

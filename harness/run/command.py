@@ -21,9 +21,9 @@ from harness.power.cap_journal import (
 )
 from harness.power.cap_restore import RestoreError
 from harness.power.limits import format_limit
+from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import MeterError, NotAllowedError
 from harness.power.sources import measuring_meters, open_source, source_class
-from harness.power.sources.amd import VISIBLE
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import batch_size as batchsize
 from harness.run import preflight, session
@@ -40,7 +40,7 @@ from harness.run.plan import (
     workload_of,
 )
 from harness.run.progress import View
-from harness.sign import SigningError, compare, make, put
+from harness.sign import SigningError, check_keyring, make_signature, write_signature
 from harness.simulation import server as simulator
 from harness.sweep.plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
@@ -82,7 +82,7 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
     software = describe_environment(
         plan.driver, plan.source_sha256, session.workers_environment(plan)
     )
-    for variable in VISIBLE:
+    for variable in VISIBLE_VARIABLES:
         software["variables"].pop(variable, None)
     own = ("run_id", "devices", "system", "node", "found_mw", "found_state")
     planned = {k: v for k, v in asdict(plan).items() if k not in own}
@@ -190,9 +190,9 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
             f"{bundle}: not signed, for its files are not those that the run "
             f"left:\n{told}\n{advice}"
         )
-    made = make(bundle, key, principal)
-    unasked = compare(bundle, made, principal)
-    signature, gone = put(bundle, made, principal)
+    made = make_signature(bundle, key, principal)
+    unasked = check_keyring(bundle, made, principal)
+    signature, gone = write_signature(bundle, made, principal)
     removed = [
         f"removed: {signature.with_name(name)}, for a bundle has one submitter" for name in gone
     ]

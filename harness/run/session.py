@@ -10,8 +10,8 @@ from pathlib import Path
 
 from checker.cpu import count_cores
 from harness import interrupts
+from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Sampler, Settings
-from harness.power.sources.amd import VISIBLE
 from harness.run.cluster import Cluster, address
 from harness.run.events import RunEvents
 from harness.run.evidence import Measurements, gather, share_of
@@ -127,7 +127,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
         d.uuid.startswith("PCI-") for d in plan.devices
     ):  # a virtual machine's, which ROCm cannot name
         return dict(os.environ)
-    return {k: v for k, v in os.environ.items() if k not in VISIBLE} | {
+    return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
         "ROCR_VISIBLE_DEVICES": uuids
     }
 

@@ -26,7 +26,7 @@ if __name__ == "__main__":
         int(os.environ[LAUNCHER_VARIABLE])
     )  # before torch is imported, which takes seconds
 
-from harness.power.sources.amd import uuid_of_torch
+from harness.power.rocm_devices import uuid_of_torch
 from harness.run.load_generator import Answer, LoadGenerator
 from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.system import EXTRAS, source_hash

@@ -1,13 +1,13 @@
-"""The simulator: a process that holds simulated accelerators, so that they outlive every process of
-a run.
+"""The simulator: a process that holds simulated accelerators, so that their state survives each
+process of a run.
 
-    python -m harness.simulation.server h200,disobey=400 SOCKET [STARTER]
+    python -m harness.simulation.server h200,disobey=400 SOCKET [PARENT]
 
-It listens on a Unix socket until SIGTERM, and no longer than the process STARTER lives, where that
-is given. The environment variable WATTMARK_SIMULATOR tells the processes of a run where it is. A
-client sends one JSON object a line, {"do": …, the rest}, and gets one back, {"said": …} or
-{"refused": why}. Work lasts as long as the connection that put it on, everything else as long as
-the simulator. One thread serves all, so that the state needs no locks.
+It listens on a Unix socket until SIGTERM, or until the process PARENT ends. The environment
+variable WATTMARK_SIMULATOR gives the socket to the processes of a run. A client sends one JSON
+object per line, {"do": METHOD, …arguments}, and receives one, {"said": RESULT} or {"refused":
+REASON}. Work ends with the connection that started it; caps and power states last as long as the
+simulator. A single thread serves all clients, so the state needs no locks.
 """
 
 import json
@@ -43,19 +43,19 @@ class Client:
             self._socket.connect(path)
         except OSError as error:
             self._socket.close()
-            raise self._gone(error) from None
+            raise self._error(error) from None
         self._lines = self._socket.makefile("rb")
 
     def ask(self, do: str, **arguments: Any) -> Any:
-        """What the method of that name of `harness.simulation.boards.Boards` returns. Raises
+        """Call the method `do` of `harness.simulation.boards.Boards` and return its result. Raises
         MeterError."""
         try:
             self._socket.sendall(json.dumps({"do": do, **arguments}).encode() + b"\n")
             line = self._lines.readline()
         except OSError as error:
-            raise self._gone(error) from None
+            raise self._error(error) from None
         if not line:
-            raise self._gone("it has closed the connection")
+            raise self._error("it has closed the connection")
         answer = json.loads(line)
         if "refused" in answer:
             raise MeterError(answer["refused"])
@@ -65,25 +65,25 @@ class Client:
         self._lines.close()
         self._socket.close()
 
-    def _gone(self, why: object) -> MeterError:
+    def _error(self, reason: object) -> MeterError:
         return MeterError(
-            f"the simulator at {self._path} ({VARIABLE}) does not answer: {why}; start it, "
+            f"the simulator at {self._path} ({VARIABLE}) does not answer: {reason}; start it, "
             f"or unset {VARIABLE}"
         )
 
 
 def connect(argument: str) -> Client | None:
-    """The simulator that the environment names, None where it names none. Raises MeterError where
-    it holds other boards."""
+    """Connect to the simulator that the environment names, None if it names none. Raises MeterError
+    if it holds other boards."""
     path = os.environ.get(VARIABLE)
     if path is None:
         return None
     client = Client(path)
-    held = client.ask("devices")["argument"]
-    if held != argument:
+    actual = client.ask("devices")["argument"]
+    if actual != argument:
         client.close()
         raise MeterError(
-            f"the simulator at {path} ({VARIABLE}) holds {held}, not {argument}; unset "
+            f"the simulator at {path} ({VARIABLE}) holds {actual}, not {argument}; unset "
             f"{VARIABLE} to use another"
         )
     return client
@@ -91,9 +91,10 @@ def connect(argument: str) -> Client | None:
 
 @contextmanager
 def running(argument: str) -> Iterator[Path]:
-    """A simulator for the block, and the directory of its socket: the one that the environment
-    names, or else one of its own that ends with the block. The environment variable is set
-    meanwhile. Raises MeterError.
+    """Run a simulator while the block runs, and yield the directory of its socket.
+
+    If the environment names a simulator, that one is used. Otherwise a new one is started, named in
+    the environment, and ended with the block. Raises MeterError.
     """
     parse(argument)
     if client := connect(argument):
@@ -113,7 +114,7 @@ def running(argument: str) -> Iterator[Path]:
 
 
 def start(argument: str, path: str) -> subprocess.Popen[str]:
-    """A simulator that listens at `path` and ends with this process. Raises MeterError where it
+    """Start a simulator that listens at `path` and ends with this process. Raises MeterError if it
     does not start."""
     process = subprocess.Popen(
         [sys.executable, "-m", "harness.simulation.server", argument, path, str(os.getpid())],
@@ -121,26 +122,26 @@ def start(argument: str, path: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONSAFEPATH": "1"},
-        start_new_session=True,  # an interrupt typed at the terminal is the harness's to handle
+        start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
     )
     assert process.stdout is not None
     with process.stdout as lines:
-        if (said := lines.readline()) != "ready\n":
+        if (line := lines.readline()) != "ready\n":
             process.kill()
             process.wait()
-            raise MeterError(
-                f"the simulator did not start: {said.strip() or 'its last words are above'}"
-            )
+            raise MeterError(f"the simulator did not start: {line.strip() or 'its error is above'}")
     return process
 
 
 class _Server:
-    """Answers clients, one request after the other."""
+    """Answers the requests of all clients in the order of their arrival."""
 
     def __init__(self, boards: Boards, listener: socket.socket) -> None:
         self._boards, self._listener = boards, listener
         self._unread: dict[socket.socket, bytes] = {}
+        """The incomplete last line of each client."""
         self._working: dict[socket.socket, set[str]] = {}
+        """The boards that each client has put work on."""
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
 
@@ -154,9 +155,9 @@ class _Server:
                     self._selector.register(client, selectors.EVENT_READ)
                 else:
                     assert isinstance(key.fileobj, socket.socket)
-                    self._hear(key.fileobj)
+                    self._receive(key.fileobj)
 
-    def _hear(self, client: socket.socket) -> None:
+    def _receive(self, client: socket.socket) -> None:
         try:
             received = client.recv(CHUNK_BYTES)
             *lines, self._unread[client] = (self._unread[client] + received).split(b"\n")
@@ -165,41 +166,41 @@ class _Server:
         except OSError:
             received = b""
         if not received:
-            self._part(client)
+            self._disconnect(client)
 
     def _answer(self, client: socket.socket, line: bytes) -> dict[str, Any]:
         try:
             request = json.loads(line)
             do = request.pop("do")
-            said = self._boards.answer(do, request)
+            result = self._boards.answer(do, request)
         except MeterError as error:
             return {"refused": str(error)}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             return {
-                "refused": f"the simulator cannot make sense of {line.decode(errors='replace')!r}: "
-                f"{error}"
+                "refused": "the simulator cannot read the request "
+                f"{line.decode(errors='replace')!r}: {error}"
             }
         if do == "work":
             self._working[client].add(request["uuid"])
-        return {"said": said}
+        return {"said": result}
 
-    def _part(self, client: socket.socket) -> None:
+    def _disconnect(self, client: socket.socket) -> None:
         self._selector.unregister(client)
         client.close()
         del self._unread[client]
         for uuid in self._working.pop(client):
-            with suppress(MeterError):  # it may have vanished
+            with suppress(MeterError):  # the board may have vanished
                 self._boards.work(uuid, None)
 
 
 def main() -> int:
-    """The process; returns its exit status."""
+    """The simulator process. Returns its exit status."""
     if len(sys.argv) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2
-    argument, path, *starter = sys.argv[1:]
-    if starter:
-        die_with_parent(int(starter[0]))
+    argument, path, *parent = sys.argv[1:]
+    if parent:
+        die_with_parent(int(parent[0]))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener = socket.socket(socket.AF_UNIX)
     try:

@@ -1,11 +1,12 @@
-"""How fast, and at what power, a simulated board does a workload at a power cap: curves fitted to
+"""Throughput and power of a simulated board for a workload at a power cap: curves fitted to
 published figures.
 
     items/s = limit u / (1 + u^sharpness)^(1 / sharpness),  u = (cap / knee)^rise
 
 Throughput rises as a power of the cap until, around the knee, something else (memory, host, the
-highest clock) limits it. `benchmarks/fit_boards.py` finds the four parameters and writes fits.json;
-docs/simulated.md says how well they fit and what is assumed of power, which was not published.
+highest clock) limits it. `benchmarks/fit_boards.py` fits the four parameters and writes
+throughput_model.json. docs/simulated.md gives the errors of the fit and the assumptions on power,
+which was not published.
 """
 
 import json
@@ -17,38 +18,38 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("throughput_model.json")
 UNENFORCED_SHARE = 0.3
-"""Of every watt that a cap asks for below the least one that a board enforces, this share is given
-up (assumed)."""
+"""Below the lowest cap that a board enforces, power falls by this share of each watt that the cap
+is lowered (assumed)."""
 
 
 def throughput(
     cap_w: float, limit_per_s: float, knee_w: float, rise: float, sharpness: float
 ) -> float:
-    """Items/s at a cap, by the formula above."""
+    """Throughput in items/s at a cap, by the formula above."""
     u: float = (cap_w / knee_w) ** rise
     return float(limit_per_s * u / (1 + u**sharpness) ** (1 / sharpness))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One workload on one board."""
+    """Throughput and power of one workload on one board."""
 
     limit_per_s: float
     knee_w: float
     rise: float
     sharpness: float
     full_draw_w: float | None = None
-    """Above this cap the board draws less than the cap, None where it always draws all of it."""
+    """Above this cap the board draws less than the cap. None if it always draws the cap."""
     draw_share: float = 1.0
-    """Of every watt of cap above `full_draw_w`, the share that is drawn."""
+    """The share of each watt of cap above `full_draw_w` that the board draws."""
     enforced_from_w: float = 0.0
-    """Below this the board takes a cap and does not enforce it; throughput is then as printed, by
-    `unenforced_per_s`."""
+    """Below this cap the board accepts a cap and does not enforce it. Throughput is then that of
+    `unenforced_per_s`, as published."""
     unenforced_per_s: tuple[tuple[float, float], ...] = ()
-    """Cap in W and items/s, in order of cap."""
+    """Pairs of cap in W and items/s, by ascending cap."""
 
     def items_per_s(self, cap_w: float) -> float:
-        """Throughput of one board at a cap that was set."""
+        """Throughput of the board in items/s at a cap."""
         fitted = throughput(max(cap_w, self.enforced_from_w), *self.parameters)
         for (below_w, below), (above_w, above) in pairwise(
             (*self.unenforced_per_s, (self.enforced_from_w, fitted))
@@ -58,7 +59,7 @@ class Curve:
         return fitted
 
     def power_w(self, cap_w: float) -> float:
-        """Mean power that one board draws at a cap that was set."""
+        """Mean power of the board in W at a cap."""
         if cap_w < self.enforced_from_w:
             return self.enforced_from_w - UNENFORCED_SHARE * (self.enforced_from_w - cap_w)
         if self.full_draw_w is None or cap_w <= self.full_draw_w:
@@ -80,13 +81,13 @@ class Fit:
 
 @cache
 def fit() -> Fit:
-    """The fit in fits.json."""
-    stored = json.loads(PATH.read_text())
+    """The fit in throughput_model.json."""
+    document = json.loads(PATH.read_text())
     curves = {}
-    for one in stored["curves"]:
-        board, workload = one.pop("accelerator"), one.pop("workload")
+    for entry in document["curves"]:
+        board, workload = entry.pop("accelerator"), entry.pop("workload")
         unenforced = tuple(
-            (cap_w, items_per_s) for cap_w, items_per_s in one.pop("unenforced_per_s", ())
+            (cap_w, items_per_s) for cap_w, items_per_s in entry.pop("unenforced_per_s", ())
         )
-        curves[board, workload] = Curve(**one, unenforced_per_s=unenforced)
-    return Fit(stored["name"], curves)
+        curves[board, workload] = Curve(**entry, unenforced_per_s=unenforced)
+    return Fit(document["name"], curves)

@@ -1,9 +1,9 @@
-"""Work on simulated accelerators: it computes nothing and takes as long as the fit to published
-figures says at the cap in force.
+"""Work on simulated accelerators: it computes nothing and takes the time that the throughput model
+gives at the cap in force.
 
-`build` is an implementation as any other (see `rules.contract`): `bench-submit run WORKLOAD
---simulate h200` uses it. Batches and requests are those of the smoke size, the rate is that of the
-real workload; docs/simulated.md says what else is not real.
+`build` is an implementation like any other (see `rules.contract`): `bench-submit run WORKLOAD
+--simulate h200` uses it. Batches and requests are those of the smoke size, and the rate is that of
+the real workload. docs/simulated.md lists the other differences from a real run.
 """
 
 import asyncio
@@ -24,15 +24,16 @@ ASK_AGAIN_S = 0.05
 VOCABULARY = 512
 FIRST_LOSS, LOSS_POWER, LOSS_NOISE = 7.0, 0.1, 0.01
 LEAST_SHARE = 0.5
-"""A batch that has to make up for lateness still takes this share of its time."""
+"""Lowest share of its time that a batch takes while it makes up for a delay."""
 MOST_LATE_S = 1.0
-"""A longer standstill of the machine is not made up for."""
+"""Longest delay of the machine that later batches make up for."""
 
 
 def build(job: Job) -> Built:
-    """Put the job's workload on its accelerators. Raises ValueError for what it does not take,
-    without a simulator, and where no figures of the workload are published. What it returns raises
-    MeterError in mid-run where a board has vanished.
+    """Start the job's workload on its accelerators.
+
+    Raises ValueError for options that it does not have, without a simulator, and if no figures of
+    the workload are published. The returned `run` raises MeterError if a board vanishes.
     """
     if job.options or job.weights or job.corpus:
         raise ValueError(
@@ -72,8 +73,8 @@ def build(job: Job) -> Built:
 
 
 class Rate:
-    """Items/s of all accelerators of a process together, asked for anew now and then, because a cap
-    may change in mid-run."""
+    """Items/s of all accelerators of a process together. It is read again every ASK_AGAIN_S,
+    because a cap may change during the run."""
 
     def __init__(self, client: Client, uuids: Sequence[str]) -> None:
         self._client, self._uuids = client, uuids
@@ -87,8 +88,10 @@ class Rate:
 
 
 def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) -> None:
-    """Batches of `items`, each as long as the rate says. What one is late by, the next ones make up
-    for, so that the machine's load hardly changes the throughput.
+    """Make batches of `items` at the given rate in items/s.
+
+    The next batches make up for the delay of a batch, so that the load of the machine hardly
+    changes the throughput.
     """
     noise = random.Random(seed)
     late_s = 0.0
@@ -97,34 +100,33 @@ def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) 
             return
         loss = FIRST_LOSS * step**-LOSS_POWER * (1 + noise.gauss(0, LOSS_NOISE))
         recorder.start()
-        begin_s = (
-            time.monotonic()
-        )  # inside the recorder's own marks, so that no batch is shorter there than it should be
-        lasts_s = items / rate()
-        due_s = begin_s + lasts_s - late_s
-        while (left_s := max(due_s, begin_s + LEAST_SHARE * lasts_s) - time.monotonic()) > 0:
+        # Between the marks of the recorder, so that no recorded batch is shorter than it should be.
+        begin_s = time.monotonic()
+        duration_s = items / rate()
+        due_s = begin_s + duration_s - late_s
+        while (left_s := max(due_s, begin_s + LEAST_SHARE * duration_s) - time.monotonic()) > 0:
             time.sleep(left_s)
         late_s = min(time.monotonic() - due_s, MOST_LATE_S)
         recorder.end(items, loss)
 
 
 class Server:
-    """Answers requests in this process, one after the other in order of arrival. A prompt takes no
+    """Answers requests in this process, one after the other in order of arrival. Prompts take no
     time.
 
-    It has a clock of its own, on which answers end when they are due; where the machine is late it
-    lags behind the real one and catches up, as `train` does.
+    Answers end when they are due on the clock of the server. If the machine is late, this clock
+    lags behind the real one and catches up, as in `train`.
     """
 
     def __init__(self, rate: Callable[[], float]) -> None:
         self._rate = rate
         self._turn = asyncio.Lock()
         self._free_s = self._late_s = 0.0
-        """When the last answer was due to end, and how late it was."""
-        self._present = self._generated = 0
+        """When the last answer was due to end, and its delay."""
+        self._in_flight = self._generated = 0
 
     async def drive(self, load: Load) -> None:
-        """Let the load generator send its requests."""
+        """Answer the requests of the load generator."""
         await load.drive(self._send, self._generated_so_far)
 
     async def _generated_so_far(self) -> int:
@@ -132,21 +134,21 @@ class Server:
 
     async def _send(self, request: Request) -> AsyncIterator[Progress]:
         prompt, tokens = len(request.prompt), request.output_tokens
-        if self._present == 0:
+        if self._in_flight == 0:
             self._free_s = max(self._free_s, time.monotonic() - self._late_s)
-        self._present += 1
+        self._in_flight += 1
         async with self._turn:
             begin_s, token_s = time.monotonic(), 1 / self._rate()
             first_s = max(self._free_s, begin_s - MOST_LATE_S) + token_s
             self._free_s = first_s + (tokens - 1) * token_s
-            await _until(max(first_s, begin_s + LEAST_SHARE * token_s))
+            await _sleep_until(max(first_s, begin_s + LEAST_SHARE * token_s))
             yield Progress(prompt, 1)
-            await _until(max(self._free_s, begin_s + LEAST_SHARE * tokens * token_s))
+            await _sleep_until(max(self._free_s, begin_s + LEAST_SHARE * tokens * token_s))
             self._late_s = min(time.monotonic() - self._free_s, MOST_LATE_S)
             self._generated += tokens
-        self._present -= 1
+        self._in_flight -= 1
         yield Progress(prompt, tokens)
 
 
-async def _until(instant_s: float) -> None:
+async def _sleep_until(instant_s: float) -> None:
     await asyncio.sleep(instant_s - time.monotonic())

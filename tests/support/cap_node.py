@@ -18,7 +18,8 @@ from support.fake_nvml import FakeNvml
 from support.kills import command_line, wait_for
 
 from harness.power.cap_journal import JOURNAL_FILE
-from harness.power.sources import amd, open_source
+from harness.power.rocm_devices import VISIBLE_VARIABLES
+from harness.power.sources import open_source
 from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.run.processes import descendants
 from harness.system import DESCRIPTION
@@ -50,7 +51,7 @@ class Node:
         monkeypatch.setitem(sys.modules, "pynvml", self.nvml)
         monkeypatch.setenv("PYTHONPATH", f"{root}:{TESTS}")
         monkeypatch.setenv("WATTMARK_STATE", str(self.state))
-        for name in (*amd.VISIBLE, "WATTMARK_SIMULATOR"):
+        for name in (*VISIBLE_VARIABLES, "WATTMARK_SIMULATOR"):
             monkeypatch.delenv(name, raising=False)
 
     def change(self, **facts: object) -> None:

@@ -1,12 +1,16 @@
 """NVIDIA GPUs through NVML (`nvidia-ml-py`).
 
-What to know of NVML (API reference, and readings on an H200): power usage and field 185 are
-averages over 1 s on Hopper, field 186 is instantaneous; field values carry a return code each; the
-energy counter advances every 100 ms and costs about 3 ms a call; NVML ignores CUDA_VISIBLE_DEVICES.
-A limit lasts until the driver is unloaded, which it is with its last client unless persistence mode
-is on. The binding of `nvmlDeviceSetPowerManagementLimit_v2` (nvidia-ml-py 13.615) drops its return
-code. No function gives clocks that `nvidia-smi -lgc` has locked; application clocks show as
-slowdown reason 0x2.
+Properties of NVML that this file depends on (from the API reference, and from readings on an H200):
+
+- Power usage and field 185 are averages over 1 s on Hopper; field 186 is instantaneous.
+- Each field value has its own return code.
+- The energy counter advances every 100 ms and takes about 3 ms to read.
+- NVML ignores CUDA_VISIBLE_DEVICES.
+- A limit lasts until the driver is unloaded. Without persistence mode, the driver is unloaded when
+  its last client ends.
+- The binding of `nvmlDeviceSetPowerManagementLimit_v2` (nvidia-ml-py 13.615) drops its return code.
+- No function returns the clocks that `nvidia-smi -lgc` locked. Application clocks show as slowdown
+  reason 0x2.
 """
 
 import contextlib
@@ -26,6 +30,7 @@ from harness.power.source import (
 )
 from rules.bundle_format.records import Reading
 
+# Numbers of NVML field values (NVML_FI_DEV_…); older bindings lack some of the names.
 POWER_AVERAGE, POWER_INSTANT = 185, 186
 POWER_MIN, POWER_MAX, POWER_DEFAULT, POWER_ENFORCED, POWER_REQUESTED = 187, 188, 189, 190, 192
 MEMORY_TEMPERATURE = 82
@@ -68,13 +73,14 @@ class NvidiaSource(PowerSource, CapControl):
             for i in range(nvml.nvmlDeviceGetCount())
         ]
         uuids = ["" if h is None else nvml.nvmlDeviceGetUUID(h) for h in handles]
-        chosen = visible_devices(uuids, visible)
-        if closed := [i for i in chosen if handles[i] is None]:
+        indices = visible_devices(uuids, visible)
+        # A container or cgroup can forbid a GPU: NVML counts it and gives no handle.
+        if forbidden := [i for i in indices if handles[i] is None]:
             raise MeterError(
-                f"NVML may not read GPU {closed[0]}; choose others with "
+                f"NVML may not read GPU {forbidden[0]}; choose others with "
                 "CUDA_VISIBLE_DEVICES, or ask for the right"
             )
-        self._handles = {uuids[i]: handles[i] for i in chosen}
+        self._handles = {uuids[i]: handles[i] for i in indices}
         self._getters = {uuid: self._supported(handle) for uuid, handle in self._handles.items()}
 
     def devices(self) -> list[Device]:
@@ -120,7 +126,7 @@ class NvidiaSource(PowerSource, CapControl):
         return Readback(
             **limits,
             foreign_processes=None if pids is None else sum(pid not in own_pids for pid in pids),
-            mig=False if mig is None else mig,  # boards without MIG answer "not supported"
+            mig=bool(mig),  # boards without MIG answer "not supported"
             ecc_uncorrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
             ecc_corrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
             sm_set_mhz=self._application_clock(
@@ -142,14 +148,14 @@ class NvidiaSource(PowerSource, CapControl):
         try:
             nvml.nvmlDeviceSetPowerManagementLimit(self._handles[uuid], cap_mw)
         except nvml.NVMLError as error:
-            asked = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
+            message = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
             if error.value == nvml.NVML_ERROR_NO_PERMISSION:
-                raise NotAllowedError(asked) from None
-            raise MeterError(asked) from None
+                raise NotAllowedError(message) from None
+            raise MeterError(message) from None
 
     def set_state(self, uuid: str, state: str) -> None:
         raise MeterError(
-            f"{uuid}: NVML sets no performance state; a board takes up P0 when it computes"
+            f"{uuid}: NVML sets no performance state; a board enters P0 when it computes"
         )
 
     def close(self) -> None:
@@ -157,7 +163,7 @@ class NvidiaSource(PowerSource, CapControl):
             self._nvml.nvmlShutdown()
 
     def _application_clock(self, handle: Any, function: str, kind: int) -> int | None:
-        get = getattr(self._nvml, function, None)  # they go away with CUDA 14
+        get = getattr(self._nvml, function, None)  # CUDA 14 removes these functions
         clock_mhz: int | None = get and self._try(lambda: int(get(handle, kind)))
         return clock_mhz
 
@@ -181,8 +187,10 @@ class NvidiaSource(PowerSource, CapControl):
             return None
 
     def _supported(self, handle: Any) -> dict[str, Callable[[Any], Any]]:
-        """How to get each quantity of a reading, without those that this board does not have. Power
-        comes first."""
+        """The function that reads each quantity, without the quantities that the board lacks.
+
+        Power comes first, so that its time is closest to the timestamp of the sample.
+        """
         nvml = self._nvml
         reasons = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
         getters: dict[str, Callable[[Any], Any]] = {
@@ -212,20 +220,22 @@ class NvidiaSource(PowerSource, CapControl):
 
 
 def visible_devices(uuids: list[str], visible: str | None) -> list[int]:
-    """Indices into `uuids` (in PCI order) that a CUDA_VISIBLE_DEVICES value names; as in CUDA, the
-    first wrong one ends it.
+    """Indices into `uuids` (in PCI order) that a value of CUDA_VISIBLE_DEVICES names. As in CUDA,
+    the first invalid entry ends the list.
 
-    An index counts in PCI order, which is CUDA's own where all GPUs of a node are alike; the
-    workers are told UUIDs. Source: CUDA programming guide, environment variables.
+    A number counts in PCI order. CUDA's order is the same if all GPUs of a node are of one model;
+    the workers receive UUIDs. Source: CUDA programming guide, environment variables.
     """
     if visible is None:
         return list(range(len(uuids)))
-    chosen: list[int] = []
+    indices: list[int] = []
     for token in (t.strip() for t in visible.split(",")):
-        named = [i for i, u in enumerate(uuids) if token.startswith("GPU-") and u.startswith(token)]
+        matches = [
+            i for i, uuid in enumerate(uuids) if token.startswith("GPU-") and uuid.startswith(token)
+        ]
         if token.isdigit() and int(token) < len(uuids):
-            named = [int(token)]
-        if len(named) != 1:
+            matches = [int(token)]
+        if len(matches) != 1:
             break
-        chosen.append(named[0])
-    return chosen
+        indices.append(matches[0])
+    return indices

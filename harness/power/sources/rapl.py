@@ -1,8 +1,9 @@
 """CPU packages through the kernel's powercap tree (RAPL on Intel and AMD).
 
-RAPL has an energy counter and no power reading: power is the counter's difference between two
-readings, and so an average over the sampling interval; it stands as averaged power. The counter
-wraps at `max_energy_range_uj`. Source: Linux kernel documentation, power/powercap.
+RAPL has an energy counter and no power reading. Power is the difference of the counter between two
+readings divided by their distance, an average over the sampling interval, and is recorded as
+averaged power. The counter wraps at `max_energy_range_uj`. Source: Linux kernel documentation,
+power/powercap.
 """
 
 import time
@@ -49,7 +50,7 @@ class RaplSource(PowerSource, SettingsReader):
             )
         for package in packages:
             try:
-                _number(package / "energy_uj")
+                _read_number(package / "energy_uj")
             except PermissionError:
                 raise MeterError(
                     f"{package}/energy_uj: only root may read it; an administrator can allow "
@@ -63,39 +64,39 @@ class RaplSource(PowerSource, SettingsReader):
         self._clock = clock
         self._packages = {
             f"RAPL-{p.name.partition(':')[2]}": _Package(
-                p, _number(p / "max_energy_range_uj"), _number(p / "energy_uj"), clock()
+                p, _read_number(p / "max_energy_range_uj"), _read_number(p / "energy_uj"), clock()
             )
             for p in packages
         }
 
     def devices(self) -> list[Device]:
         return [
-            Device(uuid, _processor(), "RAPL", max_power_w=_max_power_w(p.path))
+            Device(uuid, _read_processor_name(), "RAPL", max_power_w=_read_max_power_w(p.path))
             for uuid, p in self._packages.items()
         ]
 
     def read(self, uuid: str) -> Reading:
         package = self._packages[uuid]
         try:
-            now_uj, now_ns = _number(package.path / "energy_uj"), self._clock()
+            now_uj, now_ns = _read_number(package.path / "energy_uj"), self._clock()
         except (OSError, ValueError) as error:
             return Reading(status=f"energy_uj: {error}")
-        spent_uj = (now_uj - package.last_uj) % (package.range_uj + 1)
-        since_ns = now_ns - package.last_ns
-        package.total_uj += spent_uj
+        energy_uj = (now_uj - package.last_uj) % (package.range_uj + 1)
+        elapsed_ns = now_ns - package.last_ns
+        package.total_uj += energy_uj
         package.last_uj, package.last_ns = now_uj, now_ns
         return Reading(
-            power_avg_mw=round(spent_uj * 1e6 / since_ns) if since_ns > 0 else None,
+            power_avg_mw=round(energy_uj * 1e6 / elapsed_ns) if elapsed_ns > 0 else None,
             energy_mj=package.total_uj // 1000,
-            cap_mw=_limit_mw(package.path),
+            cap_mw=_read_limit_mw(package.path),
         )
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
-        limit = _limit_mw(self._packages[uuid].path)
+        limit = _read_limit_mw(self._packages[uuid].path)
         return Readback(requested_mw=limit, enforced_mw=limit)
 
 
-def _number(path: Path) -> int:
+def _read_number(path: Path) -> int:
     return int(path.read_text())
 
 
@@ -106,21 +107,21 @@ def _is_package(domain: Path) -> bool:
         return False
 
 
-def _limit_mw(domain: Path) -> int | None:
+def _read_limit_mw(domain: Path) -> int | None:
     try:
-        return _number(domain / "constraint_0_power_limit_uw") // 1000 or None
+        return _read_number(domain / "constraint_0_power_limit_uw") // 1000 or None
     except (OSError, ValueError):
         return None
 
 
-def _max_power_w(domain: Path) -> float | None:
+def _read_max_power_w(domain: Path) -> float | None:
     try:
-        return _number(domain / "constraint_0_max_power_uw") / 1e6 or None
+        return _read_number(domain / "constraint_0_max_power_uw") / 1e6 or None
     except (OSError, ValueError):
         return None
 
 
-def _processor() -> str:
+def _read_processor_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,43 +1,25 @@
-"""AMD's meter on a fake that has each documented quirk of AMD SMI (tests/support/fake_amdsmi.py),
-alone and under the sampler."""
+"""Readings and settings of AMD GPUs on a fake that has each documented quirk of AMD SMI
+(tests/support/fake_amdsmi.py)."""
 
-import csv
 import os
-import sys
-from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
-import torch
 from support.fake_amdsmi import (
     BUSY,
     NO_PERMISSION,
     NOT_SUPPORTED,
+    A,
     FakeAmdSmi,
     FakeGpu,
+    gpu_a,
+    gpu_b,
     write_kfd_nodes,
-    write_package_without_rocm,
 )
 
-from harness.power.sampler import Settings, _Loop
-from harness.power.source import Device, MeterError, NotAllowedError
-from harness.power.sources import amd, open_source
-from harness.power.sources.amd import AmdSource, uuid_of_torch, visible_gpus
-from harness.run import command, preflight, session, worker
-from harness.run.plan import Machine, Plan, RunRequest, make_plan
-from harness.system import DESCRIPTION, describe_environment
-from reference import sglang_server
-from rules.boards import board
-
-A, B = "GPU-00c63ac3c3c637f9", "GPU-5d2e1f00a1b2c3d4"
-
-
-def gpu_a() -> FakeGpu:
-    return FakeGpu(0x00C63AC3C3C637F9, hip_id=0, bus=0xE5)
-
-
-def gpu_b() -> FakeGpu:
-    return FakeGpu(0x5D2E1F00A1B2C3D4, hip_id=1, bus=0x05)
+from harness.power.source import MeterError, NotAllowedError
+from harness.power.sources import amd
+from harness.power.sources.amd import AmdSource
+from harness.run import preflight
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +164,7 @@ def test_slowdown_is_what_grew_since_the_last_reading(gpu, meter):
     gpu.metrics["ppt_residency_acc"] += 90
     assert meter.read(A).slowdown == amd.PACKAGE_POWER
     assert meter.read(A).slowdown == 0
-    for bit, name in amd.RESIDENCIES.items():
+    for bit, name in amd.RESIDENCY_COUNTERS.items():
         gpu.metrics[name] += 1
         assert meter.read(A).slowdown == bit
     gpu.metrics |= {"prochot_residency_acc": 9, "hbm_thm_residency_acc": 9}
@@ -203,7 +185,7 @@ def test_throttling_during_a_failed_reading_shows_in_the_next_and_a_counter_begu
 
 
 def test_an_older_board_has_no_residencies_and_is_not_at_fault(gpu, meter):
-    gpu.metrics |= dict.fromkeys(amd.RESIDENCIES.values(), "N/A")
+    gpu.metrics |= dict.fromkeys(amd.RESIDENCY_COUNTERS.values(), "N/A")
     meter.read(A)
     reading = meter.read(A)
     assert (reading.slowdown, reading.status) == (None, "ok")
@@ -216,81 +198,6 @@ def test_no_reading_waits_for_a_violation_status(gpu):
         meter.read(A)
     meter.readback(A, frozenset())
     assert smi.blocked_ms == 0
-
-
-def test_devices_come_in_the_order_of_hip():
-    assert [d.uuid for d in AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), {}).devices()] == [A, B]
-
-
-@pytest.mark.parametrize(
-    ("environment", "chosen"),
-    [
-        ({}, [0, 1]),
-        ({"HIP_VISIBLE_DEVICES": "1"}, [1]),
-        ({"CUDA_VISIBLE_DEVICES": "1,0"}, [1, 0]),
-        ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, [0]),
-        ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, [1]),
-        ({"ROCR_VISIBLE_DEVICES": "1"}, [1]),
-        ({"ROCR_VISIBLE_DEVICES": ""}, []),
-        ({"ROCR_VISIBLE_DEVICES": "1,0", "HIP_VISIBLE_DEVICES": "0"}, [1]),
-        ({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "1"}, []),
-        ({"ROCR_VISIBLE_DEVICES": B}, [1]),
-        ({"ROCR_VISIBLE_DEVICES": "GPU-5D2E"}, [1]),
-        ({"ROCR_VISIBLE_DEVICES": "GPU-,0"}, []),
-        ({"ROCR_VISIBLE_DEVICES": "0,7,1"}, [0]),
-        ({"ROCR_VISIBLE_DEVICES": "0,0,1"}, [0]),
-        ({"HIP_VISIBLE_DEVICES": "-1"}, []),
-    ],
-)
-def test_the_variables_that_amd_smi_ignores_choose_as_in_rocm(environment, chosen):
-    assert visible_gpus([A, B], environment) == chosen
-    meter = AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), environment)
-    assert [d.uuid for d in meter.devices()] == [[A, B][i] for i in chosen]
-
-
-def test_without_the_order_of_hip_numbers_are_refused_and_uuids_are_not():
-    smi = FakeAmdSmi(gpu_b(), gpu_a())
-    smi.lacks = {"amdsmi_get_gpu_enumeration_info"}
-    with pytest.raises(
-        MeterError,
-        match="HIP_VISIBLE_DEVICES=1: this AMD SMI does not tell in which order HIP counts",
-    ):
-        AmdSource(smi, {"HIP_VISIBLE_DEVICES": "1"})
-    assert [d.uuid for d in AmdSource(smi, {"ROCR_VISIBLE_DEVICES": A}).devices()] == [A]
-    assert len(AmdSource(smi, {}).devices()) == 2
-
-
-def test_a_gpu_that_hip_does_not_count_is_left_out(gpu):
-    hidden = gpu_b()
-    hidden.enumeration["hip_id"] = "N/A"
-    assert [d.uuid for d in AmdSource(FakeAmdSmi(hidden, gpu), {}).devices()] == [A]
-
-
-def test_the_uuid_is_the_kernels_and_that_of_torch_is_the_same(gpu, meter):
-    gpu.enumeration["hip_uuid"] = gpu.asic["asic_serial"] = "another"
-    (device,) = AmdSource(FakeAmdSmi(gpu), {}).devices()
-    assert device.uuid == A
-    assert uuid_of_torch("30306336-3361-6333-6333-633633376639") == A  # the digits of A as ASCII
-
-
-def test_without_a_unique_id_the_pci_address_names_the_gpu(tmp_path, monkeypatch):
-    guest = FakeGpu(0, hip_id=0, bus=0x05)
-    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "guest", guest))
-    (device,) = AmdSource(FakeAmdSmi(guest), {}).devices()
-    assert (device.uuid, device.pci) == ("PCI-0000:05:00.0", "0000:05:00.0")
-    assert uuid_of_torch("58580000-0000-0000-0000-000000000000") is None
-
-
-def test_a_device_is_described(meter):
-    (device,) = meter.devices()
-    assert (device.vendor, device.vbios, device.pci) == (
-        "AMD",
-        "022.040.003.042.000001",
-        "0000:e5:00.0",
-    )
-    assert board(device.name) is not None
-    assert device.memory_bytes == 206_141_652_992
-    assert (meter.driver, meter.state, meter.torch_device) == ("6.10.5", "auto", "cuda")
 
 
 @pytest.mark.parametrize(
@@ -376,153 +283,3 @@ def test_ecc_counts_are_read(gpu, meter):
     gpu.ecc["uncorrectable_count"] = 2
     state = meter.readback(A, frozenset())
     assert (state.ecc_uncorrected, state.ecc_corrected) == (2, 3)
-
-
-def test_without_rocm_the_meter_is_refused_quietly(tmp_path, monkeypatch, capfd):
-    write_package_without_rocm(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
-    for _ in range(2):
-        with pytest.raises(
-            MeterError, match=r"amdsmi does not load \(libamd_smi.so: cannot open .*; it needs"
-        ):
-            open_source("amd")
-    assert capfd.readouterr() == ("", "")
-
-
-def test_without_the_binding_the_way_to_it_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "amdsmi", None)
-    with pytest.raises(MeterError, match=r"pip install 'wattmark\[amd\]'"):
-        open_source("amd")
-
-
-def test_without_a_driver_or_a_gpu_the_meter_is_refused(monkeypatch):
-    smi = FakeAmdSmi()
-    monkeypatch.setitem(sys.modules, "amdsmi", smi)
-    with pytest.raises(MeterError, match="finds no GPU here"):
-        open_source("amd")
-    smi.init_error = 34
-    with pytest.raises(
-        MeterError, match=r"does not answer \(Error code: 34 .*is the amdgpu driver loaded"
-    ):
-        open_source("amd")
-
-
-def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch):
-    smi = FakeAmdSmi(gpu_b(), gpu)
-    monkeypatch.setitem(sys.modules, "amdsmi", smi)
-    for variable in amd.VISIBLE:
-        monkeypatch.delenv(variable, raising=False)
-    meter = open_source("amd")
-    read_end, write_end = os.pipe()
-    said: list[dict] = []
-    table = (tmp_path / "table.csv").open("w")
-    loop = _Loop(meter, Settings("amd", (A, B), "node0", 20, str(tmp_path)), table, said.append)
-    plain_tick = loop._tick
-
-    def tick(scheduled_ns: int) -> None:
-        gpu.energy["energy_accumulator"] += 1_000_000
-        gpu.metrics["ppt_residency_acc"] += loop.ticks % 2
-        plain_tick(scheduled_ns)
-        if loop.ticks == 3:
-            os.write(write_end, b'{"do": "flush"}\n{"do": "readback", "own_pids": []}\n')
-        if loop.ticks == 6:
-            os.write(write_end, b'{"do": "stop"}\n')
-
-    monkeypatch.setattr(loop, "_tick", tick)
-    with os.fdopen(read_end, "rb", buffering=0) as commands:
-        loop.run(commands)
-    os.close(write_end)
-    meter.close()
-    table.close()
-    rows = [
-        row for row in csv.DictReader((tmp_path / "table.csv").open()) if row["accelerator"] == A
-    ]
-    assert len(rows) == loop.ticks >= 7
-    assert {
-        (row["power_mw"], row["cap_mw"], row["power_state"], row["status"]) for row in rows
-    } == {("717000", "600000", "auto", "ok")}
-    assert [row["slowdown"] for row in rows[:7]] == ["", "2", "0", "2", "0", "2", "0"]
-    counter_mj = [int(row["energy_mj"]) for row in rows]
-    assert all(later - earlier in (15_300, 15_301) for earlier, later in pairwise(counter_mj))
-    (states,) = [one["accelerators"] for one in said if one["said"] == "readback"]
-    assert [(s["accelerator"], s["enforced_mw"], s["foreign_processes"]) for s in states] == [
-        (A, 600_000, 0),
-        (B, 600_000, 0),
-    ]
-    assert smi.closed
-
-
-def plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> Plan:
-    """A plan of a run on these GPUs."""
-    devices = tuple(Device(uuid, "AMD Instinct MI300X", vendor, pci=pci) for uuid in uuids)
-    machine = Machine("amd", "cuda", None, devices, "auto", 750.0)
-    return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
-
-
-def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu))
-    for variable in amd.VISIBLE:
-        monkeypatch.delenv(variable, raising=False)
-    planned = command.plan_for(RunRequest("resnet50-train", cap_w=400))
-    assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
-    assert [d.uuid for d in planned.devices] == [A]
-    assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
-    monkeypatch.setitem(sys.modules, "amdsmi", None)
-    with pytest.raises(
-        MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"
-    ):
-        command.plan_for(RunRequest("resnet50-train"))
-
-
-def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
-    for variable in amd.VISIBLE:
-        monkeypatch.setenv(variable, "0,1")
-    given = session.workers_environment(plan(A, B))
-    assert {v: given.get(v) for v in amd.VISIBLE} == dict(
-        zip(amd.VISIBLE, (f"{A},{B}", None, None), strict=True)
-    )
-    as_it_was = session.workers_environment(plan("PCI-0000:05:00.0"))
-    assert {as_it_was.get(v) for v in amd.VISIBLE} == {
-        "0,1"
-    }  # a virtual machine's GPU has no name that ROCm knows
-    nvidia = session.workers_environment(plan(A, vendor="NVIDIA"))
-    assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
-
-
-def test_the_environment_of_a_bundle_tells_rocms_choice():
-    variables = {"ROCR_VISIBLE_DEVICES": A, "HIP_VISIBLE_DEVICES": "0", "ROCM_PATH": "/opt/rocm"}
-    assert describe_environment(None, "0" * 64, variables)["variables"] == {
-        "HIP_VISIBLE_DEVICES": "0",
-        "ROCR_VISIBLE_DEVICES": A,
-    }
-
-
-@pytest.mark.parametrize(
-    ("hip", "uuid", "found"),
-    [
-        ("7.0", "30306336-3361-6333-6333-633633376639", A),
-        ("7.0", "58580000-0000-0000-0000-000000000000", "PCI-0000:e5:00.0"),
-        (None, "aaaa0000-0000-0000-0000-000000000000", "GPU-aaaa0000-0000-0000-0000-000000000000"),
-        (
-            None,
-            "GPU-aaaa0000-0000-0000-0000-000000000000",
-            "GPU-aaaa0000-0000-0000-0000-000000000000",
-        ),
-    ],
-)
-def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uuid, found):
-    properties = SimpleNamespace(uuid=uuid, pci_domain_id=0, pci_bus_id=0xE5, pci_device_id=0)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda local: properties)
-    monkeypatch.setattr(torch.version, "hip", hip)
-    assert worker.accelerator_of(plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0) == found
-
-
-def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(torch.version, "hip", "7.0")
-    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A}) == {}
-    monkeypatch.setattr(torch.version, "hip", None)
-    with pytest.raises(ImportError):
-        sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A})

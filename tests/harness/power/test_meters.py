@@ -127,7 +127,7 @@ def test_nvidia_says_what_nvml_refused(cap_mw, root, kind):
 
 
 def test_nvidia_has_no_state_to_set():
-    with pytest.raises(MeterError, match="a board takes up P0 when it computes"):
+    with pytest.raises(MeterError, match="a board enters P0 when it computes"):
         NvidiaSource(FakeNvml(A), None).set_state(A, "P0")
 
 

@@ -1,0 +1,62 @@
+"""Which GPUs ROCm's environment variables select, and how torch names them."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from harness.power.source import MeterError
+
+VISIBLE_VARIABLES = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def visible_gpus(uuids: Sequence[str], environment: Mapping[str, str]) -> list[int]:
+    """Indices into `uuids` (in HIP's order) of the GPUs that a HIP process sees, in its order.
+
+    ROCR_VISIBLE_DEVICES selects first; empty, it selects none. HIP_VISIBLE_DEVICES, or
+    CUDA_VISIBLE_DEVICES if that is empty, selects among these and counts them from 0. Both take
+    numbers and UUIDs; the first invalid entry ends the list. Source: ROCm documentation, GPU
+    isolation techniques; ROCr's amd_filter_device.cpp and CLR's rocdevice.cpp.
+    """
+    rocr, hip, cuda = (environment.get(variable) for variable in VISIBLE_VARIABLES)
+    indices = list(range(len(uuids))) if rocr is None else _parse_visible(uuids, rocr)
+    if narrower := hip or cuda:
+        indices = [indices[i] for i in _parse_visible([uuids[i] for i in indices], narrower)]
+    return indices
+
+
+def uuid_of_torch(text: str) -> str | None:
+    """The UUID, as in `devices`, of the GPU whose `torch.cuda.get_device_properties(i).uuid` is
+    `text` on ROCm; None if the GPU has no UUID.
+
+    HIP puts the 16 hexadecimal digits into the 16 bytes of its UUID as ASCII, and torch prints
+    these bytes in hexadecimal once more. Source: Score-P's adapter for HIP, and CLR's
+    hip_device.cpp.
+    """
+    digits = bytes.fromhex(text.replace("-", "")).decode("ascii", "replace").lower()
+    return f"GPU-{digits}" if re.fullmatch(r"[0-9a-f]{16}", digits) else None
+
+
+def _parse_visible(uuids: Sequence[str], value: str) -> list[int]:
+    indices: list[int] = []
+    for token in (t.strip().lower() for t in value.split(",")):
+        matches = [
+            i
+            for i, uuid in enumerate(uuids)
+            if token.startswith("gpu-") and uuid.lower().startswith(token)
+        ]
+        if token.isdigit() and int(token) < len(uuids):
+            matches = [int(token)]
+        if len(matches) != 1 or matches[0] in indices:
+            break
+        indices.append(matches[0])
+    return indices
+
+
+def refuse_numbers(environment: Mapping[str, str]) -> None:
+    """Raise MeterError if a variable names GPUs by number, while HIP's order is not known."""
+    for variable in VISIBLE_VARIABLES:
+        if any(token.strip().isdigit() for token in environment.get(variable, "").split(",")):
+            raise MeterError(
+                f"{variable}={environment[variable]}: this AMD SMI does not tell in which "
+                "order HIP counts (from ROCm 6.4 on it does); name the GPUs as GPU-…, which "
+                "rocminfo shows, or unset it"
+            )

@@ -1,0 +1,142 @@
+"""Which AMD GPUs are found, in which order and under which names, and where none can be used."""
+
+import sys
+
+import pytest
+from support.fake_amdsmi import (
+    A,
+    B,
+    FakeAmdSmi,
+    FakeGpu,
+    gpu_a,
+    gpu_b,
+    write_kfd_nodes,
+    write_package_without_rocm,
+)
+
+from harness.power.rocm_devices import uuid_of_torch, visible_gpus
+from harness.power.source import MeterError
+from harness.power.sources import amd, open_source
+from harness.power.sources.amd import AmdSource
+from rules.boards import board
+
+
+@pytest.fixture(autouse=True)
+def kernel(tmp_path, monkeypatch):
+    """The kernel's topology of the two boards."""
+    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "nodes", gpu_a(), gpu_b()))
+
+
+@pytest.fixture
+def gpu() -> FakeGpu:
+    return gpu_a()
+
+
+@pytest.fixture
+def meter(gpu) -> AmdSource:
+    return AmdSource(FakeAmdSmi(gpu), {})
+
+
+def test_devices_come_in_the_order_of_hip():
+    assert [d.uuid for d in AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), {}).devices()] == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("environment", "chosen"),
+    [
+        ({}, [0, 1]),
+        ({"HIP_VISIBLE_DEVICES": "1"}, [1]),
+        ({"CUDA_VISIBLE_DEVICES": "1,0"}, [1, 0]),
+        ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, [0]),
+        ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, [1]),
+        ({"ROCR_VISIBLE_DEVICES": "1"}, [1]),
+        ({"ROCR_VISIBLE_DEVICES": ""}, []),
+        ({"ROCR_VISIBLE_DEVICES": "1,0", "HIP_VISIBLE_DEVICES": "0"}, [1]),
+        ({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "1"}, []),
+        ({"ROCR_VISIBLE_DEVICES": B}, [1]),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-5D2E"}, [1]),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-,0"}, []),
+        ({"ROCR_VISIBLE_DEVICES": "0,7,1"}, [0]),
+        ({"ROCR_VISIBLE_DEVICES": "0,0,1"}, [0]),
+        ({"HIP_VISIBLE_DEVICES": "-1"}, []),
+    ],
+)
+def test_the_variables_that_amd_smi_ignores_choose_as_in_rocm(environment, chosen):
+    assert visible_gpus([A, B], environment) == chosen
+    meter = AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), environment)
+    assert [d.uuid for d in meter.devices()] == [[A, B][i] for i in chosen]
+
+
+def test_without_the_order_of_hip_numbers_are_refused_and_uuids_are_not():
+    smi = FakeAmdSmi(gpu_b(), gpu_a())
+    smi.lacks = {"amdsmi_get_gpu_enumeration_info"}
+    with pytest.raises(
+        MeterError,
+        match="HIP_VISIBLE_DEVICES=1: this AMD SMI does not tell in which order HIP counts",
+    ):
+        AmdSource(smi, {"HIP_VISIBLE_DEVICES": "1"})
+    assert [d.uuid for d in AmdSource(smi, {"ROCR_VISIBLE_DEVICES": A}).devices()] == [A]
+    assert len(AmdSource(smi, {}).devices()) == 2
+
+
+def test_a_gpu_that_hip_does_not_count_is_left_out(gpu):
+    hidden = gpu_b()
+    hidden.enumeration["hip_id"] = "N/A"
+    assert [d.uuid for d in AmdSource(FakeAmdSmi(hidden, gpu), {}).devices()] == [A]
+
+
+def test_the_uuid_is_the_kernels_and_that_of_torch_is_the_same(gpu, meter):
+    gpu.enumeration["hip_uuid"] = gpu.asic["asic_serial"] = "another"
+    (device,) = AmdSource(FakeAmdSmi(gpu), {}).devices()
+    assert device.uuid == A
+    assert uuid_of_torch("30306336-3361-6333-6333-633633376639") == A  # the digits of A as ASCII
+
+
+def test_without_a_unique_id_the_pci_address_names_the_gpu(tmp_path, monkeypatch):
+    guest = FakeGpu(0, hip_id=0, bus=0x05)
+    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "guest", guest))
+    (device,) = AmdSource(FakeAmdSmi(guest), {}).devices()
+    assert (device.uuid, device.pci) == ("PCI-0000:05:00.0", "0000:05:00.0")
+    assert uuid_of_torch("58580000-0000-0000-0000-000000000000") is None
+
+
+def test_a_device_is_described(meter):
+    (device,) = meter.devices()
+    assert (device.vendor, device.vbios, device.pci) == (
+        "AMD",
+        "022.040.003.042.000001",
+        "0000:e5:00.0",
+    )
+    assert board(device.name) is not None
+    assert device.memory_bytes == 206_141_652_992
+    assert (meter.driver, meter.state, meter.torch_device) == ("6.10.5", "auto", "cuda")
+
+
+def test_without_rocm_the_meter_is_refused_quietly(tmp_path, monkeypatch, capfd):
+    write_package_without_rocm(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
+    for _ in range(2):
+        with pytest.raises(
+            MeterError, match=r"amdsmi does not load \(libamd_smi.so: cannot open .*; it needs"
+        ):
+            open_source("amd")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_the_binding_the_way_to_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "amdsmi", None)
+    with pytest.raises(MeterError, match=r"pip install 'wattmark\[amd\]'"):
+        open_source("amd")
+
+
+def test_without_a_driver_or_a_gpu_the_meter_is_refused(monkeypatch):
+    smi = FakeAmdSmi()
+    monkeypatch.setitem(sys.modules, "amdsmi", smi)
+    with pytest.raises(MeterError, match="finds no GPU here"):
+        open_source("amd")
+    smi.init_error = 34
+    with pytest.raises(
+        MeterError, match=r"does not answer \(Error code: 34 .*is the amdgpu driver loaded"
+    ):
+        open_source("amd")
