@@ -264,7 +264,7 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 def _print_disguised(evidences: Sequence[Evidence]) -> None:
     """Of how many accelerators X112 knows a copy again, and which patterns two have in common
     anyway."""
-    series = [one.given_w for evidence in evidences for one in _bundle(evidence).series]
+    series = [one.usable_w for evidence in evidences for one in _bundle(evidence).series]
     print("\n| copy of one accelerator's readings | known again by X112 |\n|---|---|")
     for name, disguise in DISGUISES.items():
         shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]

@@ -16,6 +16,7 @@ from rules.bundle_format.records import Json
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.power_series import IN_A_ROW, regular, rolling
+from rules.metrics.readings import to_whole_milliwatts
 from rules.metrics.run import mean_clocks
 
 if TYPE_CHECKING:
@@ -215,9 +216,7 @@ def _unix_s(date: str) -> float:
 
 def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:
     for one in bundle.series:
-        yield fingerprints(
-            np.minimum(np.maximum(np.round(one.given_w * 1e3), 0), 2.0**53).astype(np.int64)
-        )
+        yield fingerprints(to_whole_milliwatts(one.usable_w))
 
 
 def _delays(bundle: Bundle) -> Iterator[frozenset[int]]:

@@ -16,10 +16,6 @@ RESULT, SYSTEM, ENVIRONMENT = "result.json", "system.json", "environment.json"
 
 POWER_COLUMNS = ("power_mw", "power_avg_mw")
 
-# What drivers return for "not available": all ones in 16 and 32 bits, as they are and taken for
-# watts.
-SENTINELS_MW = (65_535.0, 65_535_000.0, 4_294_967_295.0, 4_294_967_295_000.0)
-
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -169,12 +165,3 @@ def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
     for accelerator in of.at(wrong).distinct():
         own = wrong & of.equals(accelerator)
         yield accelerator, rows(samples, own), int(own.sum())
-
-
-def implausible(power_mw: Floats) -> Mask:
-    """Which powers, shape (n,), are no readings at all: a driver's mark for "not available", or
-    negative."""
-    found: Mask = power_mw < 0
-    for sentinel in SENTINELS_MW:
-        found |= power_mw == sentinel
-    return found

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from rules.bundle_format.table import Floats, Mask, Table
-from rules.metrics.readings import is_averaged, read_counter_j, read_power_of_record_w
+from rules.metrics.readings import is_averaged, read_average_power_w, read_counter_j, read_power_w
 
 
 class MetricsError(ValueError):
@@ -46,14 +46,16 @@ def build_trace(samples: Table) -> Trace:
             "the samples of an accelerator are fewer than two, or their read_ns does not rise"
         )
     read_s = (times_ns - times_ns[0]) / 1e9
-    power_w, counter_j = read_power_of_record_w(samples), read_counter_j(samples)
+    averaged = is_averaged(samples)
+    power_w = read_average_power_w(samples) if averaged else read_power_w(samples)
+    counter_j = read_counter_j(samples)
     has_power, has_counter = _where_finite(power_w), _where_finite(counter_j)
     if len(power_w[has_power]) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
     return Trace(
         samples=samples,
         zero_ns=int(times_ns[0]),
-        averaged=is_averaged(samples),
+        averaged=averaged,
         read_s=read_s,
         power_w=power_w,
         usable_power_times_s=read_s[has_power],

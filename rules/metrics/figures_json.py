@@ -34,10 +34,7 @@ def figures_to_json(figures: RunFigures) -> Json:
     # value by value.
     document: Json = {
         "epochs": [_epoch_to_json(epoch) for epoch in figures.epochs],
-        "headline": {
-            name: None if estimate is None else _estimate_to_json(estimate)
-            for name, estimate in vars(figures.headline).items()
-        },
+        "headline": headline_to_json(figures.headline),
         "energy_of_record": figures.energy_of_record,
         "observed": [dict(vars(observed)) for observed in figures.observed],
     }
@@ -47,6 +44,14 @@ def figures_to_json(figures: RunFigures) -> Json:
             for name, value in vars(figures.serving).items()
         }
     return document
+
+
+def headline_to_json(headline: Headline) -> Json:
+    """The key `headline` of result.json."""
+    return {
+        name: None if estimate is None else _estimate_to_json(estimate)
+        for name, estimate in vars(headline).items()
+    }
 
 
 def _epoch_to_json(epoch: EpochFigures) -> Json:

@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 
 from rules.boards import board
 from rules.bundle_format.table import Floats, Mask, Table, rows
-from rules.metrics.readings import read_average_power_w, read_counter_j, read_power_w
+from rules.metrics.readings import (
+    read_average_power_w,
+    read_counter_j,
+    read_power_w,
+    to_whole_milliwatts,
+)
 from rules.slowdown import POWER_CAP, any_of
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
 SIGNS = 64
 """How many differences in a row make a pattern."""
-LARGEST_MW = 2.0**53
-"""The most that a table may hold."""
 LAGS = 32
 _LAGS = np.arange(1, LAGS + 1, dtype=np.uint64)
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -86,19 +89,15 @@ class Series:
         return self.power_w[self.load]
 
     @cached_property
-    def given_w(self) -> Floats:
+    def usable_w(self) -> Floats:
         """The readings under load that succeeded; the averaged ones where there are no others."""
-        given = _finite(self.under_load_w)
-        return given if len(given) else _finite(self.average_w[self.load])
+        usable_w = _finite(self.under_load_w)
+        return usable_w if len(usable_w) else _finite(self.average_w[self.load])
 
     @cached_property
     def under_load_mw(self) -> NDArray[np.int64]:
-        """The readings under load that succeeded, as they were given, up to `LARGEST_MW`."""
-        return (
-            np.round(_finite(self.under_load_w) * 1e3)
-            .clip(-LARGEST_MW, LARGEST_MW)
-            .astype(np.int64)
-        )
+        """The instantaneous readings under load that succeeded, as the driver gave them."""
+        return to_whole_milliwatts(_finite(self.under_load_w))
 
     @cached_property
     def ordered_mw(self) -> NDArray[np.int64]:
@@ -118,8 +117,8 @@ class Series:
 
     @cached_property
     def patterns(self) -> "NDArray[np.uint64]":
-        """The `patterns` of `given_w`."""
-        return patterns(self.given_w)
+        """The `patterns` of `usable_w`."""
+        return patterns(self.usable_w)
 
     @cached_property
     def measured(self) -> bool:

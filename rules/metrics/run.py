@@ -217,7 +217,8 @@ def _compute_epoch(
 
 def _compute_accelerator(part: Part, by_counter: bool) -> AcceleratorFigures:
     power_w = part.power_w
-    power_w = power_w[~np.isnan(power_w)]
+    if len(part.trace.usable_power_w) < len(part.trace.power_w):  # a reading failed
+        power_w = power_w[np.isfinite(power_w)]
     return AcceleratorFigures(
         rank=part.rank,
         accelerator=part.accelerator,

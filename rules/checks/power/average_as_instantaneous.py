@@ -23,6 +23,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W109", Severity.ERROR)
@@ -33,9 +34,9 @@ ENOUGH_SAMPLES = 10  # fewer may agree by chance
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
-        now, average = samples.floats("power_mw"), samples.floats("power_avg_mw")
-        both = np.isfinite(now) & np.isfinite(average)
-        if both.sum() >= ENOUGH_SAMPLES and np.array_equal(now[both], average[both]):
+        power_w, average_w = read_power_w(samples), read_average_power_w(samples)
+        both = np.isfinite(power_w) & np.isfinite(average_w)
+        if both.sum() >= ENOUGH_SAMPLES and np.array_equal(power_w[both], average_w[both]):
             yield Violation(
                 SAMPLES,
                 rows(samples, both),

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, implausible, rows
+from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W103", Severity.ERROR)
@@ -33,13 +34,13 @@ ENOUGH_SAMPLES = 10  # fewer may agree by chance, in the short epochs of a demo
 def check(bundle: Bundle) -> Iterator[Violation]:
     stuck: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
-        power = part.column("power_avg_mw" if part.averaged else "power_mw")
-        if len(power) > 1 and (power[0] < power[1] or power[0] > power[1]):
-            continue  # mostly
-        power = power[np.isfinite(power)]
-        if len(power) < ENOUGH_SAMPLES or np.ptp(power) > 0:
+        power_w = part.power_w
+        if len(power_w) > 1 and (power_w[0] < power_w[1] or power_w[0] > power_w[1]):
+            continue  # two readings tell enough of almost every part
+        power_w = power_w[np.isfinite(power_w)]
+        if len(power_w) < ENOUGH_SAMPLES or np.ptp(power_w) > 0:
             continue
-        if power[0] > 0 and not implausible(power[:1])[0]:
+        if power_w[0] > 0 and not are_sentinels(power_w[:1])[0]:
             stuck.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in stuck.items():
         own = bundle.scored_samples_of[accelerator]

@@ -25,8 +25,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, implausible, of_each, offenders, rows
+from rules.bundle_format.table import SAMPLES, of_each, offenders, rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import are_sentinels, read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W106", Severity.ERROR)
@@ -38,17 +39,16 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     highest_w = {
         uuid: accelerator.highest_power_w for uuid, accelerator in bundle.accelerators.items()
     }
-    limits_mw = 1e3 * of_each(samples, highest_w)
-    for column, tolerance in (
-        ("power_mw", protocol.transient_tolerance),
-        ("power_avg_mw", protocol.board_power_tolerance),
+    limits_w = of_each(samples, highest_w)
+    for column, power_w, tolerance in (
+        ("power_mw", read_power_w(samples), protocol.transient_tolerance),
+        ("power_avg_mw", read_average_power_w(samples), protocol.board_power_tolerance),
     ):
-        power = samples.floats(column)
-        wrong = (power > limits_mw * tolerance) & ~implausible(power)
+        wrong = (power_w > limits_w * tolerance) & ~are_sentinels(power_w)
         for uuid, where, count in offenders(samples, wrong):
             found = (
                 f"{uuid}: {count} readings above the limit in {column}, such as "
-                f"{power[wrong][0] / 1e3:.1f} W"
+                f"{power_w[wrong][0]:.1f} W"
             )
             yield _found(where, found, highest_w[uuid] * tolerance)
     for part in bundle.scored_parts:

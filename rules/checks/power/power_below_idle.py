@@ -18,8 +18,9 @@ Protocol, section "bounds"; idle powers in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, of_each, offenders
+from rules.bundle_format.table import SAMPLES, of_each, offenders
 from rules.finding import Severity, Violation
+from rules.metrics.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W107", Severity.ERROR)
@@ -30,16 +31,15 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     boards = {uuid: accelerator.board for uuid, accelerator in bundle.accelerators.items()}
     idle_w = {uuid: known.idle_power_w for uuid, known in boards.items() if known is not None}
-    least_mw = 1e3 * of_each(samples, idle_w)
-    for column in POWER_COLUMNS:
-        power = samples.floats(column)
-        wrong = (power < least_mw) & (power > 0) & ~implausible(power)
+    least_w = of_each(samples, idle_w)
+    for column, read_w in POWER_READERS:
+        power_w = read_w(samples)
+        wrong = (power_w < least_w) & (power_w > 0) & ~are_sentinels(power_w)
         for uuid, where, count in offenders(samples, wrong):
             yield Violation(
                 SAMPLES,
                 where,
-                f"{uuid}: {count} readings below idle in {column}, such as "
-                f"{power[wrong][0] / 1e3:g} W",
+                f"{uuid}: {count} readings below idle in {column}, such as {power_w[wrong][0]:g} W",
                 f"at least {idle_w[uuid]:g} W, which such a board draws idle",
                 "These are not the powers of this board in milliwatts. Check the unit and "
                 "the board that was read.",

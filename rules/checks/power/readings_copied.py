@@ -24,6 +24,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.metrics.power_series import IN_A_ROW, rolling
+from rules.metrics.readings import to_whole_milliwatts
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W111", Severity.ERROR)
@@ -33,25 +34,23 @@ DIFFERENT = 8
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    columns = [
-        part.column("power_avg_mw" if part.averaged else "power_mw") for part in bundle.scored_parts
-    ]
+    columns = [part.power_w for part in bundle.scored_parts]
     if sum(map(len, columns)) < IN_A_ROW:
         return
-    power = np.concatenate(columns)
-    power = np.where(np.isnan(power), -1.0, power)
-    within = np.ones(len(power) - IN_A_ROW + 1, dtype=bool)
+    power_w = np.concatenate(columns)
+    power_w = np.where(np.isnan(power_w), -1.0, power_w)
+    within = np.ones(len(power_w) - IN_A_ROW + 1, dtype=bool)
     for end in np.cumsum(list(map(len, columns)))[:-1]:
         within[max(end - IN_A_ROW + 1, 0) : end] = (
             False  # they begin in one part and end in the next
         )
     begins = np.flatnonzero(within)
-    sums = rolling(np.minimum(power, 2.0**53).astype(np.int64))[begins]
+    sums = rolling(to_whole_milliwatts(power_w))[begins]
     if np.diff(np.sort(sums)).all():
         return
     order = np.argsort(sums, kind="stable")
     alike = np.flatnonzero(np.diff(sums[order]) == 0)
-    windows = sliding_window_view(power, IN_A_ROW)
+    windows = sliding_window_view(power_w, IN_A_ROW)
     one, other = windows[begins[order[alike]]], windows[begins[order[alike + 1]]]
     different = (np.diff(np.sort(one, axis=1), axis=1) != 0).sum(axis=1) + 1
     copied = order[alike + 1][(one == other).all(axis=1) & (different >= DIFFERENT)]

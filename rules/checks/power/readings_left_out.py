@@ -28,6 +28,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W114", Severity.ERROR, standings=("closed",), added="1.3.0")
@@ -60,8 +61,7 @@ def left_out(
         )
         if known is None or not gappy:
             continue
-        some = np.isfinite(own.floats("power_mw")) | np.isfinite(own.floats("power_avg_mw"))
-        read = own.text("status").equals("ok") & some  # others are W108's
+        read = own.text("status").equals("ok") & has_power(own)  # others are W108's
         for column in gappy if read.any() else ():
             text = column in TEXT_COLUMNS
             empty = read & (own.text(column).equals("") if text else np.isnan(own.floats(column)))

@@ -18,11 +18,10 @@ Protocol, section "sampling".
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W108", Severity.ERROR)
@@ -32,8 +31,7 @@ RULE = BundleRule(__name__, "W108", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Violation]:
     most = bundle.protocol.max_failed_share
     samples = bundle.scored_samples
-    empty = np.isnan(samples.floats("power_mw")) & np.isnan(samples.floats("power_avg_mw"))
-    failed = empty | ~samples.text("status").equals("ok")
+    failed = ~has_power(samples) | ~samples.text("status").equals("ok")
     if not failed.any():
         return
     of = samples.text("accelerator")

@@ -19,8 +19,9 @@ AMD SMI library documentation: values not supported are returned as all ones (65
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, implausible, offenders
+from rules.bundle_format.table import SAMPLES, offenders
 from rules.finding import Severity, Violation
+from rules.metrics.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W104", Severity.ERROR)
@@ -29,14 +30,15 @@ RULE = BundleRule(__name__, "W104", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
-    for column in POWER_COLUMNS:
-        power = samples.floats(column)
-        wrong = implausible(power)
+    for column, read_w in POWER_READERS:
+        power_w = read_w(samples)
+        wrong = are_sentinels(power_w)
         for accelerator, where, count in offenders(samples, wrong):
             yield Violation(
                 SAMPLES,
                 where,
-                f"{accelerator}: {count} times no power in {column}, such as {power[wrong][0]:.0f}",
+                f"{accelerator}: {count} times no power in {column}, such as "
+                f"{power_w[wrong][0]:.10g} W",
                 "milliwatts, or an empty cell and a status",
                 "These are a driver's marks for a value it does not have. Record such a "
                 "read as failed.",

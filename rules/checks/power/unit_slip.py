@@ -31,11 +31,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import BATCHES, POWER_COLUMNS, SAMPLES, Floats, Table
+from rules.bundle_format.table import BATCHES, SAMPLES, Floats, Table
 from rules.declarations import Accelerator
 from rules.finding import Severity, Violation
 from rules.metrics.intervals import median
 from rules.metrics.parts import Part
+from rules.metrics.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W113", Severity.ERROR, added="1.3.0")
@@ -140,11 +141,11 @@ def _power_and_energy(
 def _average_ratio(samples: Table) -> float | None:
     """The averaged readings against the instantaneous ones, 1 for about as large, None where there
     are none to compare."""
-    instant, averaged = (samples.floats(column) for column in POWER_COLUMNS)
-    if _alike(instant, averaged):
+    power_w, average_w = read_power_w(samples), read_average_power_w(samples)
+    if _alike(power_w, average_w):
         return 1.0
-    both = (instant > 0) & (averaged > 0)
-    return median(averaged[both] / instant[both]) if both.any() else None
+    both = (power_w > 0) & (average_w > 0)
+    return median(average_w[both] / power_w[both]) if both.any() else None
 
 
 def _alike(some: Floats, others: Floats | int) -> bool:

@@ -17,8 +17,9 @@ Protocol, section "bounds": power lies above idle.
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import POWER_COLUMNS, SAMPLES, offenders
+from rules.bundle_format.table import SAMPLES, offenders
 from rules.finding import Severity, Violation
+from rules.metrics.readings import POWER_READERS
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W105", Severity.ERROR)
@@ -27,12 +28,12 @@ RULE = BundleRule(__name__, "W105", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
-    for column in POWER_COLUMNS:
-        for accelerator, where, count in offenders(samples, samples.floats(column) == 0):
+    for column, read_w in POWER_READERS:
+        for accelerator, where, count in offenders(samples, read_w(samples) == 0):
             yield Violation(
                 SAMPLES,
                 where,
-                f"{accelerator}: {count} readings of 0 mW in {column} while a batch was active",
+                f"{accelerator}: {count} readings of 0 W in {column} while a batch was active",
                 "the power that the board draws, or an empty cell and a status",
                 "A read that failed was recorded as a power of zero. Run again with a "
                 "meter that tells the two apart.",

@@ -21,6 +21,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, Rows
 from rules.finding import Severity, Violation
+from rules.metrics.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P105", Severity.ERROR, standings=("closed", "open"))
@@ -36,9 +37,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             continue
         usable: Rows = slice(None)
         if samples.has_gaps("power_mw"):
-            usable = np.isfinite(samples.floats("power_mw")) | np.isfinite(
-                samples.floats("power_avg_mw")
-            )
+            usable = has_power(samples)
         read_ns, index = samples.ints("read_ns")[usable], samples.places[usable]
         for i in np.flatnonzero(np.diff(read_ns) > most_ms * 1e6):
             if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):

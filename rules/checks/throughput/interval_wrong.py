@@ -23,7 +23,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.metrics.figures_json import figures_to_json
+from rules.metrics.figures_json import headline_to_json
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
@@ -33,7 +33,7 @@ RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None:
         return
-    for name, right in figures_to_json(bundle.figures)["headline"].items():
+    for name, right in headline_to_json(bundle.figures.headline).items():
         stated = bundle.result["headline"][name]
         if stated is None or right is None:
             continue
