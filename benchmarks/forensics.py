@@ -31,9 +31,9 @@ from rules.bundle_format.files import read_files  # noqa: E402
 from rules.bundle_format.load import read_evidence  # noqa: E402
 from rules.bundle_format.records import Evidence, Read  # noqa: E402
 from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
+from rules.fingerprints import fingerprint_patterns  # noqa: E402
 from rules.metrics.power_series import Series, patterns, regular  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
-from rules.run_summary import few  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
@@ -278,7 +278,7 @@ def _print_disguised(evidences: Sequence[Evidence]) -> None:
 
 
 def _few(power_w: Floats) -> frozenset[int]:
-    return few(patterns(power_w))
+    return fingerprint_patterns(patterns(power_w))
 
 
 def _print_scatter(evidences: Sequence[Evidence]) -> None:

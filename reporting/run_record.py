@@ -24,7 +24,7 @@ from rules.metrics.figures import (
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
 from rules.run_profile import NodePower, node_power
-from rules.run_summary import kind
+from rules.run_summary import submission_key
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RunRecord:
 
     path: Path
     kind: tuple[object, ...]
-    """What all runs of one sweep have in common (`rules.run_summary.kind`)."""
+    """What all runs of one sweep have in common (`rules.run_summary.submission_key`)."""
     accelerators: tuple[Accelerator, ...]
     """The accelerators that belong to a rank, in the order of system.json."""
     result: Json
@@ -167,7 +167,7 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         raise metrics.MetricsError(bundle.figures_error)
     return RunRecord(
         path=bundle.path,
-        kind=kind(bundle),
+        kind=submission_key(bundle),
         accelerators=tuple(
             accelerator
             for uuid, accelerator in bundle.accelerators.items()

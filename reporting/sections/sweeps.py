@@ -51,7 +51,7 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class CapSweep:
-    """Runs of one kind (`rules.run_summary.kind`) at two caps or more, by cap."""
+    """Runs of one kind (`rules.run_summary.submission_key`) at two caps or more, by cap."""
 
     name: str
     """Of its line in the chart and its part of the table; no other sweep of the page's section has

@@ -19,18 +19,16 @@ from checker.verdict import INTERNAL
 from rules.bundle import Bundle
 from rules.bundle_format.records import Evidence, Read
 from rules.finding import Finding
+from rules.fingerprints import (
+    MAX_FINGERPRINTS,
+    MIN_DISTINCT,
+    fingerprint_patterns,
+    fingerprint_values,
+)
 from rules.metrics.figures import Estimate, Headline, MeanClocks, estimate_mean
 from rules.metrics.power_series import IN_A_ROW, patterns, regular
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import (
-    DIFFERENT,
-    KEPT,
-    RunSummary,
-    few,
-    fingerprints,
-    kind,
-    summarize,
-)
+from rules.run_summary import RunSummary, submission_key, summarize
 from rules.testing.mutations import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
@@ -231,13 +229,13 @@ def test_runs_of_another_center_are_not_compared_and_those_of_another_directory_
     ):
         found = summarize(Bundle(Path(path), (), Read.of(renamed)), center)
         assert found is not None and marked(own, replace(found, cap_w=500.0)) == expected, path
-    assert {kind(Bundle(Path(path), (), Read.of(renamed))) for path in ("c/s/a", "c/s/b")} == {
-        kind(Bundle(Path("c/s/c"), (), Read.of(renamed)))
-    }
-    assert kind(Bundle(Path("c/s/a"), (), Read.of(renamed))) != kind(
+    assert {
+        submission_key(Bundle(Path(path), (), Read.of(renamed))) for path in ("c/s/a", "c/s/b")
+    } == {submission_key(Bundle(Path("c/s/c"), (), Read.of(renamed)))}
+    assert submission_key(Bundle(Path("c/s/a"), (), Read.of(renamed))) != submission_key(
         Bundle(Path("c/t/a"), (), Read.of(renamed))
     )
-    assert kind(Bundle(Path("c/s/a"), (), Read.of(renamed))) != kind(
+    assert submission_key(Bundle(Path("c/s/a"), (), Read.of(renamed))) != submission_key(
         Bundle(Path("c/s/a"), (), Read.of(fresh_evidence()))
     )
 
@@ -281,11 +279,11 @@ def test_part_of_a_series_shares_fingerprints_wherever_it_stands() -> None:
     random = np.random.default_rng(3)
     series = random.integers(600_000, 700_000, 3000)
     shifted = np.concatenate([random.integers(600_000, 700_000, 700), series[500:2500]])
-    assert fingerprints(series) & fingerprints(shifted)
-    assert not fingerprints(series) & fingerprints(series + 1)
-    assert len(fingerprints(series)) == KEPT
-    assert fingerprints(series[: IN_A_ROW - 1]) == frozenset()
-    assert fingerprints(np.tile(series[: DIFFERENT - 1], 500)) == frozenset()
+    assert fingerprint_values(series) & fingerprint_values(shifted)
+    assert not fingerprint_values(series) & fingerprint_values(series + 1)
+    assert len(fingerprint_values(series)) == MAX_FINGERPRINTS
+    assert fingerprint_values(series[: IN_A_ROW - 1]) == frozenset()
+    assert fingerprint_values(np.tile(series[: MIN_DISTINCT - 1], 500)) == frozenset()
 
 
 def test_copy_of_another_center_is_told_of_both() -> None:
@@ -469,15 +467,15 @@ def test_repeat_on_a_system_of_another_name_may_have_the_same_seed() -> None:
 
 
 def up_and_down(power_w: np.ndarray) -> frozenset[int]:
-    return few(patterns(power_w))
+    return fingerprint_patterns(patterns(power_w))
 
 
 def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
     random = np.random.default_rng(5)
     power_w = random.normal(690, 20, 3000)
     own = up_and_down(power_w)
-    assert len(own) == KEPT
-    assert len(own & up_and_down(power_w * 0.97 + 3)) == KEPT
+    assert len(own) == MAX_FINGERPRINTS
+    assert len(own & up_and_down(power_w * 0.97 + 3)) == MAX_FINGERPRINTS
     assert len(own & up_and_down(power_w + random.normal(0, 0.3, 3000))) >= 4
     assert len(own & up_and_down(power_w[1500:])) >= 4
     assert not own & up_and_down(random.normal(690, 20, 3000))
@@ -486,10 +484,10 @@ def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
 
 def test_pattern_that_a_series_has_twice_does_not_stand_for_it() -> None:
     one, other, third = patterns(np.random.default_rng(7).normal(690, 20, 67)).tolist()
-    assert len(few(np.array([third, other], dtype=np.uint64))) == 2
-    assert few(np.array([one, other, one, third], dtype=np.uint64)) == few(
-        np.array([third, other], dtype=np.uint64)
-    )
+    assert len(fingerprint_patterns(np.array([third, other], dtype=np.uint64))) == 2
+    assert fingerprint_patterns(
+        np.array([one, other, one, third], dtype=np.uint64)
+    ) == fingerprint_patterns(np.array([third, other], dtype=np.uint64))
 
 
 def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:

@@ -27,7 +27,7 @@ from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
 from rules.protocol import PROTOCOLS
-from rules.run_summary import kind
+from rules.run_summary import submission_key
 from rules.workloads import workloads
 
 RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
@@ -212,7 +212,9 @@ class Whole:
     def sweep(self, one: Result) -> list[Result]:
         """The runs that differ from it in their cap only."""
         return [
-            other for other in self.results if other.bundle and kind(other.bundle) == kind(one.made)
+            other
+            for other in self.results
+            if other.bundle and submission_key(other.bundle) == submission_key(one.made)
         ]
 
 

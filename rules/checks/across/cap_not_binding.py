@@ -28,7 +28,7 @@ from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike
+from rules.run_summary import RunSummary, group_by_comparison_key
 
 RULE = RoundRule(__name__, "X111", Severity.WARNING, added="1.3.0")
 
@@ -38,7 +38,7 @@ CAPPED_SHARE = 0.01
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in alike(digests):
+    for runs in group_by_comparison_key(digests):
         most = runs[-1]
         for run in reversed(runs):
             cap_w = run.cap_w or 0.0

@@ -41,7 +41,7 @@ from rules.finding import Severity, Violation
 from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike
+from rules.run_summary import RunSummary, group_by_comparison_key
 
 RULE = RoundRule(__name__, "X101", Severity.WARNING, added="1.2.0")
 
@@ -51,7 +51,7 @@ CAPPED_SHARE = 0.01
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in alike(digests):
+    for runs in group_by_comparison_key(digests):
         by_power = sorted(runs, key=_power_w)
         powers_w = [_power_w(run) for run in by_power]
         widest_w = max(run.headline.mean_power_w_per_accelerator.half_width for run in runs)

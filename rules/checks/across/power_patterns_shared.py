@@ -32,7 +32,7 @@ from pathlib import Path
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, sharing
+from rules.run_summary import RunSummary, find_shared
 
 RULE = RoundRule(__name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True)
 
@@ -41,7 +41,7 @@ SHARED = 4
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for run, other, count in sharing(
+    for run, other, count in find_shared(
         [d for d in digests if d.standing != "demo"], lambda d: d.patterns
     ):
         if count >= SHARED:

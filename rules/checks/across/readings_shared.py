@@ -31,7 +31,7 @@ from pathlib import Path
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, sharing
+from rules.run_summary import RunSummary, find_shared
 
 RULE = RoundRule(
     __name__, "X102", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
@@ -40,7 +40,7 @@ RULE = RoundRule(
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for run, other, count in sharing(digests, lambda d: d.readings):
+    for run, other, count in find_shared(digests, lambda d: d.readings):
         yield (
             run.path,
             Violation(
@@ -53,7 +53,7 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
                 "Withdraw the copy.",
             ),
         )
-    for run, other, count in sharing(digests, lambda d: d.delays):
+    for run, other, count in find_shared(digests, lambda d: d.delays):
         found = (
             f"{count} of {len(run.delays)} fingerprints of the delays of readings are those of "
             f"{other.name}"

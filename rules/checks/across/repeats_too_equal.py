@@ -43,7 +43,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.figures import Estimate
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike
+from rules.run_summary import RunSummary, group_by_comparison_key
 
 RULE = RoundRule(__name__, "X109", Severity.WARNING, added="1.3.0")
 
@@ -60,7 +60,7 @@ def _estimates(run: RunSummary) -> tuple[Estimate, Estimate]:
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in alike(digests):
+    for runs in group_by_comparison_key(digests):
         runs.sort(
             key=lambda run: (run.cap_w, run.headline.items_per_s_per_accelerator.mean, run.path)
         )

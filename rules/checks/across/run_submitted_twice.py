@@ -26,7 +26,7 @@ from pathlib import Path
 from rules.bundle_format.table import BATCHES, RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, sharing
+from rules.run_summary import RunSummary, find_shared
 
 RULE = RoundRule(
     __name__, "X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
@@ -44,7 +44,7 @@ def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
             other = next((one for one in runs if one is not run), run)
             found = f"{run_id}, which is that of {other.name} too"
             yield run.path, Violation(RESULT, "/run_id", found, "an id of its own", ADVICE)
-    for run, other, count in sharing(digests, lambda d: d.windows):
+    for run, other, count in find_shared(digests, lambda d: d.windows):
         found = (
             f"{count} of {len(run.windows)} fingerprints of the batches' lengths are those of "
             f"{other.name}"

@@ -22,14 +22,14 @@ from pathlib import Path
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike
+from rules.run_summary import RunSummary, group_by_comparison_key
 
 RULE = RoundRule(__name__, "X110", Severity.NOTE, added="1.3.0")
 
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in alike(digests):
+    for runs in group_by_comparison_key(digests):
         last: dict[tuple[object, ...], RunSummary] = {}
         for run in sorted(runs, key=lambda r: r.path, reverse=True):
             other = last.setdefault((run.cap_w, run.seed, run.system), run)

@@ -28,7 +28,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, by_sweep
+from rules.run_summary import RunSummary, group_by_sweep
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
@@ -41,7 +41,7 @@ ADVICE = "Each run of a sweep counts once. Remove what the sweep does not need."
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in by_sweep(digests).values():
+    for runs in group_by_sweep(digests).values():
         yield from _claims(runs, "/sweep/place", "place {}", lambda run, label: (label["place"],))
         yield from _claims(
             [run for run in runs if run[0].cap_w is not None],

@@ -25,7 +25,7 @@ from pathlib import Path
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, by_sweep
+from rules.run_summary import RunSummary, group_by_sweep
 
 RULE = RoundRule(__name__, "X104", Severity.WARNING, added="1.3.0")
 
@@ -34,7 +34,7 @@ LISTED = 12
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for sweep, runs in by_sweep(digests).items():
+    for sweep, runs in group_by_sweep(digests).items():
         of = max(label["of"] for _, label in runs)
         there = {label["place"] for _, label in runs}
         missing = of - len(there)

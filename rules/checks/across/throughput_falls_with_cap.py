@@ -31,7 +31,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, alike
+from rules.run_summary import RunSummary, group_by_comparison_key
 
 RULE = RoundRule(__name__, "X106", Severity.WARNING, added="1.3.0")
 
@@ -40,7 +40,7 @@ NOISE = 0.02
 
 @RULE.check
 def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in alike(digests):
+    for runs in group_by_comparison_key(digests):
         fastest, waiting = None, 0
         for run in runs:
             while (runs[waiting].cap_w or 0) * CURRENT.cap_tolerance < (run.cap_w or 0):
