@@ -10,8 +10,10 @@ from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
 
 from checker.engine import judge, judge_all
 from checker.trust.keyring import read_keyring
+from checker.trust.signature import sign_content
 from harness.sign import sign
 from reporting.collect import collect
+from rules.testing import tampering as forge
 
 
 def bring(keyring: Path, *keys: tuple[Path, str, str]) -> None:
@@ -164,3 +166,58 @@ def test_linked_keyring_file_is_not_followed(
     path.symlink_to(tmp_path / "nowhere")
     assert judge(bundle).status == "fail"
     assert judge(bundle).signer is None
+
+
+def test_role_counts_for_the_key_whose_line_names_it(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    """The reviewer has two keys. OpenSSH accepts one without namespaces for every namespace."""
+    reviewer = "reviewer@elsewhere.example.org"
+    first, second = make_key(tmp_path / "first"), make_key(tmp_path / "second")
+    submissions.allow(first, reviewer, 'valid-after="20200101"')
+    submissions.allow(second, reviewer, 'namespaces="review@wattmark"')
+    keyring = read_keyring(submissions.keyring)
+    of_first, of_second = (
+        line.fingerprint for line in keyring.lines if reviewer in line.principals
+    )
+    assert keyring.grants(reviewer, "review@wattmark")
+    assert keyring.grants(reviewer, "review@wattmark", of_second)
+    assert not keyring.grants(reviewer, "review@wattmark", of_first)
+    assert not keyring.grants(reviewer, "waiver@wattmark", of_second)
+    assert not keyring.grants(PRINCIPAL, "review@wattmark", of_second)
+
+
+@pytest.mark.parametrize("key", ["first", "second"])
+def test_review_counts_by_the_key_whose_line_names_the_role(
+    submissions: Submissions, tmp_path: Path, key: str
+) -> None:
+    reviewer = "reviewer@elsewhere.example.org"
+    submissions.allow(make_key(tmp_path / "first"), reviewer, 'valid-after="20200101"')
+    submissions.allow(make_key(tmp_path / "second"), reviewer, 'namespaces="review@wattmark"')
+    bundle = submissions.add()
+    document = forge.review(bundle)
+    signed = sign_content(document.read_bytes(), tmp_path / key, "review@wattmark")
+    document.with_suffix(".sig").write_bytes(signed)
+    verdict = judge(bundle)
+    expected = (set(), (reviewer,)) if key == "second" else ({"I107"}, ())
+    assert (rules_of(verdict), verdict.reviewers) == expected
+
+
+@pytest.mark.parametrize(
+    "principal",
+    ["example@wattmark*", "example@wattmark?", "exam?le@wattmark", "*@wattmark", "!a@b"],
+)
+def test_pattern_in_a_principal_is_a_warning(submissions: Submissions, principal: str) -> None:
+    submissions.add()
+    submissions.allow(submissions.key, principal)
+    (problem,) = read_keyring(submissions.keyring).problems
+    assert (problem.rule, problem.violation.pointer) == ("I124", "line 2")
+    assert problem.violation.found == f"the principal {principal!r}"
+
+
+def test_names_of_options_have_any_case_as_for_openssh(submissions: Submissions) -> None:
+    signers = submissions.keyring / "allowed_signers"
+    signers.write_text(signers.read_text().replace(" namespaces=", " NameSpaces="))
+    keyring = read_keyring(submissions.keyring)
+    assert (keyring.lines[0].namespaces, keyring.problems) == (("submission@wattmark",), ())
+    assert judge(submissions.add()).signer == PRINCIPAL

@@ -1,0 +1,67 @@
+"""The rules across the bundles of a round: which bundles they compare, and what a failure of one
+means for an accepted bundle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Submissions, fresh_evidence
+from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
+
+from checker.bundle_judge import JudgeOptions, judge_bundles
+from checker.engine import judge_all
+from checker.verdict import INTERNAL
+from rules.finding import Severity
+from rules.registry import rules_by_id
+from rules.testing import tampering as forge
+
+
+def test_bundle_with_a_waived_error_is_still_compared(submissions: Submissions) -> None:
+    evidence = late_sampling(fresh_evidence())
+    original, copy = (
+        submissions.add(evidence, run_id=name) for name in ("first-run", "second-run")
+    )
+    forge.waiver(original, rule="P104", below="example")
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    for path in (original, copy):
+        assert {f.rule for f in verdicts[path].findings if f.waived} >= {"P104"}
+        assert "X102" in errors_of(verdicts[path])
+
+
+def test_bundle_with_an_error_is_not_compared(submissions: Submissions) -> None:
+    evidence = late_sampling(fresh_evidence())
+    for name in ("first-run", "second-run"):
+        submissions.add(evidence, run_id=name)
+    for verdict in judge_all([submissions.root]).verdicts:
+        assert "P104" in rules_of(verdict)
+        assert not {rule for rule in rules_of(verdict) if rule.startswith("X")}
+
+
+def test_failure_of_a_rule_across_bundles_is_an_error_of_an_accepted_bundle_too(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(summaries: object) -> Iterator[Any]:
+        raise ZeroDivisionError("by nothing")
+        yield
+
+    accepted = submissions.add(run_id="accepted-run")
+    submissions.add(second_run(), run_id="newer-run")
+    forge.log(accepted, {})
+    monkeypatch.setattr(rules_by_id()["X102"], "run", broken)
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert verdicts[accepted].accepted
+    (finding,) = verdicts[accepted].findings
+    assert (finding.rule, finding.severity) == (INTERNAL, Severity.ERROR)
+    assert "rule X102 across bundles" in finding.message
+    assert verdicts[accepted].status == "fail"
+
+
+def test_only_bundles_that_pass_are_kept(submissions: Submissions) -> None:
+    good = submissions.add(run_id="good-run")
+    failing = submissions.add(late_sampling(second_run()), run_id="failing-run")
+    kept: list[Path] = []
+    options = JudgeOptions(keep=lambda bundle: kept.append(bundle.path) or bundle.path.name)
+    verdicts = [judged.verdict for judged in judge_bundles({good: good, failing: failing}, options)]
+    assert [verdict.kept for verdict in verdicts] == ["good-run", None]
+    assert kept == [good]

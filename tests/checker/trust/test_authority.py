@@ -1,0 +1,64 @@
+"""Who may sign a bundle, and what a manifest must say of its files."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import PRINCIPAL, Submissions, make_key
+from support.trust_rounds import rules_of
+
+from checker.engine import judge
+from harness.sign import sign
+
+SECOND = "example@second.org"
+"""Another principal of the center `example`."""
+
+
+def add_second_signature(submissions: Submissions, bundle: Path, key: Path) -> None:
+    """Sign `bundle` with `key` as `SECOND` too, and keep the first signature."""
+    first = bundle / "signatures" / f"submission.{PRINCIPAL}.sig"
+    content = first.read_bytes()
+    sign(bundle, key, SECOND)
+    first.write_bytes(content)
+
+
+def test_two_principals_of_a_center_sign_each_with_an_own_key(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    key = make_key(tmp_path / "second")
+    submissions.allow(key, SECOND)
+    bundle = submissions.add()
+    add_second_signature(submissions, bundle, key)
+    verdict = judge(bundle)
+    assert rules_of(verdict) == set()
+    assert verdict.signer in (PRINCIPAL, SECOND)
+
+
+@pytest.mark.parametrize("name", [PRINCIPAL, SECOND])
+def test_signature_counts_for_the_principal_in_its_name_only(
+    submissions: Submissions, tmp_path: Path, name: str
+) -> None:
+    """Both signatures are by one key: that of one of the two principals."""
+    key = make_key(tmp_path / "second")
+    submissions.allow(key, SECOND)
+    bundle = submissions.add()
+    add_second_signature(submissions, bundle, key)
+    signatures = bundle / "signatures"
+    other = SECOND if name == PRINCIPAL else PRINCIPAL
+    shutil.copy(signatures / f"submission.{name}.sig", signatures / f"submission.{other}.sig")
+    verdict = judge(bundle)
+    assert (rules_of(verdict), verdict.signer) == ({"I107"}, None)
+    assert [f.file for f in verdict.findings] == [f"signatures/submission.{other}.sig"]
+
+
+def test_size_in_the_manifest_counts_as_well_as_the_hash(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    manifest = json.loads((bundle / "MANIFEST.json").read_text())
+    (entry,) = (e for e in manifest["files"] if e["path"] == "samples.csv.gz")
+    entry["size"] += 1
+    (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
+    sign(bundle, submissions.key, PRINCIPAL)
+    (finding,) = judge(bundle).findings
+    assert (finding.rule, finding.file) == ("I101", "samples.csv.gz")
+    assert finding.found.split(", ")[1] == finding.expected.split(", ")[1], "the hash is the same"
