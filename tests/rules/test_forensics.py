@@ -67,18 +67,21 @@ def test_statistics_are_never_errors_and_leave_demos_alone() -> None:
 def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
     judged = bundle(measured(path))
     for one in judged.measured_series:
-        assert readings_without_grain.different(ordered_mw(one)) < 0.6
-        assert 318 <= (steps_of_another_scale.step_mw(ordered_mw(one)) or 0) <= 326
-        assert average_derived.nearest(one)[0] > 1.5 * average_derived.LEAST_SHARE
-        assert counter_derived.from_power(one) > 4 * counter_derived.LEAST_SHARE
-        assert abs(power_apart_from_clock.with_clock(one) or 0) > 1.7 * power_apart_from_clock.LEAST
+        assert readings_without_grain.compute_distinct_share(ordered_mw(one)) < 0.6
+        assert 318 <= (steps_of_another_scale.find_step_mw(ordered_mw(one)) or 0) <= 326
+        assert average_derived.find_nearest_mean(one)[0] > 1.5 * average_derived.LEAST_SHARE
+        assert counter_derived.compute_deviation_share(one) > 4 * counter_derived.LEAST_SHARE
         assert (
-            abs(power_apart_from_counter.with_counter(one) or 0)
+            abs(power_apart_from_clock.correlate_with_clock(one) or 0)
+            > 1.7 * power_apart_from_clock.LEAST
+        )
+        assert (
+            abs(power_apart_from_counter.correlate_with_counter(one) or 0)
             > 1.5 * power_apart_from_counter.LEAST
         )
-        found = power_apart_from_batches.by_phase(one, judged)
+        found = power_apart_from_batches.compute_f_by_phase(one, judged)
         assert found is None or found > 4 * power_apart_from_batches.LEAST_F
-    assert power_patterns_repeated.repeats(judged) == (0, set())
+    assert power_patterns_repeated.find_repeated_patterns(judged) == (0, set())
 
 
 def test_no_two_measured_series_have_a_pattern_in_common() -> None:
@@ -255,9 +258,9 @@ def test_only_long_series_are_halved() -> None:
 def test_step_is_that_of_the_readings() -> None:
     random = np.random.default_rng(0)
     steps = np.sort(np.round(random.normal(690_000, 40_000, 3000) / 322).astype(np.int64))
-    assert steps_of_another_scale.step_mw(steps * 322) == 322
-    assert steps_of_another_scale.step_mw(steps * 161) == 161
-    assert steps_of_another_scale.step_mw(np.array([690_000, 690_400])) is None
+    assert steps_of_another_scale.find_step_mw(steps * 322) == 322
+    assert steps_of_another_scale.find_step_mw(steps * 161) == 161
+    assert steps_of_another_scale.find_step_mw(np.array([690_000, 690_400])) is None
 
 
 def test_value_that_is_hidden_from_half_the_run_shows_in_the_other() -> None:

@@ -1,23 +1,23 @@
-"""An energy counter that is the sum of the power readings
+"""The energy counter equals the sum of the power readings
 
 ## What it does
-Compares, under load and from sample to sample, how far the energy counter of each H200 advances
-with what the power readings give: the trapezoid between two of them, and the earlier or the later
-of the two times the interval. It speaks where one of these differs from the counter by less than 10
-% of how much the readings vary (both as mean absolute deviations). Other boards are left alone:
-none has been measured.
+Compares, for each H200 under load, the increase of the energy counter between two samples with the
+energy that the power readings give for the same interval: the trapezoid between the two readings,
+and the earlier or the later reading times the interval. All are converted to W. The rule reports a
+counter if one of these estimates differs from it by less than 10 % of the variation of the readings
+(both as mean absolute deviations). Other boards are skipped, because none has been measured.
 
 ## Why it is bad
-A derived counter passes for a second witness: the checks that compare it with the trapezoid (E103,
-E104) prove nothing.
+A derived counter is not independent evidence. The rules that compare the counter with the trapezoid
+(E103, E104) then prove nothing.
 
-It is a note. The counter integrates power all the time, the readings are single instants of it. On
-the measured boards the two differ, over 100 ms, by 62 % of how much readings vary, or more, and
+It is a note. The counter integrates power continuously, while a reading is one instant. On the
+measured boards the two differ, over 100 ms, by 62 % of the variation of the readings or more, and
 still agree within 1 % over a run. A counter that was computed from the readings does not differ.
-What a future board's counter does is not known.
+The counters of future boards are not known.
 
 ## What to do
-Leave `energy_mj` empty where the board has no counter. Hand in what the meter read.
+Leave `energy_mj` empty if the board has no counter. Submit the values that the meter read.
 
 ## Source
 The measured bundles of this project (docs/forensics.md).
@@ -36,42 +36,36 @@ from rules.rule import BundleRule
 RULE = BundleRule(
     __name__, "E120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
 )
+
 LEAST_SHARE = 0.1
+"""Lowest plausible deviation of the counter, as a share of the variation of the readings; measured
+boards have 0.62 or more (docs/forensics.md)."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for one in bundle.measured_series:
-        share = from_power(one)
+    for series in bundle.measured_series:
+        share = compute_deviation_share(series)
         if share < LEAST_SHARE:
-            found = (
-                f"{one.accelerator}: the counter follows power_mw within {share:.1%} of how "
-                "much the readings vary"
-            )
-            message = (
-                "A counter integrates what is between two readings too. Hand in what the board "
-                "counted, or leave it empty."
-            )
             yield Violation(
                 SAMPLES,
-                one.place,
-                found,
+                series.place,
+                f"{series.accelerator}: the counter follows power_mw within {share:.1%} of the "
+                "variation of the readings",
                 "a counter that was not computed from the readings",
-                message,
             )
 
 
-def from_power(one: Series) -> float:
-    """How far the counter's steps are from those that the readings give, as a share of how much the
-    readings vary."""
-    varies = one.spread_w
-    both = one.load[1:] & one.load[:-1]
-    if not varies or not both.any():
+def compute_deviation_share(series: Series) -> float:
+    """How far the increases of the counter differ from those that the readings give, as a share of
+    the variation of the readings; infinite if there is nothing to compare."""
+    variation_w = series.spread_w
+    both_loaded = series.load[1:] & series.load[:-1]
+    if not variation_w or not both_loaded.any():
         return np.inf
-    counted_w = one.counted_w[both]
+    counted_w = series.counted_w[both_loaded]
     if not np.isfinite(counted_w).any():
         return np.inf
-    earlier, later = one.power_w[:-1][both], one.power_w[1:][both]
-    return (
-        min(spread(counted_w - given) for given in ((earlier + later) / 2, earlier, later)) / varies
-    )
+    earlier_w, later_w = series.power_w[:-1][both_loaded], series.power_w[1:][both_loaded]
+    estimates_w = (earlier_w + later_w) / 2, earlier_w, later_w
+    return min(spread(counted_w - estimate_w) for estimate_w in estimates_w) / variation_w

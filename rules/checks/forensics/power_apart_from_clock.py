@@ -1,23 +1,23 @@
-"""Power that has nothing to do with the clock
+"""Power readings do not follow the clock
 
 ## What it does
 Correlates the instantaneous power of each H200 under load with its SM clock, at lags of up to five
-samples either way, in each half of the run. It speaks where in one half no correlation reaches 0.08
-in magnitude. It is asked only where the power cap holds the clock down in at least half of the
-samples, and the clock moves: at least five values, and 5 % of the samples off the most frequent
-one. Other boards are left alone: none has been measured.
+samples in both directions, in each half of the run. The rule reports a series if in one half no
+correlation reaches 0.08 in magnitude. It applies only if the power cap limits the clock in at least
+half of the samples, and the clock varies: it has at least five values, and 5 % of the samples
+differ from the most frequent value. Other boards are skipped, because none has been measured.
 
 ## Why it is bad
-Power readings that do not belong to the clocks beside them were not read with them.
+Power readings that do not match the clocks beside them were not read together with them.
 
 It is a note. Under a cap the driver lowers the clock when power is high and raises it when power is
-low, so the two move together at some lag: on the measured boards by 0.17 to 0.79. Readings that
-were made up or shuffled, or come from another run, do not follow this run's clock: for 1 500 of
-them chance gives 0.05 to 0.07. It is a statistic of few boards, and a work with perfectly even
-power would fail it.
+low, so the two are correlated at some lag: on the measured boards by 0.17 to 0.79. Invented,
+shuffled or foreign readings do not follow the clock of this run: for 1 500 of them chance gives
+0.05 to 0.07. The statistic comes from few boards, and a workload with very even power would fail
+it.
 
 ## What to do
-Hand in what the meter read, all columns of one reading together.
+Submit the values that the meter read, all columns of one reading together.
 
 ## Source
 The measured bundles of this project (docs/forensics.md).
@@ -36,47 +36,49 @@ from rules.rule import BundleRule
 RULE = BundleRule(
     __name__, "W123", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
 )
+
 LEAST = 0.08
-LAGS = 5
+"""Lowest plausible magnitude of the correlation; measured boards have 0.17 or more, unrelated
+series 0.05 to 0.07 (docs/forensics.md)."""
+MAX_LAG = 5
+"""Lags in samples, in both directions."""
 CAPPED_SHARE = 0.5
-VALUES = 5
+"""Lowest share of samples in which the power cap limits the clock."""
+MIN_VALUES = 5
+"""Lowest number of different clocks."""
 HIGHEST_MHZ = 100_000
-OFF_SHARE = 0.05
+"""Higher values are no clocks. The limit bounds the size of the histogram."""
+VARYING_SHARE = 0.05
+"""Lowest share of samples whose clock is not the most frequent one."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for one in bundle.measured_series:
-        found = with_clock(one)
-        if found is not None and abs(found) < LEAST:
-            message = (
-                "Under a cap, power and clock move together. Hand in what the meter read, all "
-                "columns together."
-            )
-            told = (
-                f"{one.accelerator}: a correlation of power and SM clock of {abs(found):.2f} "
-                "at most"
-            )
+    for series in bundle.measured_series:
+        correlation = correlate_with_clock(series)
+        if correlation is not None and abs(correlation) < LEAST:
             yield Violation(
                 SAMPLES,
-                one.place,
-                told,
-                f"at least {LEAST} at some lag of up to {LAGS} samples",
-                message,
+                series.place,
+                f"{series.accelerator}: the correlation of power and SM clock is at most "
+                f"{abs(correlation):.2f}",
+                f"at least {LEAST} at a lag of up to {MAX_LAG} samples",
             )
 
 
-def with_clock(one: Series) -> float | None:
-    """The largest correlation of power and clock at any of the lags, in the half where it is less;
-    None for nothing to ask."""
-    clock = one.sm_mhz[one.load]
-    read = clock[np.isfinite(clock) & (clock >= 0) & (clock < HIGHEST_MHZ)]
-    counts = np.bincount(read.astype(np.int64))
+def correlate_with_clock(series: Series) -> float | None:
+    """The largest correlation of power and clock at any lag, in the half of the run where it is
+    lower; None if the rule does not apply."""
+    sm_mhz = series.sm_mhz[series.load]
+    valid_mhz = sm_mhz[np.isfinite(sm_mhz) & (sm_mhz >= 0) & (sm_mhz < HIGHEST_MHZ)]
+    counts = np.bincount(valid_mhz.astype(np.int64))
     if (
-        (counts > 0).sum() < VALUES
-        or counts.max() > (1 - OFF_SHARE) * counts.sum()
-        or one.capped_share < CAPPED_SHARE
+        (counts > 0).sum() < MIN_VALUES
+        or counts.max() > (1 - VARYING_SHARE) * counts.sum()
+        or series.capped_share < CAPPED_SHARE
     ):
         return None
-    found = [lagged(one.under_load_w[half], clock[half], LAGS) for half in halves(len(clock))]
-    return min((value for value in found if value is not None), key=abs, default=None)
+    correlations = [
+        lagged(series.under_load_w[half], sm_mhz[half], MAX_LAG) for half in halves(len(sm_mhz))
+    ]
+    return min((value for value in correlations if value is not None), key=abs, default=None)

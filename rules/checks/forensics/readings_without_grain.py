@@ -1,24 +1,25 @@
 """Power readings without the steps of a sensor
 
 ## What it does
-Looks at the instantaneous readings of each H200 under load, at least 1 000 of them. Other boards
-are left alone: none has been measured.
+Examines the instantaneous readings of each H200 under load, at least 1 000 of them. Other boards
+are skipped, because none has been measured.
 
-- A sensor has steps: of 3 000 readings of an H200, spread over hundreds of watts and given in
-  milliwatts, only 20 to 49 % are different values. The rule counts the different values, and
-  speaks where they are more than 85 % of how many there would be if the readings within each 2 W
-  fell on any milliwatt alike.
-- It also speaks where all readings are whole multiples of 10 mW: they were rounded.
+- A sensor has steps: of 3 000 readings of an H200, which spread over hundreds of watts and are
+  given in milliwatts, only 20 to 49 % are different values. The rule counts the different values,
+  and compares them with the number that would be expected if the readings within each 2 W were
+  equally likely to have any value in milliwatts. The limit is 85 %.
+- The rule also reports readings that are all multiples of 10 mW, because they were rounded.
 
 ## Why it is bad
-Readings that no sensor gave are no evidence.
+Readings that do not come from a sensor are no evidence.
 
-It is a note. Readings that were made up by a random generator, smoothed, interpolated, jittered or
-averaged have no steps. But what the steps are is a matter of board and driver, and only H200s have
-been measured: another board may have none. docs/forensics.md has the figures.
+It is a note. Readings that were generated, smoothed, interpolated, averaged or disturbed with noise
+have no steps. But the steps depend on board and driver, and only H200s have been measured: another
+board may have none. docs/forensics.md gives the figures.
 
 ## What to do
-Hand in what the meter read, unfiltered. If it did read so, tell the reviewer board and driver.
+Submit the values that the meter read, without filtering. If the meter really read these values,
+tell the reviewer the board and the driver.
 
 ## Source
 The measured bundles of this project (docs/forensics.md).
@@ -38,38 +39,40 @@ from rules.rule import BundleRule
 RULE = BundleRule(
     __name__, "W120", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
 )
-MOST_SHARE = 0.85
-WITHIN_MW = 2000
-ROUND_MW = 10
+
+MAX_SHARE = 0.85
+"""Highest plausible number of different values, as a share of the number without steps; measured
+boards have 0.20 to 0.49 (docs/forensics.md)."""
+BIN_MW = 2000
+"""Width of the bins in which readings without steps would be equally likely, in mW."""
+ROUNDED_MW = 10
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for one in bundle.measured_series:
-        share = different(one.ordered_mw)
-        if not (one.under_load_mw % ROUND_MW).any():
-            found = (
-                f"{one.accelerator}: all {len(one.under_load_mw)} readings are multiples of "
-                f"{ROUND_MW} mW"
-            )
-        elif share > MOST_SHARE:
-            found = (
-                f"{one.accelerator}: {share:.0%} as many different values as readings without "
-                "steps would have"
-            )
+    for series in bundle.measured_series:
+        share = compute_distinct_share(series.ordered_mw)
+        if not (series.under_load_mw % ROUNDED_MW).any():
+            count = len(series.under_load_mw)
+            observed = f"all {count} readings are multiples of {ROUNDED_MW} mW"
+        elif share > MAX_SHARE:
+            observed = f"{share:.0%} of the different values that readings without steps would have"
         else:
             continue
-        message = (
-            "Real sensors have steps finer and other than that. Hand in what the meter read, "
-            "unfiltered."
+        yield Violation(
+            SAMPLES,
+            series.place,
+            f"{series.accelerator}: {observed}",
+            "readings on the steps of a sensor",
         )
-        yield Violation(SAMPLES, one.place, found, "readings on the steps of a sensor", message)
 
 
-def different(ordered_mw: NDArray[np.int64]) -> float:
-    """How many values of readings, shape (n,) and in order, differ, as a share of how many would if
-    readings within `WITHIN_MW` fell on any of its values alike."""
-    within = (ordered_mw - ordered_mw[0]) // WITHIN_MW
-    counts = np.diff(np.flatnonzero(np.diff(within)), prepend=-1, append=len(within) - 1)
-    expected = WITHIN_MW * (1 - (1 - 1 / WITHIN_MW) ** counts)
+def compute_distinct_share(ordered_mw: NDArray[np.int64]) -> float:
+    """The number of different readings, as a share of the number that is expected without steps.
+
+    `ordered_mw` are readings in mW in ascending order, shape (n,).
+    """
+    bins = (ordered_mw - ordered_mw[0]) // BIN_MW
+    counts = np.diff(np.flatnonzero(np.diff(bins)), prepend=-1, append=len(bins) - 1)
+    expected = BIN_MW * (1 - (1 - 1 / BIN_MW) ** counts)
     return float(len(distinct(ordered_mw)) / expected.sum())

@@ -1,19 +1,20 @@
-"""Power readings on steps of another size than the board's
+"""The steps of the power readings have another size than those of the board
 
 ## What it does
-Finds the step of each H200's sensor: the most frequent distance between neighbouring values of its
-readings under load, of those between 60 and 800 mW. It speaks where the step is not between 312 and
-334 mW. Where no distance is frequent (fewer than 30 of them within 6 mW), there is nothing to say.
+Determines the step of each H200's sensor: the most frequent distance between neighbouring values of
+the readings under load, among distances of 60 to 800 mW. The step must lie between 312 and 334 mW.
+If no distance is frequent (fewer than 30 within 6 mW), the rule does not apply.
 
 ## Why it is bad
-Scaled readings are not what the board drew.
+Scaled readings are not the power that the board drew.
 
-It is a note. All accelerators measured so far have a step of 320 to 324 mW, at any power. Readings
-that were scaled have a scaled step, whatever was derived from them anew: halved ones 161 mW. But
-another driver or another revision of the board may have other steps.
+It is a note. All accelerators measured so far have a step of 320 to 324 mW, at any power. Scaled
+readings have a scaled step, even if all figures were derived again: halved readings have 161 mW.
+But another driver or another revision of the board may have other steps.
 
 ## What to do
-Hand in what the meter read. If it did read so, tell the reviewer board, firmware and driver.
+Submit the values that the meter read. If the meter really read these values, tell the reviewer the
+board, the firmware and the driver.
 
 ## Source
 The measured bundles of this project, driver 580.159 (docs/forensics.md).
@@ -34,42 +35,44 @@ from rules.rule import BundleRule
 RULE = BundleRule(
     __name__, "W121", Severity.NOTE, standings=("closed", "open"), added="1.3.0", statistical=True
 )
+
 STEPS_MW = (312.0, 334.0)
-WITHIN_MW = (60, 800)
+"""Range of plausible steps; measured boards have 320 to 324 mW (docs/forensics.md)."""
+DISTANCES_MW = (60, 800)
+"""Range of the distances among which the step is sought."""
 WIDTH_MW = 6
-ENOUGH_STEPS = 30
+"""Width of the range of distances that count as one step."""
+MIN_STEPS = 30
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for one in bundle.measured_series:
-        low, high = STEPS_MW
-        found_mw = step_mw(one.ordered_mw)
-        if found_mw is not None and not low <= found_mw <= high:
-            found = f"{one.accelerator}: steps of {found_mw:.0f} mW"
-            message = "Readings that were scaled have scaled steps. Hand in what the meter read."
+    low_mw, high_mw = STEPS_MW
+    for series in bundle.measured_series:
+        step_mw = find_step_mw(series.ordered_mw)
+        if step_mw is not None and not low_mw <= step_mw <= high_mw:
             yield Violation(
                 SAMPLES,
-                one.place,
-                found,
-                f"steps of {low:.0f} to {high:.0f} mW, as other boards of the kind",
-                message,
+                series.place,
+                f"{series.accelerator}: steps of {step_mw:.0f} mW",
+                f"steps of {low_mw:.0f} to {high_mw:.0f} mW, as on other boards of the model",
             )
 
 
-def step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
-    """The most frequent distance in mW between neighbouring values of readings, shape (n,) and in
-    order; None for none."""
+def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
+    """The most frequent distance in mW between neighbouring readings; None if none is frequent.
+
+    `ordered_mw` are readings in mW in ascending order, shape (n,).
+    """
     distances = np.diff(distinct(ordered_mw))
-    distances = distances[(distances >= WITHIN_MW[0]) & (distances <= WITHIN_MW[1])]
-    near = np.convolve(
-        np.bincount(distances, minlength=WITHIN_MW[1] + 1),
+    distances = distances[(distances >= DISTANCES_MW[0]) & (distances <= DISTANCES_MW[1])]
+    counts = np.convolve(
+        np.bincount(distances, minlength=DISTANCES_MW[1] + 1),
         np.ones(WIDTH_MW, dtype=np.int64),
         mode="valid",
     )
-    first = int(near.argmax())
-    if near[first] < ENOUGH_STEPS:
+    first = int(counts.argmax())
+    if counts[first] < MIN_STEPS:
         return None
-    return median(
-        distances[(distances >= first) & (distances < first + WIDTH_MW)].astype(np.float64)
-    )
+    near = distances[(distances >= first) & (distances < first + WIDTH_MW)]
+    return median(near.astype(np.float64))
