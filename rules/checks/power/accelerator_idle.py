@@ -1,15 +1,15 @@
-"""An accelerator that was idle while its batches ran
+"""An accelerator was idle while its batches ran
 
 ## What it does
 Looks for scored epochs in which the board reports 0 % utilisation in every sample, although batches
-of its rank are said to be active.
+of its rank were active.
 
 ## Why it is bad
-The meter read another board than the one that worked. An idle neighbour gives a splendid
-efficiency.
+The meter read another board than the one that worked. The low power of an idle board gives an
+efficiency that is too high.
 
 ## What to do
-Match ranks and meters by UUID, never by index: NVML ignores CUDA_VISIBLE_DEVICES.
+Assign meters to ranks by UUID, never by index: NVML ignores CUDA_VISIBLE_DEVICES.
 
 ## Source
 NVML API reference, `nvmlDeviceGetUtilizationRates`.
@@ -29,19 +29,18 @@ RULE = BundleRule(__name__, "W112", Severity.ERROR, standings=("closed", "open")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    idle: dict[str, list[int]] = {}
+    idle_epochs: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
-        use = part.column("util_pct")
-        if len(use) and use[0] > 0:
-            continue  # mostly
-        use = use[np.isfinite(use)]
-        if len(use) and not use.any():
-            idle.setdefault(part.accelerator, []).append(part.epoch)
-    for accelerator, epochs in idle.items():
+        utilisation = part.column("util_pct")
+        if len(utilisation) and utilisation[0] > 0:
+            continue  # the usual case, without a search for missing values
+        utilisation = utilisation[np.isfinite(utilisation)]
+        if len(utilisation) and not utilisation.any():
+            idle_epochs.setdefault(part.accelerator, []).append(part.epoch)
+    for accelerator, epochs in idle_epochs.items():
         yield Violation(
             SAMPLES,
             "",
             f"{accelerator}: util_pct is 0 throughout epochs {', '.join(map(str, epochs))}",
-            "a board that is in use while its batches are active",
-            "Another board was read than the one that worked. Match ranks and meters by UUID.",
+            "utilisation above 0 % while batches are active",
         )

@@ -1,13 +1,13 @@
-"""An accelerator that worked without being sampled
+"""An accelerator of the run was not sampled
 
 ## What it does
-Asks that every accelerator of every rank has samples.
+Checks that every accelerator of every rank has samples.
 
 ## Why it is bad
-Its work would count, and its energy would not.
+The work of the accelerator would count, but not its energy.
 
 ## What to do
-Sample all accelerators of the run. The harness matches ranks and meters by UUID; check that the
+Sample every accelerator of the run. The harness assigns meters to ranks by UUID: check that the
 meter sees the same boards as the workers.
 
 ## Source
@@ -26,14 +26,12 @@ RULE = BundleRule(__name__, "W102", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for place, rank in enumerate(bundle.result["ranks"]):
-        for n, accelerator in enumerate(rank["accelerators"]):
+    for rank in bundle.ranks:
+        for i, accelerator in enumerate(rank.accelerators):
             if accelerator not in bundle.samples_of:
                 yield Violation(
                     RESULT,
-                    f"/ranks/{place}/accelerators/{n}",
+                    f"{rank.pointer}/accelerators/{i}",
                     f"{accelerator} has no samples",
-                    f"one of the sampled: {', '.join(list(bundle.samples_of)[:4])}",
-                    "The power of this accelerator was not measured. Sample every "
-                    "accelerator of the run.",
+                    f"a sampled accelerator: {', '.join(list(bundle.samples_of)[:4])}",
                 )

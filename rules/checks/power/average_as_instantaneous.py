@@ -1,15 +1,15 @@
-"""Averaged power given as instantaneous
+"""Averaged power recorded as instantaneous power
 
 ## What it does
-Looks for accelerators whose instantaneous and averaged power are the same in every sample.
+Looks for accelerators whose instantaneous and averaged power are equal in every sample, of at least
+10 samples that have both.
 
 ## Why it is bad
-Averaged power lags behind by the length of its window. Given as instantaneous it passes for a
-better reading than it is, and the energy counter is compared with it too strictly or not at all
-rightly.
+Averaged power lags behind by the length of its window. Recorded as instantaneous power, it appears
+more precise than it is, and the energy counter is compared with it under the wrong limit.
 
 ## What to do
-Leave `power_mw` empty where the board has only an average, and write that to `power_avg_mw`.
+Leave `power_mw` empty if the board only has an average, and write the average to `power_avg_mw`.
 
 ## Source
 NVML API reference: `nvmlDeviceGetPowerUsage` is a one-second average on Hopper; field 186
@@ -28,7 +28,8 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W109", Severity.ERROR)
 
-ENOUGH_SAMPLES = 10  # fewer may agree by chance
+MIN_SAMPLES = 10
+"""Fewer samples may agree by chance."""
 
 
 @RULE.check
@@ -36,12 +37,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         power_w, average_w = read_power_w(samples), read_average_power_w(samples)
         both = np.isfinite(power_w) & np.isfinite(average_w)
-        if both.sum() >= ENOUGH_SAMPLES and np.array_equal(power_w[both], average_w[both]):
+        if both.sum() >= MIN_SAMPLES and np.array_equal(power_w[both], average_w[both]):
             yield Violation(
                 SAMPLES,
                 rows(samples, both),
                 f"{accelerator}: power_mw equals power_avg_mw in all {both.sum()} samples",
                 "two different readings, or an empty cell for the one that the board does not have",
-                "An average was recorded as instantaneous power, or the other way about. "
-                "Leave the missing one empty.",
             )

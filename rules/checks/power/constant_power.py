@@ -1,11 +1,12 @@
-"""Power readings that never change under load
+"""Power readings are constant under load
 
 ## What it does
-Looks for scored epochs in which all power readings of an accelerator are the same value.
+Looks for scored epochs in which all power readings of an accelerator, at least 10, have the same
+value.
 
 ## Why it is bad
-The power of a working board varies from reading to reading. A constant is a stuck sensor, a driver
-that repeats its last value, or a number that was filled in.
+The power of a working board varies from reading to reading. A constant comes from a stuck sensor,
+from a driver that repeats its last value, or from values that were filled in.
 
 ## What to do
 Reload the driver or replace the board, and run again. Do not fill in readings.
@@ -27,28 +28,27 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W103", Severity.ERROR)
 
-ENOUGH_SAMPLES = 10  # fewer may agree by chance, in the short epochs of a demo
+MIN_SAMPLES = 10
+"""Fewer samples may agree by chance, in the short epochs of a demo."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    stuck: dict[str, list[int]] = {}
+    stuck_epochs: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         power_w = part.power_w
         if len(power_w) > 1 and (power_w[0] < power_w[1] or power_w[0] > power_w[1]):
-            continue  # two readings tell enough of almost every part
+            continue  # the usual case, without a search for missing values
         power_w = power_w[np.isfinite(power_w)]
-        if len(power_w) < ENOUGH_SAMPLES or np.ptp(power_w) > 0:
+        if len(power_w) < MIN_SAMPLES or np.ptp(power_w) > 0:
             continue
         if power_w[0] > 0 and not are_sentinels(power_w[:1])[0]:
-            stuck.setdefault(part.accelerator, []).append(part.epoch)
-    for accelerator, epochs in stuck.items():
-        own = bundle.scored_samples_of[accelerator]
+            stuck_epochs.setdefault(part.accelerator, []).append(part.epoch)
+    for accelerator, epochs in stuck_epochs.items():
+        samples = bundle.scored_samples_of[accelerator]
         yield Violation(
             SAMPLES,
-            rows(own, np.ones(len(own), dtype=bool)),
-            f"{accelerator}: one and the same power throughout epochs "
-            f"{', '.join(map(str, epochs))}",
+            rows(samples, np.ones(len(samples), dtype=bool)),
+            f"{accelerator}: constant power throughout epochs {', '.join(map(str, epochs))}",
             "readings that vary under load",
-            "The sensor is stuck, or the readings were filled in. Reload the driver and run again.",
         )

@@ -1,27 +1,28 @@
-"""Power readings that occur twice
+"""Sequences of power readings occur twice
 
 ## What it does
-Looks for sequences of power readings under load that occur a second time, to the milliwatt: in
-another epoch, elsewhere in the same one, or on another accelerator. Sequences of only a few
-different values are left alone.
+Looks for sequences of 32 power readings under load that occur a second time, to the milliwatt: in
+another epoch, at another time of the same epoch, or on another accelerator. Sequences with fewer
+than eight different values are skipped.
 
 ## Why it is bad
 Noise does not repeat. Such readings were copied, from a better epoch or from a better board.
 
 ## What to do
-Hand in what was sampled.
+Submit the readings that were sampled.
 
 ## Source
-None: with eight different values among 32 readings a repetition by chance is out of the question.
+Own derivation: with eight different values among 32 readings, a repetition by chance can be
+excluded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES
+from rules.bundle_format.table import SAMPLES, Mask
 from rules.finding import Severity, Violation
 from rules.metrics.power_series import IN_A_ROW, rolling
 from rules.metrics.readings import to_whole_milliwatts
@@ -29,7 +30,8 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W111", Severity.ERROR)
 
-DIFFERENT = 8
+MIN_DISTINCT = 8
+"""Sequences with fewer different values may repeat by chance."""
 
 
 @RULE.check
@@ -39,30 +41,31 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     power_w = np.concatenate(columns)
     power_w = np.where(np.isnan(power_w), -1.0, power_w)
-    within = np.ones(len(power_w) - IN_A_ROW + 1, dtype=bool)
-    for end in np.cumsum(list(map(len, columns)))[:-1]:
-        within[max(end - IN_A_ROW + 1, 0) : end] = (
-            False  # they begin in one part and end in the next
-        )
-    begins = np.flatnonzero(within)
-    sums = rolling(to_whole_milliwatts(power_w))[begins]
-    if np.diff(np.sort(sums)).all():
-        return
-    order = np.argsort(sums, kind="stable")
-    alike = np.flatnonzero(np.diff(sums[order]) == 0)
-    windows = sliding_window_view(power_w, IN_A_ROW)
-    one, other = windows[begins[order[alike]]], windows[begins[order[alike + 1]]]
-    different = (np.diff(np.sort(one, axis=1), axis=1) != 0).sum(axis=1) + 1
-    copied = order[alike + 1][(one == other).all(axis=1) & (different >= DIFFERENT)]
-    if len(copied):
-        found = np.concatenate([part.places for part in bundle.scored_parts])[
-            begins[np.sort(copied)]
-        ]
+    starts = np.flatnonzero(_is_within_part(list(map(len, columns))))
+    hashes = rolling(to_whole_milliwatts(power_w))[starts]
+    if np.diff(np.sort(hashes)).all():
+        return  # the usual case: all sequences differ
+    order = np.argsort(hashes, kind="stable")
+    equal_hash = np.flatnonzero(np.diff(hashes[order]) == 0)
+    sequences = sliding_window_view(power_w, IN_A_ROW)
+    earlier = sequences[starts[order[equal_hash]]]
+    later = sequences[starts[order[equal_hash + 1]]]
+    distinct = (np.diff(np.sort(earlier, axis=1), axis=1) != 0).sum(axis=1) + 1
+    is_copy = (earlier == later).all(axis=1) & (distinct >= MIN_DISTINCT)
+    copies = np.sort(order[equal_hash + 1][is_copy])
+    if len(copies):
+        places = np.concatenate([part.places for part in bundle.scored_parts])[starts[copies]]
         yield Violation(
             SAMPLES,
-            f"rows {found[0] + 1}-{found[-1] + 1}",
-            f"{len(found)} sequences of {IN_A_ROW} power readings that occur elsewhere too",
-            "readings that were each taken once",
-            "Noise does not repeat to the milliwatt: readings were copied. Hand in what "
-            "was sampled.",
+            f"rows {places[0] + 1}-{places[-1] + 1}",
+            f"{len(places)} sequences of {IN_A_ROW} power readings that occur elsewhere too",
+            "sequences that occur once",
         )
+
+
+def _is_within_part(lengths: Sequence[int]) -> Mask:
+    """Which sequences begin and end in the same part, for parts of `lengths` readings in a row."""
+    within = np.ones(sum(lengths) - IN_A_ROW + 1, dtype=bool)
+    for end in np.cumsum(lengths)[:-1]:
+        within[max(end - IN_A_ROW + 1, 0) : end] = False
+    return within

@@ -1,18 +1,18 @@
-"""Readings left out that the board gives
+"""Readings that the driver always provides are missing
 
 ## What it does
 Looks, on the NVIDIA boards that the rule book knows, for quantities that are empty in more than 1 %
-of the scored samples that succeeded: the SM clock, the reasons that hold it down (`slowdown`), the
-cap in force and the power state, and on those boards whose driver is known to give it (H100, H200)
-instantaneous power. An empty counter is E106, a failed sample W108.
+of the successful scored samples: the SM clock, the slowdown reasons (`slowdown`), the cap in force
+and the power state, and on boards whose driver is known to provide it (H100, H200) the
+instantaneous power. E106 reports a missing counter, and W108 failed samples.
 
 ## Why it is bad
-Clock, reasons and cap say whether the power can be true: C106, C111, W119 and the statistics of
-docs/forensics.md need them. Who leaves out what the driver always gives leaves the rest unchecked.
-Seventeen measured runs of H200s have all in every sample.
+Clock, reasons and cap show whether the power is plausible: C106, C111, W119 and the statistics of
+docs/forensics.md need them. An omitted quantity leaves the others unchecked. Seventeen measured
+runs of H200s have all of them in every sample.
 
 ## What to do
-Hand in the samples as the meter took them. Where a driver really lacks one, run with another
+Submit the samples as the meter read them. If a driver does not provide a quantity, use another
 driver, or declare the run open.
 
 ## Source
@@ -33,43 +33,43 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W114", Severity.ERROR, standings=("closed",), added="1.3.0")
 
-ALWAYS = ("sm_mhz", "slowdown", "cap_mw", "power_state")
+ALWAYS_PROVIDED = ("sm_mhz", "slowdown", "cap_mw", "power_state")
+"""Columns that NVIDIA's driver provides on every known board."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    def wanted(known: Board) -> tuple[str, ...]:
-        return ALWAYS + ("power_mw",) * known.instant if known.vendor == "NVIDIA" else ()
+    def select_columns(board: Board) -> tuple[str, ...]:
+        if board.vendor != "NVIDIA":
+            return ()
+        return (*ALWAYS_PROVIDED, "power_mw") if board.instant else ALWAYS_PROVIDED
 
-    for found in left_out(bundle, wanted):
-        message = (
-            "The driver gives it, and what the power is checked against rests on it. Hand in "
-            "the samples as they were read."
-        )
-        yield Violation(SAMPLES, *found, message)
+    yield from find_missing_columns(bundle, select_columns)
 
 
-def left_out(
-    bundle: Bundle, wanted: Callable[[Board], tuple[str, ...]]
-) -> Iterator[tuple[str, str, str]]:
-    """Rows, what was found and what was expected, for each quantity `wanted` of a real, known board
-    that is often empty."""
-    for accelerator, own in bundle.scored_samples_of.items():
-        known = bundle.real_board_of(accelerator)
-        gappy = (
-            [column for column in wanted(known) if bundle.samples.has_gaps(column)] if known else []
-        )
-        if known is None or not gappy:
+def find_missing_columns(
+    bundle: Bundle, select_columns: Callable[[Board], tuple[str, ...]]
+) -> Iterator[Violation]:
+    """A violation for each selected column of a real, known board that is empty in too many
+    successful samples."""
+    for accelerator, samples in bundle.scored_samples_of.items():
+        board = bundle.real_board_of(accelerator)
+        if board is None:
             continue
-        read = own.text("status").equals("ok") & has_power(own)  # others are W108's
-        for column in gappy if read.any() else ():
-            text = column in TEXT_COLUMNS
-            empty = read & (own.text(column).equals("") if text else np.isnan(own.floats(column)))
-            share = empty.sum() / read.sum()
+        columns = [name for name in select_columns(board) if bundle.samples.has_gaps(name)]
+        if not columns:
+            continue
+        # W108 reports the other samples.
+        succeeded = samples.text("status").equals("ok") & has_power(samples)
+        for column in columns if succeeded.any() else ():
+            is_text = column in TEXT_COLUMNS
+            empty = samples.text(column).equals("") if is_text else np.isnan(samples.floats(column))
+            missing = succeeded & empty
+            share = missing.sum() / succeeded.sum()
             if share > bundle.protocol.max_failed_share:
-                found = f"{accelerator}: no {column} in {100 * share:.1f} % of its scored samples"
-                yield (
-                    rows(own, empty),
-                    found,
-                    f"what the driver of {known.id} gives, in every sample",
+                yield Violation(
+                    SAMPLES,
+                    rows(samples, missing),
+                    f"{accelerator}: no {column} in {100 * share:.1f} % of the scored samples",
+                    f"{column} in every sample, which the driver of {board.id} provides",
                 )

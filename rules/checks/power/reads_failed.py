@@ -1,16 +1,16 @@
 """Too many failed reads
 
 ## What it does
-Counts, per accelerator, the samples of scored epochs whose power is empty or whose `status` is not
-`ok`, and compares their share with the protocol's limit.
+Computes, per accelerator, the share of scored samples whose power is empty or whose `status` is not
+`ok`, and compares it with the limit of the protocol (1 %).
 
 ## Why it is bad
-A failed read is honest, but the trapezoid bridges it. With many of them the energy is guessed, and
-a meter that fails under load fails where it matters.
+A failed read is an honest record, but the trapezoid bridges it with a straight line. With many
+failed reads the energy is an estimate.
 
 ## What to do
-Look at `status` for the reason. Usual ones are another tool that holds the driver, and quantities
-that need more rights.
+Read the reason in `status`. Usual reasons are another tool that blocks the driver, and quantities
+that need more privileges.
 
 ## Source
 Protocol, section "sampling".
@@ -29,22 +29,20 @@ RULE = BundleRule(__name__, "W108", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    most = bundle.protocol.max_failed_share
-    samples = bundle.scored_samples
+    limit, samples = bundle.protocol.max_failed_share, bundle.scored_samples
     failed = ~has_power(samples) | ~samples.text("status").equals("ok")
     if not failed.any():
         return
-    of = samples.text("accelerator")
-    for accelerator in of.at(failed).distinct():
-        own = of.equals(accelerator)
-        share = failed[own].mean()
-        if share > most:
-            reasons = samples.text("status").at(failed & own).to_list()
+    accelerators = samples.text("accelerator")
+    for accelerator in accelerators.at(failed).distinct():
+        selected = accelerators.equals(accelerator)
+        share = failed[selected].mean()
+        if share > limit:
+            reasons = samples.text("status").at(failed & selected).to_list()
             yield Violation(
                 SAMPLES,
-                rows(samples, failed & own),
-                f"{accelerator}: {100 * share:.1f} % of its scored samples failed, the "
-                f"first with {reasons[0]!r}",
-                f"at most {100 * most:g} %",
-                "Too much of the power is not known. Remove the reason and run again.",
+                rows(samples, failed & selected),
+                f"{accelerator}: {100 * share:.1f} % of the scored samples failed, "
+                f"the first with {reasons[0]!r}",
+                f"at most {100 * limit:g} %",
             )

@@ -1,14 +1,14 @@
-"""Samples that run backwards or come twice
+"""Samples are out of order or duplicated
 
 ## What it does
-Asks that `read_ns` rises from row to row of each accelerator.
+Checks that `read_ns` increases from row to row of each accelerator.
 
 ## Why it is bad
-A sampler writes what it reads in the order of time. Where the order is broken the table was put
-together from pieces, and no energy can be integrated over it.
+A sampler writes its readings in the order of time. A table in another order was assembled from
+parts, and energy cannot be integrated over it.
 
 ## What to do
-Leave samples.csv.gz as the sampler wrote it.
+Submit samples.csv.gz as the sampler wrote it.
 
 ## Source
 Bundle format, samples.csv.gz.
@@ -29,13 +29,11 @@ RULE = BundleRule(__name__, "W101", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
-        back = np.diff(samples.ints("read_ns"), prepend=-1) <= 0
-        if back.any():
+        backwards = np.diff(samples.ints("read_ns"), prepend=-1) <= 0
+        if backwards.any():
             yield Violation(
                 SAMPLES,
-                rows(samples, back),
-                f"{accelerator}: {back.sum()} samples not later than the one before",
-                "read_ns rises from row to row",
-                "Samples were moved, doubled or joined from several runs. Leave the table "
-                "as it was written.",
+                rows(samples, backwards),
+                f"{accelerator}: {backwards.sum()} samples not later than the one before",
+                "read_ns that increases from row to row",
             )

@@ -1,12 +1,12 @@
-"""A driver's "not available" taken for power
+"""Power readings are a driver's mark for "not available"
 
 ## What it does
-Looks in the scored samples for powers that are no readings: all ones in 16 or 32 bits, as
-milliwatts or as watts, and negative ones.
+Looks in the scored samples for values that are not power readings: all ones in 16 or 32 bits, as
+milliwatts or as watts, and negative values.
 
 ## Why it is bad
-Drivers return such numbers where a quantity is not supported or a read failed. Integrated, they
-give any energy you like.
+Drivers return such values if a quantity is not supported or a read failed. Integrated, they give an
+arbitrary energy.
 
 ## What to do
 Record a failed read as an empty cell with the reason in `status`.
@@ -32,14 +32,12 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     for column, read_w in POWER_READERS:
         power_w = read_w(samples)
-        wrong = are_sentinels(power_w)
-        for accelerator, where, count in offenders(samples, wrong):
+        invalid = are_sentinels(power_w)
+        for accelerator, where, count in offenders(samples, invalid):
             yield Violation(
                 SAMPLES,
                 where,
-                f"{accelerator}: {count} times no power in {column}, such as "
-                f"{power_w[wrong][0]:.10g} W",
+                f"{accelerator}: {count} values in {column} that are no power, "
+                f"such as {power_w[invalid][0]:.10g} W",
                 "milliwatts, or an empty cell and a status",
-                "These are a driver's marks for a value it does not have. Record such a "
-                "read as failed.",
             )

@@ -1,14 +1,15 @@
-"""Batches before the first or after the last sample
+"""Batches run before the first or after the last sample
 
 ## What it does
-Asks that the samples of every accelerator begin before its first batch and end after its last one.
+Checks that the samples of every accelerator begin before its first batch and end after its last
+batch.
 
 ## Why it is bad
-What a board drew outside its samples is not known, and nothing is extrapolated. Usual reasons are a
-sampler that died, and tables of two runs or two clocks in one bundle.
+The power outside the samples is not known, and the metrics do not extrapolate. Usual causes are a
+sampler that ended early, and tables of two runs or two clocks in one bundle.
 
 ## What to do
-Run again. On several nodes, give samples and batches of a node on the clock of that node.
+Run again. On several nodes, record samples and batches of a node on the clock of that node.
 
 ## Source
 Protocol, section "energy of record".
@@ -27,14 +28,14 @@ RULE = BundleRule(__name__, "W110", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, rank in bundle.accelerator_ranks.items():
-        spans = [span for (_, r), span in bundle.spans.items() if r == rank]
+        spans = [span for (_, span_rank), span in bundle.spans.items() if span_rank == rank]
         samples = bundle.samples_of.get(accelerator)
         if samples is None or not spans:
             continue
         read_ns = samples.ints("read_ns")
-        before_s = (read_ns.min() - min(s[0] for s in spans)) / 1e9
-        after_s = (max(s[1] for s in spans) - read_ns.max()) / 1e9
-        for missing_s, what in (
+        before_s = (read_ns.min() - min(start_ns for start_ns, _ in spans)) / 1e9
+        after_s = (max(end_ns for _, end_ns in spans) - read_ns.max()) / 1e9
+        for missing_s, position in (
             (before_s, "begin before its first sample"),
             (after_s, "end after its last sample"),
         ):
@@ -42,8 +43,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 yield Violation(
                     BATCHES,
                     "",
-                    f"batches of rank {rank} {what} ({accelerator}), by {missing_s:.3f} s",
-                    "samples from before the first batch to after the last one",
-                    "The power outside the samples is not known. Run again with a sampler "
-                    "that lives as long as the run.",
+                    f"batches of rank {rank} {position} ({accelerator}), by {missing_s:.3f} s",
+                    "samples from before the first batch to after the last batch",
                 )

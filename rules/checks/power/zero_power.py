@@ -1,11 +1,11 @@
-"""Zero power under load
+"""Power is zero under load
 
 ## What it does
 Looks in the scored samples for power readings of exactly 0.
 
 ## Why it is bad
-A board that works draws power. A zero is a read that failed without saying so, and each one lowers
-the energy.
+A working board draws power. A zero is a failed read that was not recorded as such, and each zero
+lowers the energy.
 
 ## What to do
 Record a failed read as an empty cell with the reason in `status`.
@@ -34,7 +34,5 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 SAMPLES,
                 where,
                 f"{accelerator}: {count} readings of 0 W in {column} while a batch was active",
-                "the power that the board draws, or an empty cell and a status",
-                "A read that failed was recorded as a power of zero. Run again with a "
-                "meter that tells the two apart.",
+                "the power of the board, or an empty cell and a status",
             )

@@ -1,44 +1,47 @@
-"""Less read than the vendor's meter reads
+"""Quantities that the vendor's meter always provides are missing
 
 ## What it does
-Compares what samples and readbacks hold with what the meter of the vendor always gives on the
-boards that the rule book knows:
+Compares samples and readbacks with the quantities that the meter of the vendor always provides on
+the boards that the rule book knows:
 
-- NVIDIA, samples: memory clock and power averaged by the board; readbacks: the least, highest
-  and default limit, the limit asked for and the one in force, ECC errors, and whether MIG is on
+- NVIDIA, samples: memory clock and power averaged by the board; readbacks: the lowest, highest and
+  default limit, the requested and the enforced limit, ECC errors, and whether MIG is on
 - AMD, samples: power, clock, cap and performance level (docs/amd.md); readbacks: the highest and
-  default limit and the one in force
+  default limit and the enforced limit
 
-Samples may lack it in 1 % where they succeeded, readbacks never. What W114, E106, C107 and M109 ask
-for is not asked again.
+A quantity may be missing in 1 % of the successful samples, and never in readbacks. Quantities that
+W114, E106, C107 and M109 require are not reported again.
 
 ## Why it is bad
-A quantity that is missing is one that cannot contradict the others. It is a warning, because no
-rule on physics rests on it, and because no AMD board has been measured so far.
+A missing quantity cannot contradict the others. It is a warning, because no physical bound depends
+on these quantities, and because no AMD board has been measured so far.
 
 ## What to do
-Hand in what the meter took. Where the driver lacks it, say so in the submission.
+Submit the values that the meter read. If the driver does not provide a quantity, say so in the
+submission.
 
 ## Source
-`harness/meters/`; NVML API reference; docs/amd.md.
+`harness/power/sources/`; NVML API reference; docs/amd.md.
 """
 
 from collections.abc import Iterator
 
 from rules.boards import Board
 from rules.bundle import Bundle
-from rules.bundle_format.table import RESULT, SAMPLES
-from rules.checks.power.readings_left_out import left_out
+from rules.bundle_format.table import RESULT
+from rules.checks.power.readings_left_out import find_missing_columns
+from rules.declarations import Readback
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "M117", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
-SAMPLED = {
+SAMPLE_COLUMNS = {
     "NVIDIA": ("mem_mhz", "power_avg_mw"),
     "AMD": ("power_mw", "sm_mhz", "cap_mw", "power_state"),
 }
-READ_BACK = {
+"""Columns of samples that a vendor's meter always provides, besides those of W114 and E106."""
+READBACK_FIELDS = {
     "NVIDIA": (
         "min_mw",
         "max_mw",
@@ -51,26 +54,27 @@ READ_BACK = {
     ),
     "AMD": ("max_mw", "default_mw", "enforced_mw"),
 }
+"""Fields of readbacks that a vendor's meter always provides, besides those of M109."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    message = "The meter of the vendor gives it. Hand in what it took, or say why it is not there."
+    def select_columns(board: Board) -> tuple[str, ...]:
+        return SAMPLE_COLUMNS.get(board.vendor, ())
 
-    def wanted(known: Board) -> tuple[str, ...]:
-        return SAMPLED.get(known.vendor, ())
-
-    for found in left_out(bundle, wanted):
-        yield Violation(SAMPLES, *found, message)
-    capped = bundle.result["power"]["cap_w"] is not None
-    missing: dict[tuple[str, str], list[int]] = {}
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        known = bundle.real_board_of(readback["accelerator"])
-        for name in READ_BACK.get(known.vendor, ()) if known else ():
-            if readback[name] is None and not (capped and name == "enforced_mw"):
-                missing.setdefault((readback["accelerator"], name), []).append(place)
-    for (accelerator, name), places in missing.items():
-        found_text = f"{accelerator}: null, in {len(places)} of its readbacks"
+    yield from find_missing_columns(bundle, select_columns)
+    missing: dict[tuple[str, str], list[Readback]] = {}
+    for readback in bundle.readbacks:
+        board = bundle.real_board_of(readback.accelerator)
+        for name in READBACK_FIELDS.get(board.vendor, ()) if board else ():
+            if name == "enforced_mw" and bundle.cap_w is not None:
+                continue  # C107 requires it
+            if getattr(readback, name) is None:
+                missing.setdefault((readback.accelerator, name), []).append(readback)
+    for (accelerator, name), readbacks in missing.items():
         yield Violation(
-            RESULT, f"/readbacks/{places[0]}/{name}", found_text, "what the driver says", message
+            RESULT,
+            f"{readbacks[0].pointer}/{name}",
+            f"{accelerator}: null, in {len(readbacks)} of its readbacks",
+            "the value that the driver provides",
         )
