@@ -33,6 +33,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 where,
-                f"{accelerator}: {count} readings of 0 W in {column} while a batch was active",
+                f"{accelerator}: {count} readings of 0 mW in {column} while a batch was active",
                 "the power of the board, or an empty cell and a status",
             )
