@@ -167,7 +167,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
         ]
         made, uuid = one.made, next(iter(one.made.accelerator_ranks))
         own, rank = energy.build_trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
-        known = board(made.accelerators[uuid]["name"])
+        known = board(made.accelerators[uuid].name)
         assert known is not None
         bins = list(envelope(own.usable_power_times_s, own.usable_power_w, MAX_BINS))
         for row, one_bin in zip(table.rows, bins, strict=True):
