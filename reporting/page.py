@@ -1,11 +1,10 @@
-"""The page: the tables and their charts put into one self-contained HTML file, and the same tables
-as files."""
+"""The page: tables and charts as one self-contained HTML file, and the same tables as files."""
 
 import base64
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -16,10 +15,10 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reporting.charts import draw, load_scripts, pack
-from reporting.charts.compact import intern
+from reporting.charts import DrawnChart, draw, load_scripts
 from reporting.collect import Collected
 from reporting.html_tables import TableMarkup, format_finding
+from reporting.page_data import share_cells, share_spec_values
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import escape_invisible, to_csv, to_latex, to_markdown, to_record
 from reporting.sections.cells import BundleLink, count_findings, pluralize
@@ -30,7 +29,7 @@ from rules.finding import Finding, Severity
 from rules.metrics import comparison
 
 FORMAT = "wattmark-report/1"
-"""Of the JSON of everything."""
+"""The format of report.json."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         lstrip_blocks=True,
         finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
-    environment.filters.update(counted=count_findings, plural=pluralize)
+    environment.filters.update(count_findings=count_findings, pluralize=pluralize)
     drawn_charts = draw(page.tables)
     scripts = (
         _read_template("report.js").replace("PANELS\n", _read_template("panels.js")),
@@ -73,13 +72,13 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     rows = page.collected.rows
     bundles = [row for row in rows if row.provenance is not None]
     return environment.get_template("report.html").render(
-        shown=page,
-        table=TableMarkup(page).html,
-        charts=drawn_charts,
-        data=Markup(_embed_json(intern([to_record(table) for table in page.tables]))),
-        specs=Markup(_embed_json(pack(drawn_charts))),
+        page=page,
+        render_table=TableMarkup(page).html,
+        drawn_charts=drawn_charts,
+        table_data=Markup(_embed_json(share_cells([to_record(table) for table in page.tables]))),
+        chart_specs=Markup(_embed_json(share_spec_values(_collect_specs(drawn_charts)))),
         about=Markup(_embed_json(_describe_report(page, now))),
-        programs=[Markup(program) for program in scripts],
+        scripts=[Markup(script) for script in scripts],
         policy=_make_policy(scripts),
         defaults=DEFAULTS,
         board_spread=comparison.BOARD_SPREAD_PERCENT,
@@ -91,8 +90,15 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
             [row.provenance.findings for row in bundles if row.provenance]
         ),
         link=make_linker(output),
-        finding=format_finding,
+        format_finding=format_finding,
     )
+
+
+def _collect_specs(drawn_charts: Mapping[str, Sequence[DrawnChart]]) -> dict[str, Json]:
+    """The spec of each chart by its id."""
+    return {
+        drawn.chart.id: drawn.chart.spec for charts in drawn_charts.values() for drawn in charts
+    }
 
 
 def build_page(collected: Collected, output: Path) -> PageModel:
@@ -101,7 +107,7 @@ def build_page(collected: Collected, output: Path) -> PageModel:
 
 
 def write_tables(page: PageModel, directory: Path, now: datetime) -> None:
-    """Every table as CSV, Markdown and LaTeX, and everything as `report.json`."""
+    """Write every table as CSV, Markdown and LaTeX, and all tables as `report.json`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in page.tables:
         for suffix, text_of in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
@@ -118,7 +124,7 @@ def write_tables(page: PageModel, directory: Path, now: datetime) -> None:
 
 
 def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
-    """What a download says of itself."""
+    """The head of report.json: format, time, rule book, assumptions and sources."""
     return {
         "format": FORMAT,
         "made_at": now.isoformat(timespec="seconds"),
@@ -141,13 +147,12 @@ def _read_template(name: str) -> str:
 
 
 def _embed_json(value: object) -> str:
-    """JSON that ends no script element, whatever strangers wrote into it."""
+    """JSON for a script element. `<` is escaped, so that no text of a bundle ends the element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _make_policy(scripts: Sequence[str]) -> str:
-    """A Content-Security-Policy that lets these programs run and nothing else, and nothing over the
-    network."""
+    """A Content-Security-Policy that allows only these scripts and no network access."""
     digests = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )

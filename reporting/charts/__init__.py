@@ -106,16 +106,3 @@ def load_scripts() -> tuple[str, ...]:
     from reporting.charts import render
 
     return render.load_scripts()
-
-
-def pack(drawn_charts: "Mapping[str, Sequence[DrawnChart]]") -> Json:
-    """The specs of all charts, short, for the script that draws them in the page."""
-    from reporting.charts import compact
-
-    return compact.pack(
-        {
-            drawn_chart.chart.id: drawn_chart.chart.spec
-            for table_charts in drawn_charts.values()
-            for drawn_chart in table_charts
-        }
-    )

@@ -1,19 +1,14 @@
-"""Makes the renderer's output short: a page holds dozens of pictures, and most of their bytes say
-nothing.
+"""Shortens the SVG of the renderer, because a page holds dozens of pictures.
 
-Nothing drawn changes: defaults, empty groups and repeats go, lengths are given to a tenth of a
-pixel, and a value that several specs share is kept once.
+The picture stays the same. Attributes with default values, empty groups and repeats are removed,
+and lengths are rounded to a tenth of a pixel. Without this step a page of 300 runs has 3.5 in place
+of 2.9 MB.
 """
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 from xml.etree import ElementTree as Xml
-
-from rules.bundle_format.records import Json
 
 _DEFAULTS = {
     "opacity": "1",
@@ -43,12 +38,6 @@ _SHAPE = re.compile(
 _COMMAND = re.compile(r"([MLAhvZ])([-\d.,]*)")
 _PLACE = ("transform", "d", "x2", "y2")
 _STEPS = re.compile(r"L(-?[\d.]+),(-?[\d.]+)|([^L]+)")
-_NONE = object()
-_HEAD = ("columns", "keys")
-_CELL_FROM = 7
-"""Letters beyond which a repeated cell is kept once."""
-_SHARED_FROM = 40
-"""Letters of JSON from which on a repeated value is kept once."""
 
 
 def svg(drawn: str) -> str:
@@ -159,92 +148,3 @@ def _steps(path: str) -> str:
         short.append(f"H{x}" if y == at[1] else f"V{y}" if x == at[0] else f"L{x},{y}")
         at = (x, y)
     return "".join(short)
-
-
-def pack(specs: Mapping[str, Json]) -> Json:
-    """The specs with every longer value that occurs twice kept once: `{"$": n}` stands for
-    `shared[n]`, which may hold others."""
-    seen = Counter(text for spec in specs.values() for text in _texts(spec))
-    shared: list[Any] = []
-    places: dict[str, int] = {}
-
-    def packed(value: Any) -> Any:
-        if not isinstance(value, dict | list):
-            return value
-        text = _text(value)
-        if text in places:
-            return {"$": places[text]}
-        inner = (
-            {k: packed(v) for k, v in value.items()}
-            if isinstance(value, dict)
-            else [packed(v) for v in value]
-        )
-        if len(text) < _SHARED_FROM or seen[text] < 2:
-            return inner
-        shared.append(inner)
-        places[text] = len(shared) - 1
-        return {"$": places[text]}
-
-    return {"specs": {id: packed(spec) for id, spec in specs.items()}, "shared": shared}
-
-
-def intern(records: Sequence[Json]) -> Json:
-    """Records of tables with every longer value that several cells hold kept once: the cell `[n]`
-    stands for `shared[n]`, and the cell `[]` for what stands above it; `[-n]` stands for n of
-    these. Tables with the same head share it, at `head` in `heads`."""
-    seen = Counter(
-        cell
-        for record in records
-        for row in record["rows"]
-        for cell in row
-        if len(str(cell)) > _CELL_FROM
-    )
-    shared = [cell for cell, times in seen.items() if times > 1]
-    places = {cell: place for place, cell in enumerate(shared)}
-
-    def cells(row: Sequence[Any], above: Sequence[Any]) -> list[Any]:
-        short = [[places[cell]] if cell in places else cell for cell in row]
-        return _folded(
-            [
-                [] if len(str(put)) > 2 and _same(cell, over) else put
-                for put, cell, over in zip(short, row, above, strict=True)
-            ]
-        )
-
-    def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        return [
-            cells(row, of[place - 1] if place else [_NONE] * len(row))
-            for place, row in enumerate(of)
-        ]
-
-    heads: dict[str, int] = {}
-    tables = []
-    for record in records:
-        own = {key: value for key, value in record.items() if key not in _HEAD}
-        head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
-        tables.append({**own, "head": head, "rows": rows(record["rows"])})
-    return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
-
-
-def _folded(cells: Sequence[Any]) -> list[Any]:
-    """The cells with each run of empty lists as one list of its length below zero."""
-    folded: list[Any] = []
-    for empty, run in groupby(cells, key=lambda cell: cell == []):
-        these = list(run)
-        folded += [[-len(these)]] if empty and len(these) > 1 else these
-    return folded
-
-
-def _same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other  # True is no 1
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        yield _text(value)
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)

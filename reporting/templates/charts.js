@@ -1,21 +1,22 @@
-// Draws a chart again, interactive, when it is scrolled to. The static picture stays where that fails, on paper, and without scripts.
+// Replaces the static picture of a chart by an interactive one when the reader scrolls to it. The static picture stays if that fails,
+// in print, and without JavaScript.
 "use strict";
 (() => {
   const config = CHART_CONFIG;
   const { specs, shared } = JSON.parse(document.getElementById("charts").textContent);
 
-  // The inverse of charts/compact.py: what several specs have in common is stored once.
-  function whole(value) {
-    if (Array.isArray(value)) return value.map(whole);
+  // The inverse of share_spec_values in page_data.py: a value that several specs share is stored once.
+  function expand(value) {
+    if (Array.isArray(value)) return value.map(expand);
     if (value === null || typeof value !== "object") return value;
-    if ("$" in value) return whole(shared[value.$]);
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, whole(inner)]));
+    if ("$" in value) return expand(shared[value.$]);
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, expand(inner)]));
   }
 
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
-  // What a mark says: its row, in the words and figures of its table.
-  function told(table, row) {
+  // The row behind a mark as [title, value, interval] of each column, formatted as in its table.
+  function describeRow(table, row) {
     const { text, interval } = window.wattmark;
     return table.columns
       .filter((column) => !column.hidden && text(column, row) !== "")
@@ -23,19 +24,19 @@
   }
 
   function tooltip(table, row) {
-    const lines = told(table, row).map(([title, ...values]) => {
+    const lines = describeRow(table, row).map(([title, ...values]) => {
       const cell = values.filter(Boolean).map(escaped).join("<br>");
       return `<tr><th>${escaped(title)}</th><td>${cell}</td></tr>`;
     });
-    const why = [row.doubt, row.implausible].filter(Boolean).map((reason) => `<p>${escaped(reason)}</p>`);
-    return `<table>${lines.join("")}</table>${why.join("")}`;
+    const reasons = [row.doubt, row.implausible].filter(Boolean).map((reason) => `<p>${escaped(reason)}</p>`);
+    return `<table>${lines.join("")}</table>${reasons.join("")}`;
   }
 
-  // Tab reaches a mark of each chart, the arrow keys the others. One that has the focus says what it says to the pointer.
-  // Vega shows a tooltip at pointermove, and hides it at mouseout.
-  function answerKeys(live, table) {
-    live.parentElement.setAttribute("role", "group"); // no longer one picture
-    for (const part of live.querySelectorAll("[role^=graphics]")) part.removeAttribute("role"); // they have no names
+  // Tab reaches one mark of each chart, the arrow keys reach the others. A mark with the focus shows its tooltip.
+  // Vega shows a tooltip at pointermove and hides it at mouseout.
+  function enableKeyboard(live, table) {
+    live.parentElement.setAttribute("role", "group"); // it is no longer a single image
+    for (const part of live.querySelectorAll("[role^=graphics]")) part.removeAttribute("role"); // they have no accessible names
     const marks = [...live.querySelectorAll("path")].filter((mark) => mark.__data__?.tooltip);
     const point = (mark, type) => {
       const { x, y, width, height } = mark.getBoundingClientRect();
@@ -44,7 +45,7 @@
     marks.forEach((mark, n) => {
       mark.tabIndex = n ? -1 : 0;
       mark.setAttribute("role", "img");
-      mark.setAttribute("aria-label", told(table, mark.__data__.tooltip).map((line) => line.filter(Boolean).join(" ")).join("; "));
+      mark.setAttribute("aria-label", describeRow(table, mark.__data__.tooltip).map((line) => line.filter(Boolean).join(" ")).join("; "));
       mark.addEventListener("focus", () => point(mark, "pointermove"));
       mark.addEventListener("blur", () => point(mark, "mouseout"));
       mark.addEventListener("keydown", (event) => {
@@ -59,7 +60,7 @@
     });
   }
 
-  // The switch for the power of the node is kept in the address, and restored from it.
+  // Keeps the switch for node power in the address and restores it from there.
   function keepSwitch(view, key) {
     const { chosen, choose, panels } = window.wattmark;
     const restore = () => view.signal("node", chosen.has(key)).run();
@@ -70,11 +71,11 @@
 
   async function draw(figure) {
     if (!specs[figure.id]) return;
-    const spec = whole(specs[figure.id]);
+    const spec = expand(specs[figure.id]);
     const id = figure.dataset.table;
     figure.dataset.drawn = "begun";
     const plot = figure.querySelector(".plot");
-    const still = plot.firstElementChild;
+    const staticPicture = plot.firstElementChild;
     const live = document.createElement("div");
     live.className = "live";
     plot.append(live);
@@ -88,8 +89,8 @@
         tooltip: { disableDefaultStyle: true, formatTooltip: (row) => tooltip(window.wattmark.tables[id], row) },
       });
       if (spec.params?.some((param) => param.name === "node")) keepSwitch(view, `${figure.id}.node`);
-      answerKeys(live, window.wattmark.tables[id]);
-      still.remove();
+      enableKeyboard(live, window.wattmark.tables[id]);
+      staticPicture.remove();
       figure.dataset.drawn = "yes";
     } catch (error) {
       live.remove();
@@ -98,12 +99,12 @@
     }
   }
 
-  const near = new IntersectionObserver((seen) => {
-    for (const entry of seen) {
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
       if (!entry.isIntersecting) continue;
-      near.unobserve(entry.target);
+      observer.unobserve(entry.target);
       draw(entry.target);
     }
   }, { rootMargin: "200px" });
-  for (const figure of document.querySelectorAll("figure.chart")) near.observe(figure);
+  for (const figure of document.querySelectorAll("figure.chart")) observer.observe(figure);
 })();

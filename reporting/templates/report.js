@@ -1,33 +1,34 @@
-// Sorting, filtering, downloads and the panels of the page. Each table's rows are in the JSON of the page; line n of a table is row n.
+// Sorting, filtering, downloads and the panels of the page. The rows of each table are in the JSON of the page: row n of the JSON is
+// line n of the HTML table.
 "use strict";
 (() => {
   const about = JSON.parse(document.getElementById("about").textContent);
-  // A value that several cells hold is stored once: such a cell is a list of its place. An empty list stands for the value above it,
-  // and a list of a number below zero for so many of them.
+  // The inverse of share_cells in page_data.py. A value that several cells hold is stored once: [n] stands for shared[n], [] for the
+  // value of the row above, and [-n] for n cells with [].
   const stored = JSON.parse(document.getElementById("tables").textContent);
   for (const table of stored.tables) {
     Object.assign(table, stored.heads[table.head]);
-    const above = [];
-    const whole = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : above[n]);
-    const unfolded = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
-    table.rows = table.rows.map((row) => unfolded(row).map((cell, n) => (above[n] = whole(cell, n))));
+    const previousRow = [];
+    const restoreCell = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : previousRow[n]);
+    const unfold = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
+    table.rows = table.rows.map((row) => unfold(row).map((cell, n) => (previousRow[n] = restoreCell(cell, n))));
   }
-  const SOME = 200; // rows of a table that are laid out at once: a thousand make sorting slow
+  const MAX_ROWS = 200; // rows of a table in the document: sorting a thousand is slow
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
-  const usual = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
-  for (const table of Object.values(tables)) table.columns = table.columns.map((column) => ({ ...usual, ...column }));
-  const kept = {};
+  const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
+  for (const table of Object.values(tables)) table.columns = table.columns.map((column) => ({ ...columnDefaults, ...column }));
+  const objectsByTable = {};
   const views = {};
   const NO_BREAK = "\u202f";
 
-  // The rows of a table as objects, each made once: the panels alter them, and sorting and downloads see what they altered.
+  // The rows of a table as objects, created once: panels change them, and sorting and downloads use the changed values.
   function objects(id) {
     const { keys, rows } = tables[id];
-    kept[id] ??= rows.map((row) => Object.fromEntries(row.map((value, n) => [keys[n], value])));
-    return kept[id];
+    objectsByTable[id] ??= rows.map((row) => Object.fromEntries(row.map((value, n) => [keys[n], value])));
+    return objectsByTable[id];
   }
 
-  // The next four say a cell as reporting/report_table.py does.
+  // The next four functions format a cell as reporting/report_table.py does.
   const grouped = (digits) => digits.replace(/\B(?=(\d{3})+(?!\d))/g, NO_BREAK);
   function fixed(value, decimals) {
     const [whole, part] = Math.abs(value).toFixed(decimals).split(".");
@@ -56,7 +57,7 @@
     return `${number(low, column.digits)}–${number(high, column.digits)}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
 
-  // What the reader chose, in the part of the address after #: it restores filters, sorting and assumptions.
+  // The choices of the reader. They are kept in the address after #, so that a link restores filters, sorting and assumptions.
   const chosen = new URLSearchParams();
   function choose(key, value) {
     if (value === "" || value === null || value === undefined) chosen.delete(key);
@@ -66,10 +67,10 @@
   }
 
   function element(tag, attributes = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) name in made && name !== "list" ? (made[name] = value) : made.setAttribute(name, value);
-    made.append(...children);
-    return made;
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) name in node && name !== "list" ? (node[name] = value) : node.setAttribute(name, value);
+    node.append(...children);
+    return node;
   }
 
   function save(name, type, content) {
@@ -90,50 +91,51 @@
     return [keys, ...objects(id).map((row) => keys.map((key) => row[key]))].map((row) => row.map(cell).join(",") + "\r\n").join("");
   }
 
-  function everything() {
+  function createReportJson() {
     const current = Object.values(tables).map((t) => ({ ...t, rows: objects(t.id).map((row) => t.keys.map((key) => row[key])) }));
     return JSON.stringify({ ...about, tables: current }, null, 1);
   }
 
-  const words = new Intl.Collator("en", { numeric: true });
-  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : words.compare(String(a), String(b)));
+  const collator = new Intl.Collator("en", { numeric: true });
+  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b)));
 
-  // A table's sorting and filters. `hides` are further reasons to hide a row; `order` replaces the page's own order.
-  function view(shown) {
-    const id = shown.dataset.table;
+  // Adds sorting and filters to a table. A row is hidden if one of the functions in `hides` returns true; `order` replaces the default
+  // order of the rows.
+  function createView(tableElement) {
+    const id = tableElement.dataset.table;
     const table = tables[id];
     const rows = objects(id);
-    const body = shown.tBodies[0];
+    const body = tableElement.tBodies[0];
     const lines = [...body.rows];
     const columns = table.columns.filter((column) => !column.hidden);
-    const said = rows.map((row) => Object.values(row).filter((value) => typeof value === "string").join(" ").toLowerCase());
-    const own = { id, table, rows, lines, columns, hides: [], order: null, whole: false, apply, say };
+    const searchTexts = rows.map((row) => Object.values(row).filter((value) => typeof value === "string").join(" ").toLowerCase());
+    const view = { id, table, rows, lines, columns, hides: [], order: null, showAll: false, apply, updateCells };
     const count = element("output");
     const more = element("button", { type: "button" });
-    more.addEventListener("click", () => { own.whole = true; apply(); });
-    const find = element("input", { type: "search", placeholder: "filter rows" });
-    find.setAttribute("aria-label", `filter rows of ${table.title}`);
+    more.addEventListener("click", () => { view.showAll = true; apply(); });
+    const searchBox = element("input", { type: "search", placeholder: "filter rows" });
+    searchBox.setAttribute("aria-label", `filter rows of ${table.title}`);
     const facets = ["standing", "model", "variant", "precision", "count"]
       .filter((key) => table.keys.includes(key))
       .map((key) => facet(key, table.columns.find((one) => one.key === key).title, (row) => row[key]))
       .concat(facet("status", "status", (row) => (row.doubt || row.implausible ? "excluded" : "compared")))
       .filter(Boolean);
 
-    function facet(key, title, of) {
-      const values = [...new Set(rows.map(of).filter((value) => value !== null))];
+    function facet(key, title, getValue) {
+      const values = [...new Set(rows.map(getValue).filter((value) => value !== null))];
       if (values.length < 2 || values.length > 15) return null;
       const options = values.sort(compare).map((value) => element("option", { value, textContent: value }));
       const select = element("select", {}, element("option", { value: "", textContent: `${title}: all` }), ...options);
       select.setAttribute("aria-label", `${title} in ${table.title}`);
       select.addEventListener("change", () => { choose(`${id}.${key}`, select.value); apply(); });
-      return { key, of, select };
+      return { key, getValue, select };
     }
 
     function apply() {
-      const wanted = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const searchWords = searchBox.value.toLowerCase().split(/\s+/).filter(Boolean);
       const sort = chosen.get(`${id}.sort`) ?? "";
       const key = sort.replace(/^-/, "");
-      const places = own.order ? [...own.order] : rows.map((_, place) => place);
+      const places = view.order ? [...view.order] : rows.map((_, place) => place);
       if (key) {
         const sign = sort.startsWith("-") ? -1 : 1;
         const empty = (value) => value === null || value === undefined;
@@ -142,20 +144,20 @@
           return empty(x) || empty(y) ? empty(x) - empty(y) : sign * compare(x, y);
         });
       }
-      const left = places.filter((place) => wanted.every((word) => said[place].includes(word))
-        && facets.every(({ of, select }) => !select.value || String(of(rows[place])) === select.value)
-        && !own.hides.some((hides) => hides(rows[place], place)));
-      const shownNow = own.whole ? left : left.slice(0, SOME);
-      body.replaceChildren(...shownNow.map((place) => lines[place]));
-      more.hidden = shownNow.length === left.length;
-      more.textContent = `show all ${grouped(String(left.length))}`;
-      const rest = left.length === rows.length ? "" : `${grouped(String(left.length))} of `;
-      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${SOME} shown`}`;
+      const visible = places.filter((place) => searchWords.every((word) => searchTexts[place].includes(word))
+        && facets.every(({ getValue, select }) => !select.value || String(getValue(rows[place])) === select.value)
+        && !view.hides.some((hides) => hides(rows[place], place)));
+      const displayed = view.showAll ? visible : visible.slice(0, MAX_ROWS);
+      body.replaceChildren(...displayed.map((place) => lines[place]));
+      more.hidden = displayed.length === visible.length;
+      more.textContent = `show all ${grouped(String(visible.length))}`;
+      const rest = visible.length === rows.length ? "" : `${grouped(String(visible.length))} of `;
+      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${MAX_ROWS} shown`}`;
       for (const head of heads) head.ariaSort = head.dataset.key !== key || !key ? null : sort.startsWith("-") ? "descending" : "ascending";
     }
 
-    // Writes the cells of some columns of a row anew.
-    function say(place, keys) {
+    // Updates the cells of the given columns in one row.
+    function updateCells(place, keys) {
       columns.forEach((column, n) => {
         if (!keys.includes(column.key)) return;
         const value = text(column, rows[place]);
@@ -165,31 +167,31 @@
       });
     }
 
-    const heads = [...shown.tHead.rows[0].cells];
+    const heads = [...tableElement.tHead.rows[0].cells];
     for (const head of heads) {
       const button = element("button", { type: "button" }, ...head.childNodes);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const { key } = head.dataset;
-        const falling = rows.some((row) => typeof row[key] === "number");
-        const turns = falling ? [`-${key}`, key, ""] : [key, `-${key}`, ""];
-        choose(`${id}.sort`, turns[(turns.indexOf(chosen.get(`${id}.sort`)) + 1) % 3]);
+        const isNumeric = rows.some((row) => typeof row[key] === "number");
+        const sortCycle = isNumeric ? [`-${key}`, key, ""] : [key, `-${key}`, ""];
+        choose(`${id}.sort`, sortCycle[(sortCycle.indexOf(chosen.get(`${id}.sort`)) + 1) % 3]);
         apply();
       });
     }
-    find.addEventListener("input", () => { choose(`${id}.find`, find.value); apply(); });
+    searchBox.addEventListener("input", () => { choose(`${id}.find`, searchBox.value); apply(); });
     const download = element("button", { type: "button", textContent: "CSV" });
     download.setAttribute("aria-label", `download ${table.title} as CSV`);
     download.addEventListener("click", () => save(`${id}.csv`, "text/csv", csv(id)));
-    const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [find, ...facets.map((one) => one.select)] : []), count, more, download);
-    shown.closest(".scroll").before(tools);
-    own.tools = tools;
-    own.restore = () => {
-      find.value = chosen.get(`${id}.find`) ?? "";
+    const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [searchBox, ...facets.map((one) => one.select)] : []), count, more, download);
+    tableElement.closest(".scroll").before(tools);
+    view.tools = tools;
+    view.restore = () => {
+      searchBox.value = chosen.get(`${id}.find`) ?? "";
       for (const { key, select } of facets) select.value = chosen.get(`${id}.${key}`) ?? "";
       apply();
     };
-    return own;
+    return view;
   }
 PANELS
   function restore() {
@@ -197,19 +199,19 @@ PANELS
     if (!hash.includes("=")) return hash;
     for (const key of [...chosen.keys()]) chosen.delete(key);
     for (const [key, value] of new URLSearchParams(hash)) chosen.set(key, value);
-    for (const own of panels) own.restore();
-    for (const own of Object.values(views)) own.restore();
+    for (const view of panels) view.restore();
+    for (const view of Object.values(views)) view.restore();
     return chosen.get("at");
   }
 
-  function whole(own) {
-    if (own.whole) return;
-    own.whole = true;
-    own.apply();
+  function showAllRows(view) {
+    if (view.showAll) return;
+    view.showAll = true;
+    view.apply();
   }
 
-  function go(at) {
-    if (at && !document.getElementById(at)) Object.values(views).filter((own) => own.lines.some((line) => line.id === at)).forEach(whole);
+  function goTo(at) {
+    if (at && !document.getElementById(at)) Object.values(views).filter((view) => view.lines.some((line) => line.id === at)).forEach(showAllRows);
     const target = at && document.getElementById(at);
     if (!target) return;
     for (let up = target; up; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
@@ -218,22 +220,22 @@ PANELS
     target.scrollIntoView();
   }
 
-  for (const shown of document.querySelectorAll("table[data-table]")) views[shown.dataset.table] = view(shown);
-  const panels = [whatIf(), rack(), ...Object.values(views).filter((own) => own.id.endsWith("-compare")).map(baseline)].filter(Boolean);
+  for (const tableElement of document.querySelectorAll("table[data-table]")) views[tableElement.dataset.table] = createView(tableElement);
+  const panels = [whatIf(), rack(), ...Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline)].filter(Boolean);
   window.wattmark = { tables, objects, text, interval, chosen, choose, panels };
   const all = document.querySelector("[data-everything]");
   const button = element("button", { type: "button", textContent: "All tables as JSON" });
-  button.addEventListener("click", () => save("wattmark-report.json", "application/json", everything()));
+  button.addEventListener("click", () => save("wattmark-report.json", "application/json", createReportJson()));
   all.append(button);
   all.hidden = false;
-  for (const own of panels) own.restore();
-  for (const own of Object.values(views)) own.apply();
-  go(restore());
-  addEventListener("beforeprint", () => Object.values(views).forEach(whole));
+  for (const view of panels) view.restore();
+  for (const view of Object.values(views)) view.apply();
+  goTo(restore());
+  addEventListener("beforeprint", () => Object.values(views).forEach(showAllRows));
   // A link to a place of the page keeps what was chosen.
   addEventListener("hashchange", () => {
     const at = restore();
     if (at && !location.hash.includes("=") && chosen.size) choose("at", at);
-    go(at);
+    goTo(at);
   });
 })();

@@ -30,6 +30,7 @@ from reporting.charts import Chart, build_charts, compact, draw
 from reporting.charts.label_layout import place_labels
 from reporting.charts.render import to_svg, write_figures
 from reporting.charts.style import assign_styles
+from reporting.page_data import share_cells, share_spec_values
 from reporting.report_table import to_record
 from reporting.sections.traces import build_trace_table, summarize_power
 from rules.metrics.power_profile import envelope, with_node_overhead
@@ -318,13 +319,13 @@ def test_spread_is_of_the_scored_readings() -> None:
 
 def test_what_is_stored_once_is_whole_again() -> None:
     specs = {chart.id: chart.spec for chart in list_charts()}
-    packed = json.loads(json.dumps(compact.pack(specs)))
+    packed = json.loads(json.dumps(share_spec_values(specs)))
     assert {
         id: unpacked(spec, packed["shared"]) for id, spec in packed["specs"].items()
     } == json.loads(json.dumps(specs))
     assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
     records = [to_record(made) for made in (*CHART_TABLES, *CHART_TABLES)]
-    short = compact.intern(records)
+    short = share_cells(records)
     assert whole_tables(short) == records
     said, stored = (
         json.dumps(t, sort_keys=True)

@@ -123,7 +123,7 @@ def embedded(page: Element, id: str) -> Any:
 
 
 def whole_tables(stored: Any) -> list[Any]:
-    """The inverse of `reporting.charts.compact.intern`."""
+    """The inverse of `reporting.page_data.share_cells`."""
 
     def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
         above: list[Any] = []
@@ -149,7 +149,7 @@ def whole_tables(stored: Any) -> list[Any]:
 
 
 def unpacked(value: Any, shared: list[Any]) -> Any:
-    """The inverse of `reporting.charts.compact.pack`."""
+    """The inverse of `reporting.page_data.share_spec_values`."""
     if isinstance(value, dict):
         return (
             unpacked(shared[value["$"]], shared)
