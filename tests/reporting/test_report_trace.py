@@ -298,7 +298,7 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
             d.text: v.text for d, v in zip(article.find("dt"), article.find("dd"), strict=True)
         }
         uuids = {uuid for r in own for uuid in r.made.accelerator_ranks}
-        assert facts_of["accelerators seen"].startswith(f"{len(uuids)} board")
+        assert facts_of["accelerators used"].startswith(f"{len(uuids)} board")
         for node in (node for r in own for node in r.made.system["nodes"]):
             assert f"{node['cpu_cores']} cores" in facts_of["CPU"]
             assert f"{node['memory_bytes'] / 2**30:.0f} GiB" in facts_of["memory"]
