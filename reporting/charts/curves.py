@@ -203,13 +203,7 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         draw_crosses(base),
         *_add_labels(base, table),
     ]
-    about = (
-        "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
-        "Rings: Pareto front; no comparable point has both higher throughput and higher "
-        "efficiency. Published points assume power = cap and have a separate front. Both axes "
-        f"are logarithmic. {_explain_marks(data)} The switch adds an assumed 25 W per "
-        "accelerator, as Mayr et al. do (100 W per node of four accelerators)."
-    )
+    about = _describe_efficiency_chart(data)
     labels = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}"
     alt_text = f"{labels}, {_count_points(data)}"
     chart_spec = build_spec(alt.layer(*layers).add_params(node_switch), EFFICIENCY_HEIGHT)
@@ -220,6 +214,16 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         alt_text,
         table,
         chart_spec,
+    )
+
+
+def _describe_efficiency_chart(data: Data) -> str:
+    return (
+        "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
+        "Rings: Pareto front; no comparable point has both higher throughput and higher "
+        "efficiency. Published points assume power = cap and have a separate front. Both axes "
+        f"are logarithmic. {_explain_marks(data)} The switch adds an assumed 25 W per "
+        "accelerator, as Mayr et al. do (100 W per node of four accelerators)."
     )
 
 

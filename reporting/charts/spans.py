@@ -1,12 +1,13 @@
 """Charts of power readings: over the time of a run, and how they spread."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
 from reporting.charts import Chart
 from reporting.charts.style import HOVER_LAYER, INK, build_spec, make_zero_axis, select_numbers
-from reporting.report_table import ReportTable
+from reporting.report_table import ReportTable, Value
 
 _POWER, _CAP, _RATED = "#0072B2", "#D55E00", "#CC79A7"
 _MAX_ROWS = 24
@@ -29,23 +30,6 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     scale = alt.Scale(domain=[0, highest * 1.08], nice=False)
     x = alt.X("t_s:Q", title="time, s", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=8))
     y = alt.Y("low_w:Q", title="power, W", scale=scale, axis=alt.Axis(tickCount=6))
-    epochs = (
-        base.transform_filter("datum.epoch != null")
-        .transform_aggregate(
-            begin="min(t_s)", end="max(to_s)", scored="max(scored)", groupby=["epoch"]
-        )
-        .transform_calculate(look="!datum.scored ? 'discarded' : datum.epoch % 2 ? 'odd' : 'even'")
-        .mark_rect(opacity=0.18)
-        .encode(
-            x=alt.X("begin:Q", title="time, s"),
-            x2="end:Q",
-            fill=alt.Fill(
-                "look:N",
-                scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())),
-                legend=None,
-            ),
-        )
-    )
     power = base.mark_area(
         interpolate="step-after", opacity=0.85, fill=_POWER, stroke=_POWER, strokeWidth=0.6
     ).encode(x=x, y=y, y2="high_w:Q")
@@ -54,20 +38,7 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         .encode(x=x, x2="to_s:Q")
         .properties(name=HOVER_LAYER)
     )
-    layers = [epochs, power]
-    for key, name, colour, dash in _LIMITS:
-        if data[0][key] is None:
-            continue
-        first_bin = base.transform_filter("datum.t_s == 0")
-        line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
-            y=alt.Y(f"{key}:Q", scale=scale)
-        )
-        # Cap and rated power are often the same: their words stand side by side.
-        left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
-        text = first_bin.mark_text(
-            align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
-        ).encode(y=f"{key}:Q")
-        layers += [line, text]
+    layers = [_shade_epochs(base), power, *_draw_limits(base, scale, data[0])]
     run = table.title.partition(", ")[2]
     about = (
         f"{run}: {table.about} Shaded areas are epochs, to the nearest bin; the discarded first "
@@ -88,6 +59,46 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
             build_spec(alt.layer(*layers, hover_layer), 170),
         )
     ]
+
+
+def _shade_epochs(base: Any) -> Any:
+    """A rectangle for each epoch, from its first to its last bin."""
+    return (
+        base.transform_filter("datum.epoch != null")
+        .transform_aggregate(
+            begin="min(t_s)", end="max(to_s)", scored="max(scored)", groupby=["epoch"]
+        )
+        .transform_calculate(look="!datum.scored ? 'discarded' : datum.epoch % 2 ? 'odd' : 'even'")
+        .mark_rect(opacity=0.18)
+        .encode(
+            x=alt.X("begin:Q", title="time, s"),
+            x2="end:Q",
+            fill=alt.Fill(
+                "look:N",
+                scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())),
+                legend=None,
+            ),
+        )
+    )
+
+
+def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[Any]:
+    """A line and a word for cap, rated power and idle power, as far as they are known."""
+    layers = []
+    for key, name, colour, dash in _LIMITS:
+        if row[key] is None:
+            continue
+        first_bin = base.transform_filter("datum.t_s == 0")
+        line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
+            y=alt.Y(f"{key}:Q", scale=scale)
+        )
+        # Cap and rated power are often the same: their words stand side by side.
+        left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
+        text = first_bin.mark_text(
+            align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
+        ).encode(y=f"{key}:Q")
+        layers += [line, text]
+    return layers
 
 
 def build_distribution_chart(table: ReportTable) -> list[Chart]:

@@ -34,60 +34,62 @@ class Assumptions:
 DEFAULTS = Assumptions()
 
 
+WHAT_IF_COLUMNS = (
+    Column("result", "result"),
+    Column("workload", "workload"),
+    Column(
+        "rank",
+        "rank",
+        "",
+        "count",
+        about="by score; submitted and published results of a workload are ranked separately",
+    ),
+    Column(
+        "score",
+        "score",
+        "",
+        "number",
+        about="100 is the highest throughput at zero energy; see the formula",
+    ),
+    Column(
+        "items_per_s_per_accelerator",
+        "throughput",
+        "items/s per accelerator",
+        "number",
+        kinds=True,
+    ),
+    Column(
+        "power_w",
+        "power",
+        "W per accelerator",
+        "number",
+        kinds=True,
+        about="measured mean power, or the cap where no power was measured",
+    ),
+    Column("joules_per_item", "energy", "J/item", "number", kinds=True),
+    Column("eur_per_million", "cost", "EUR per million items", "number"),
+    Column("gco2e_per_million", "carbon", "gCO2e per million items", "number"),
+    Column("eur_per_year", "cost", "EUR a year", "number"),
+    Column("kgco2e_per_year", "carbon", "kgCO2e a year", "number"),
+    Column(
+        "accelerators_needed",
+        "accelerators needed",
+        "",
+        "count",
+        about="for the load, spread evenly over the day",
+    ),
+    Column("like", "precision and number of accelerators"),
+    *(column for column in MARK_COLUMNS if column.key != "standing"),
+    Column("standing", "standing", hidden=True),
+    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+)
+
+
 def build_what_if_table(
     rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable | None:
     """Cost, carbon and score of each comparable result, by workload and rank; None where there is
     none."""
-    columns = (
-        Column("result", "result"),
-        Column("workload", "workload"),
-        Column(
-            "rank",
-            "rank",
-            "",
-            "count",
-            about="by score; submitted and published results of a workload are ranked separately",
-        ),
-        Column(
-            "score",
-            "score",
-            "",
-            "number",
-            about="100 is the highest throughput at zero energy; see the formula",
-        ),
-        Column(
-            "items_per_s_per_accelerator",
-            "throughput",
-            "items/s per accelerator",
-            "number",
-            kinds=True,
-        ),
-        Column(
-            "power_w",
-            "power",
-            "W per accelerator",
-            "number",
-            kinds=True,
-            about="measured mean power, or the cap where no power was measured",
-        ),
-        Column("joules_per_item", "energy", "J/item", "number", kinds=True),
-        Column("eur_per_million", "cost", "EUR per million items", "number"),
-        Column("gco2e_per_million", "carbon", "gCO2e per million items", "number"),
-        Column("eur_per_year", "cost", "EUR a year", "number"),
-        Column("kgco2e_per_year", "carbon", "kgCO2e a year", "number"),
-        Column(
-            "accelerators_needed",
-            "accelerators needed",
-            "",
-            "count",
-            about="for the load, spread evenly over the day",
-        ),
-        Column("like", "precision and number of accelerators"),
-        *(column for column in MARK_COLUMNS if column.key != "standing"),
-        Column("standing", "standing", hidden=True),
-        Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
-    )
     cells: list[Cells] = []
     for workload in workloads().values():
         candidates = [
@@ -104,7 +106,7 @@ def build_what_if_table(
             ]
     if not cells:
         return None
-    return ReportTable("what-if", "What-if analysis", columns, tuple(cells), WHAT_IF_ABOUT)
+    return ReportTable("what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), WHAT_IF_ABOUT)
 
 
 WHAT_IF_ABOUT = (

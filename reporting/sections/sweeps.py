@@ -161,7 +161,17 @@ def build_sweep_table(
     workload: Workload, swept: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """What each cap of each sweep saves and costs."""
-    item = workload.item
+    columns = _make_sweep_columns(workload.item)
+    return ReportTable(
+        id,
+        title,
+        columns,
+        tuple(_make_sweep_cells(at, sweep, link) for sweep in swept for at in sweep.caps),
+        ABOUT,
+    )
+
+
+def _make_sweep_columns(item: str) -> tuple[Column, ...]:
     gains = (
         Column(
             "energy_gain_percent",
@@ -190,7 +200,7 @@ def build_sweep_table(
         ),
         Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
     )
-    columns = (
+    return (
         Column("line", "sweep"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column(
@@ -214,13 +224,6 @@ def build_sweep_table(
             for column in MARK_COLUMNS
             if column.key in ("doubt", "implausible", "bundle", "model", "standing")
         ),
-    )
-    return ReportTable(
-        id,
-        title,
-        columns,
-        tuple(_make_sweep_cells(at, sweep, link) for sweep in swept for at in sweep.caps),
-        ABOUT,
     )
 
 
