@@ -17,13 +17,13 @@ from rules.bundle_format.records import PUBLISHED_FORMAT, Json
 
 
 class NothingFoundError(Exception):
-    """There is nothing to report on; the message names the path."""
+    """There is nothing to report on. The message names the path."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a report is made of. `rejected` are verdicts of what failed the check, `withdrawn` of
-    bundles that no longer stand."""
+    """The content of a report. `rejected` are the verdicts of what failed the check, `withdrawn`
+    those of withdrawn bundles."""
 
     rows: Sequence[ResultRow]
     papers: Sequence[Json]
@@ -32,16 +32,16 @@ class Collected:
 
     @property
     def bundles_rejected(self) -> int:
-        """How many of `rejected` are bundles or files of figures: the LOG, a waiver and the keyring
-        are neither."""
+        """The number of bundles and files of published figures among `rejected`. The LOG,
+        waivers and the keyring do not count."""
         return sum(verdict.standing not in NON_BUNDLE_STANDINGS for verdict in self.rejected)
 
 
 def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
-    """Judge everything below `paths`. What passes gives rows; what fails or was withdrawn is kept
-    apart and gives none.
+    """Check everything below `paths`. Bundles that pass give rows; those that failed or were
+    withdrawn are kept apart and give none.
 
-    Raises NothingFoundError for a path with nothing to judge, and checker.CheckerError where
+    Raises NothingFoundError for a path with nothing to check, and checker.CheckerError if
     signatures cannot be verified at all.
     """
     for path in paths:
@@ -63,7 +63,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """An accepted bundle, with its raw tables."""
+    """Read an accepted bundle with its raw tables."""
     return Bundle(path, (), read_tables(read_files(path))[0])
 
 

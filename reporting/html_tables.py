@@ -26,8 +26,8 @@ _LAZY_ROWS = 100
 
 
 class TableMarkup:
-    """Makes the tables of one page: a row tells where on the page the evidence of its bundle
-    stands."""
+    """Renders the tables of one page. Rows link to the evidence of their bundle on the same
+    page."""
 
     def __init__(self, page: PageModel) -> None:
         bundles = [str(row["bundle"]) for row in page.evidence.rows] if page.evidence else []
@@ -48,7 +48,7 @@ class TableMarkup:
         self.said: dict[Finding, list[str]] = {}
 
     def html(self, table: ReportTable) -> Markup:
-        """The table, with its controls still to come: the page's script makes them."""
+        """The table without controls; the script of the page adds them."""
         columns = [column for column in table.columns if not column.hidden]
         heads = "".join(self._head(column) for column in columns)
         body = "".join(self._row(table, row, columns) for row in table.rows)
@@ -121,10 +121,11 @@ class TableMarkup:
         return html + (Markup("<small>{}</small>").format(interval) if interval else "")
 
     def _evidence(self, column: Column, row: TableRow, brief: bool) -> str:
-        """Links to the bundle and to what is told of it below, or to a paper; and why the row is
-        not to be trusted.
+        """Links to the bundle and to its evidence on the page, or to the paper, with the reasons
+        why the row is excluded from comparison.
 
-        A `brief` one has the second link only: the table of results has both for every row.
+        A `brief` cell has no link to the bundle, because the table of results has it for every
+        row.
         """
         parts = []
         bundles = str(row["bundle"]).split() if row.get("bundle") else []
@@ -153,7 +154,7 @@ class TableMarkup:
         return Markup(" ").join(parts)
 
     def _folded(self, column: Column, row: TableRow) -> str:
-        """The findings of a bundle, folded, beside the link to it."""
+        """The findings of a bundle in a `details` element, beside the link to the bundle."""
         bundle = str(row["bundle"])
         html = Markup('<a href="{}">bundle</a> ').format(bundle)
         findings = self.findings[bundle]
@@ -164,8 +165,8 @@ class TableMarkup:
         return html + details.format(format_value(column, row), items)
 
     def _item(self, finding: Finding, anchor: str) -> Markup:
-        """A finding, in full unless many others have said the same, as of each bundle of a round
-        that ran in no image."""
+        """A finding in full, or a link to an earlier equal one if it was printed several times
+        already. Many bundles of a round often have the same finding."""
         anchors = self.said.setdefault(finding, [])
         anchors.append(anchor)
         if len(anchors) <= _MAX_FULL_REPEATS:
@@ -176,7 +177,7 @@ class TableMarkup:
 
 
 def format_finding(finding: Finding) -> Markup:
-    """A finding as an item of a list."""
+    """A finding as a list item."""
     return Markup("<li>{}: found {}, expected {}. {}</li>").format(
         _format_finding_head(finding),
         *map(escape_invisible, (finding.found, finding.expected, finding.message)),
@@ -201,8 +202,8 @@ def _has_links(column: Column) -> bool:
 
 
 def _number_column_classes(columns: Sequence[Column]) -> str:
-    """Which columns hold numbers, as classes of the table: `n3 n5`. A class for each cell would be
-    a sixth of a large page."""
+    """The columns with numbers as classes of the table, such as `n3 n5`. A class on each cell
+    would make a sixth of a large page."""
     return " ".join(
         f"n{n}"
         for n, column in enumerate(columns, start=1)

@@ -48,13 +48,15 @@ class PassedBundles:
 
 
 def make_linker(output: Path) -> BundleLink:
-    """Gives the address of a bundle relative to the page at `output`."""
+    """Return a function that gives the address of a bundle relative to the page at `output`."""
     return lambda path: quote(Path(os.path.relpath(path, output.parent)).as_posix())
 
 
 def render_page(page: PageModel, output: Path, now: datetime) -> str:
-    """The HTML of the page; links to bundles are relative to `output`. Raises ChartError without
-    the extra `report`."""
+    """Render the HTML of the page. Links to bundles are relative to `output`.
+
+    Raises ChartError without the extra `report`.
+    """
     environment = Environment(
         loader=PackageLoader("reporting"),
         autoescape=True,
@@ -102,7 +104,7 @@ def _collect_specs(drawn_charts: Mapping[str, Sequence[DrawnChart]]) -> dict[str
 
 
 def build_page(collected: Collected, output: Path) -> PageModel:
-    """The tables of a page at `output`."""
+    """Build the tables of a page at `output`."""
     return build_page_model(collected, make_linker(output))
 
 

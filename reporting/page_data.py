@@ -89,7 +89,7 @@ def share_cells(records: Sequence[Json]) -> Json:
 
 
 def _folded(cells: Sequence[Any]) -> list[Any]:
-    """The cells with each run of empty lists as one list of its length below zero."""
+    """Replace each run of n empty lists in the row by `[-n]`."""
     folded: list[Any] = []
     for empty, run in groupby(cells, key=lambda cell: cell == []):
         these = list(run)

@@ -17,7 +17,8 @@ from rules.workloads import Workload, workloads
 
 @dataclass(frozen=True)
 class WorkloadSection:
-    """One workload of the page: tables of what is compared, and of demo runs, which are not."""
+    """The tables of one workload: those of compared results, and those of demo runs, which are
+    not compared."""
 
     workload: Workload
     tables: Sequence[ReportTable]
@@ -31,7 +32,7 @@ class WorkloadSection:
 
 @dataclass(frozen=True)
 class SystemPart:
-    """One system: what is stated of it, and its runs."""
+    """The stated facts of one system, and its runs."""
 
     name: str
     facts: Sequence[tuple[str, str]]
@@ -40,7 +41,7 @@ class SystemPart:
 
 @dataclass(frozen=True)
 class PageModel:
-    """All of the page. A table is None where it would be empty."""
+    """All tables of the page. A table is None if it would be empty."""
 
     sections: Sequence[WorkloadSection]
     workloads: ReportTable
@@ -73,7 +74,7 @@ class PageModel:
 
 
 def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
-    """The tables of everything collected."""
+    """Build the tables of everything collected."""
     rows = collected.rows
     sections = [
         section
@@ -164,7 +165,7 @@ def _build_demo_tables(
 def _build_run_tables(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
 ) -> Iterator[ReportTable]:
-    """The tables of sweeps, of scaling, and of clocks and power."""
+    """The tables of sweeps, of scaling, of clocks and power, and of power over time."""
     not_compared = ", not compared" if prefix else ""
     if sweeps := find_sweeps(rows):
         yield build_sweep_table(
@@ -190,8 +191,8 @@ def _build_run_tables(
 
 
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The runs whose power is shown over time: the fastest, and the most efficient where it is
-    another."""
+    """The runs whose power is shown over time: the fastest, and the most efficient if it is
+    another one."""
     comparable = [row for row in rows if row.comparable and row.provenance]
     if not comparable:
         return []

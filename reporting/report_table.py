@@ -46,7 +46,7 @@ NO_BREAK = "\u202f"
 
 @dataclass(frozen=True)
 class Column:
-    """A column; `about` is a sentence for its tooltip and for the notes of a download."""
+    """A column. `about` is a sentence for its tooltip."""
 
     key: str
     title: str
@@ -64,20 +64,20 @@ class Column:
 
     @property
     def label(self) -> str:
-        """Title and unit, as an axis or a tooltip says them."""
+        """Title and unit, as for an axis or a tooltip."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All keys that the column brings into a row."""
+        """All keys that the column adds to a row."""
         interval = (f"{self.key}_low", f"{self.key}_high", f"{self.key}_n") if self.interval else ()
         return (self.key, *interval, *((f"{self.key}_kind",) if self.kinds else ()))
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table. `id` is its anchor on the page and the name of its files; it begins with a
-    workload's id where it is of one."""
+    """A table. `id` is its anchor on the page and the name of its files. It starts with the id
+    of the workload if the table belongs to one."""
 
     id: str
     title: str
@@ -106,7 +106,7 @@ class ReportTable:
         return tuple(key for column in self.columns for key in column.keys)
 
     def column(self, key: str) -> Column:
-        """The column of that key; raises KeyError where there is none."""
+        """The column with that key. Raises KeyError if there is none."""
         for column in self.columns:
             if column.key == key:
                 return column
@@ -119,7 +119,7 @@ class ReportTable:
 
 
 def to_record(table: ReportTable) -> dict[str, Any]:
-    """The table for JSON: columns with what differs from a `Column` as it comes, and the rows as
+    """The table for JSON. Columns hold only what differs from the defaults of `Column`; rows are
     lists in the order of `keys`."""
     header = {"id": table.id, "title": table.title, "about": table.about}
     rows = [list(row.values()) for row in table.rows]
@@ -130,8 +130,8 @@ def to_record(table: ReportTable) -> dict[str, Any]:
 
 
 def to_csv(table: ReportTable) -> str:
-    """The table as RFC 4180 with one header line of keys. None is an empty cell. Text that a
-    spreadsheet would run as a formula begins with an apostrophe."""
+    """The table as CSV (RFC 4180) with one header line of keys. None is an empty cell. Text that
+    a spreadsheet would run as a formula gets a leading apostrophe."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(table.keys)
@@ -151,8 +151,8 @@ def _format_csv_cell(value: Value) -> str:
 
 
 def _normalize(value: Value) -> Value:
-    """A float rounded, and without a fraction as an integer, as JavaScript writes it; what is no
-    number is not known."""
+    """Round a float to `_DIGITS`, and write it as an integer if it has no fraction, as
+    JavaScript does. NaN and infinity become None."""
     if isinstance(value, str):
         return escape_invisible(value)
     if not isinstance(value, float):
@@ -164,16 +164,16 @@ def _normalize(value: Value) -> Value:
 
 
 def escape_invisible(text: str) -> str:
-    """`text` with every character escaped that is not seen, or turns the direction of what follows:
-    names come from strangers."""
+    """Escape every character that is invisible or changes the text direction, because names come
+    from strangers."""
     return _INVISIBLE.sub(lambda match: match[0].encode("unicode-escape").decode(), text)
 
 
 def format_value(column: Column, row: TableRow) -> str:
-    """The value of a cell as it is shown, without its interval; an empty text where it is not
-    known.
+    """The value of a cell as the page shows it, without its interval; empty if the value is
+    unknown.
 
-    Of numbers a printed one keeps its digits, an assumed one and a bound carry their signs.
+    A printed number keeps its digits. Assumed numbers and bounds carry their sign.
     """
     value = row.get(column.key)
     if value is None:
@@ -197,8 +197,7 @@ def format_value(column: Column, row: TableRow) -> str:
 
 
 def format_interval(column: Column, row: TableRow) -> str:
-    """The 95 % interval of a cell and its n, as they are shown; an empty text where there is
-    none."""
+    """The 95 % interval of a cell and its n as the page shows them; empty without an interval."""
     low, high, n = (row.get(f"{column.key}_{end}") for end in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
@@ -209,8 +208,9 @@ def format_interval(column: Column, row: TableRow) -> str:
 
 
 def find_doubt(column: Column, row: TableRow) -> str | None:
-    """Why a figure is shown in parentheses: its cap is not shown to have held, or it cannot be.
-    Powers and clocks are as read."""
+    """The reason why a figure is shown in parentheses, or None: its cap is not known to have
+    held, or it is implausible. Powers and clocks are never in parentheses, because they are
+    shown as read."""
     if column.form not in ("number", "signed") or column.key.endswith(("_w", "_mhz")):
         return None
     reason = row.get("implausible") or row.get("doubt")
@@ -218,8 +218,8 @@ def find_doubt(column: Column, row: TableRow) -> str | None:
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """`value` with at least `digits` significant digits, no digit before the point rounded away,
-    groups of three."""
+    """`value` with at least `digits` significant digits and grouped thousands. No digit before
+    the decimal point is rounded away."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -227,12 +227,12 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_signed(value: float) -> str:
-    """Two digits after the point, a true minus where it is negative; never a minus before zero."""
+    """`value` with two decimals and a true minus sign; zero has no sign."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
 
 
 def to_markdown(table: ReportTable) -> str:
-    """The shown columns but evidence as a table of GitHub's Markdown, with a title line."""
+    """The visible columns, without evidence, as a GitHub Markdown table with a title line."""
     columns = _select_paper_columns(table)
     lines = [
         f"**{_escape_markdown(table.title)}**",
@@ -248,8 +248,8 @@ def to_markdown(table: ReportTable) -> str:
 
 
 def to_latex(table: ReportTable) -> str:
-    """The shown columns but evidence as a LaTeX `table` with rules of the package booktabs; text of
-    strangers is escaped."""
+    """The visible columns, without evidence, as a LaTeX `table` that needs the package booktabs.
+    Text from bundles is escaped."""
     columns = _select_paper_columns(table)
     lines = [
         "% needs \\usepackage{booktabs}",

@@ -25,8 +25,7 @@ mildest judge."""
 
 @dataclass(frozen=True)
 class Figure:
-    """A number to show and how it came about; a measured one is a mean over `n` epochs, with its 95
-    % interval."""
+    """A number and its origin. A measured one is a mean over `n` epochs with its 95 % interval."""
 
     value: float
     kind: Literal["measured", "printed", "assumed", "bound"]
@@ -37,8 +36,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class ResultRow:
-    """One line of a table. Powers are W per accelerator; None is what is not known or not
-    stated."""
+    """A result: an accepted bundle or a published figure. Powers are in W per accelerator. None:
+    not known or not stated."""
 
     workload: str
     standing: str
@@ -72,12 +71,13 @@ class ResultRow:
 
     @property
     def comparable(self) -> bool:
-        """Whether the row may win a comparison: its cap held and its throughput is possible."""
+        """Whether the row may be compared and ranked: its cap is not known to have failed, and
+        its throughput is plausible."""
         return self.cap_enforced is not False and self.implausible is None
 
     @property
     def doubt(self) -> str | None:
-        """Why the cap is not taken to have held, or None where it is."""
+        """Why the cap is not known to have held; None if there is no doubt."""
         if self.cap_enforced is not False:
             return None
         findings = self.provenance.findings if self.provenance else ()
@@ -96,7 +96,7 @@ class ResultRow:
 
 
 def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
-    """The row of an accepted bundle, from figures recomputed out of its raw tables."""
+    """The row of an accepted bundle, with the figures recomputed from its raw tables."""
     result, headline = run.result, run.headline
     names = sorted({accelerator.name for accelerator in run.accelerators})
     mfu = _make_optional_figure(headline.mfu)
@@ -140,19 +140,19 @@ def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
 
 
 def name_submitted_line(row: ResultRow) -> str:
-    """What the caps of a submitted row have in common."""
+    """The configuration that all caps of a submitted line share."""
     precision = "" if row.precision == row.variant else f" {row.precision}"
     return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}"
 
 
 def format_accelerator_count(row: ResultRow) -> str:
-    """How many accelerators a row has, where it is more than one."""
+    """The number of accelerators for a label, with a multiplication sign; empty for one."""
     return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
 
 
 def build_published_rows(paper: Json) -> Iterator[ResultRow]:
-    """The rows of a paper (schema `published-1`). Rows of workloads that the rule book lacks are
-    left out."""
+    """The rows of a paper (schema `published-1`). Rows of workloads that the rule book does not
+    have are left out."""
     authors = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
     for row in paper["rows"]:
         if row["workload"] not in workloads():
@@ -185,14 +185,16 @@ def build_published_rows(paper: Json) -> Iterator[ResultRow]:
 
 
 def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Submitted rows by throughput per accelerator, highest first, those that may not win last."""
+    """Sort submitted rows by throughput per accelerator, highest first. Rows excluded from
+    comparison come last."""
     return sorted(
         rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system)
     )
 
 
 def _is_cap_held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
-    """Whether the cap held on every accelerator, and does not give what a higher one gives."""
+    """Whether the cap held on every accelerator and had an effect; None if it is not known of
+    one of them."""
     if False in enforced or is_cap_without_effect(findings):
         return False
     return None if None in enforced else True

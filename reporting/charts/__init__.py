@@ -23,13 +23,13 @@ _MAX_SERIAL_TABLES = 3
 
 
 class ChartError(Exception):
-    """Charts cannot be drawn; the message says what to install."""
+    """Charts cannot be drawn. The message says what to install."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. `spec` is Vega-Lite without its rows and without the look that all charts
-    share."""
+    """A chart. `spec` is its Vega-Lite without the rows of the table and without the
+    configuration that all charts share."""
 
     id: str
     title: str
@@ -42,15 +42,17 @@ class Chart:
 
 @dataclass(frozen=True)
 class DrawnChart:
-    """A chart and its static picture, an SVG element in the colour of the text around it."""
+    """A chart and its static picture: an SVG element in the text colour of its surroundings."""
 
     chart: Chart
     svg: str
 
 
 def build_charts(table: "ReportTable") -> list[Chart]:
-    """The charts of a table; none where it has no rows for them. Raises ChartError without the
-    extra `report`."""
+    """Build the charts of a table. The list is empty if the table has no rows to draw.
+
+    Raises ChartError without the extra `report`.
+    """
     altair = _import_altair()
     from reporting.charts import bars, curves, spans
 
@@ -80,8 +82,10 @@ def _import_altair() -> Any:
 
 
 def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
-    """The charts of all tables, drawn, by the id of the table. Raises ChartError without the extra
-    `report`."""
+    """Draw the charts of all tables and return them by the id of their table.
+
+    Raises ChartError without the extra `report`.
+    """
     _import_altair()  # before there are processes that each would miss it
     if len(tables) <= _MAX_SERIAL_TABLES:
         return {table.id: _draw_table(table) for table in tables}
@@ -101,8 +105,8 @@ def _draw_table(table: "ReportTable") -> list[DrawnChart]:
 
 
 def load_scripts() -> tuple[str, ...]:
-    """The texts of the page's scripts that draw charts, in their order. They come after the one
-    that sets `window.wattmark`."""
+    """The texts of the scripts that draw charts in the page, in their order. The page must run
+    the script that sets `window.wattmark` first."""
     from reporting.charts import render
 
     return render.load_scripts()

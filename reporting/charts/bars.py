@@ -74,7 +74,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
 
 
 def build_scaling_chart(table: ReportTable) -> list[Chart]:
-    """Speed-up over the number of accelerators, beside what perfect scaling would be."""
+    """Speed-up against the number of accelerators, with perfect scaling for comparison."""
     data = [row for row in table.data if row.get("speed_up") is not None]
     if not data:
         return []
@@ -118,7 +118,7 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
 
 
 def build_best_charts(table: ReportTable) -> list[Chart]:
-    """The best system at each cap, in throughput and in efficiency."""
+    """The best configuration at each cap, by throughput and by efficiency."""
     found_charts = []
     for metric, title in (
         ("throughput", "Highest throughput at each cap"),
@@ -146,7 +146,7 @@ def build_best_charts(table: ReportTable) -> list[Chart]:
 
 
 def build_tuned_chart(table: ReportTable) -> list[Chart]:
-    """Tuned beside baseline on the same boards at the same cap."""
+    """Throughput of tuned and baseline variants on the same boards at the same cap."""
     key, baseline_key = "items_per_s_per_accelerator", "baseline_rate"
     data = [row for row in table.data if row[key] is not None and row[baseline_key] is not None][
         :_MAX_ROWS
@@ -185,7 +185,7 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
 
 
 def _list_rows(base: Any) -> Any:
-    """One row below the other, by `place`, of which the first are drawn."""
+    """Place the first rows one below the other, by `place`."""
     first_rows = base.transform_filter(f"datum.place <= {_MAX_ROWS}").transform_calculate(
         name=_NAME
     )
@@ -193,7 +193,7 @@ def _list_rows(base: Any) -> Any:
 
 
 def _write_names(base: Any) -> Any:
-    """The names of the rows, each above its own: so they have room on a phone too."""
+    """Write the name of each row above its marks, so that there is room for it on a phone too."""
     return base.mark_text(align="left", baseline="bottom", x=2, dy=-6, fontSize=11).encode(
         text="name:N"
     )

@@ -41,7 +41,7 @@ _STEPS = re.compile(r"L(-?[\d.]+),(-?[\d.]+)|([^L]+)")
 
 
 def svg(drawn: str) -> str:
-    """The picture as a short element for an HTML page."""
+    """Shorten the picture and return it as an SVG element for an HTML page."""
     root = Xml.fromstring(drawn.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
     for element in list(root.iter()):
         for name, value in list(element.attrib.items()):
@@ -61,8 +61,8 @@ def _to_tenths(found: re.Match[str]) -> str:
 
 
 def _prune(element: Xml.Element) -> None:
-    """Take out what draws nothing, put children of bare groups in the place of the group, and join
-    marks of one look."""
+    """Remove what draws nothing, replace groups without attributes by their children, and join
+    marks with equal attributes."""
     kept: list[Xml.Element] = []
     for child in element:
         _prune(child)
@@ -80,14 +80,15 @@ def _prune(element: Xml.Element) -> None:
 
 
 def _draws_nothing(path: Xml.Element) -> bool:
-    """Whether a path is hidden, is a line of one point, or has no colour of its own where groups
-    have none either."""
+    """Whether a path is hidden, is a line with one point, or has no colour of its own or of its
+    groups."""
     hidden = path.get("display") == "none" or set(path.attrib) <= {"d", "transform"}
     return hidden or _POINT.fullmatch(path.get("d", "")) is not None
 
 
 def _look(element: Xml.Element) -> tuple[tuple[str, str], ...]:
-    """What marks that may be joined have in common; empty for what is no such mark."""
+    """The attributes that marks must share to be joined; empty for an element that cannot be
+    joined."""
     shifted = _SHIFT.fullmatch(element.get("transform", "translate(0,0)"))
     if (
         not shifted
@@ -104,7 +105,7 @@ def _look(element: Xml.Element) -> tuple[tuple[str, str], ...]:
 
 
 def _join(marks: list[Xml.Element]) -> Xml.Element:
-    """One path that draws what the marks draw."""
+    """One path that draws the same as the marks."""
     parts = []
     for mark in marks:
         found = _SHIFT.fullmatch(mark.get("transform", "translate(0,0)"))
@@ -118,8 +119,8 @@ def _join(marks: list[Xml.Element]) -> Xml.Element:
 
 
 def _moved(shape: str, x: float, y: float) -> Iterator[str]:
-    """A closed shape around the origin, around x, y: lengths of lines and arcs are written from
-    where the pen is."""
+    """Move a closed shape from the origin to x, y. Lines and arcs are written relative to the
+    position of the pen."""
     at_x = at_y = 0.0
     for command, numbers in _COMMAND.findall(shape):
         values = [float(number) for number in numbers.split(",") if number]
@@ -138,7 +139,7 @@ def _moved(shape: str, x: float, y: float) -> Iterator[str]:
 
 
 def _steps(path: str) -> str:
-    """A path of many lines with those along an axis written as such."""
+    """Write the horizontal and vertical lines of a path as `H` and `V`."""
     short, at = [], ("", "")
     for x, y, other in _STEPS.findall(path):
         if other:

@@ -61,7 +61,7 @@ _SMALL_HEIGHT = 150
 
 
 def build_result_charts(table: ReportTable) -> list[Chart]:
-    """Throughput, efficiency and utilisation."""
+    """Throughput against cap, efficiency against throughput, and MFU against cap."""
     candidates = [
         _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", ""),
         _build_efficiency_chart(table),
@@ -77,7 +77,7 @@ def build_result_charts(table: ReportTable) -> list[Chart]:
 
 
 def build_clock_charts(table: ReportTable) -> list[Chart]:
-    """Clocks."""
+    """SM clock and memory clock against cap."""
     about = "Mean over the scored epochs. "
     candidates = [
         _build_cap_chart(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL_HEIGHT),
@@ -87,8 +87,7 @@ def build_clock_charts(table: ReportTable) -> list[Chart]:
 
 
 def build_sweep_charts(table: ReportTable) -> list[Chart]:
-    """Efficiency against the cap with its peak, and what each cap saves and costs against the
-    default cap."""
+    """Efficiency against cap with the peak, and gains and slowdown relative to the default cap."""
     peak = "Larger points: most efficient comparable run of each sweep. "
     candidates = [
         _build_cap_chart(
@@ -116,8 +115,8 @@ def _build_cap_chart(
     height: int = HEIGHT,
     large_if: str = "false",
 ) -> Chart | None:
-    """A line of `key` over the caps of each line; lines join the means of repeats. None where there
-    are not two caps."""
+    """A chart of `key` against cap with one line per configuration. Lines join the means of
+    repeated runs. None unless there are two caps."""
     data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
     if len({row[_CAP] for row in data}) < 2:
         return None
@@ -158,8 +157,8 @@ def _build_cap_chart(
 
 
 def _build_efficiency_chart(table: ReportTable) -> Chart | None:
-    """Items/J against items/s with the cap at each point; a switch adds the assumed power of the
-    node."""
+    """Efficiency against throughput with the cap at each point. A switch adds the assumed power
+    of the rest of the node."""
     data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
     if not data:
         return None
@@ -228,7 +227,7 @@ def _describe_efficiency_chart(data: Data) -> str:
 
 
 def _add_labels(base: alt.Chart, table: ReportTable) -> Iterator[alt.Chart]:
-    """The caps above the points; the spec knows rows by their number."""
+    """Write caps above the points. The spec refers to rows by their number."""
     labels = place_labels(table)
     if labels:
         lookup = alt.LookupData(data=alt.InlineData(values=labels), key="row", fields=["label"])
@@ -245,7 +244,7 @@ def _capitalize(text: str) -> str:
 
 
 def _explain_marks(data: Data) -> str:
-    """What the marks mean that some of the rows have."""
+    """The meaning of those marks that occur in the rows."""
     notes = (
         (HOLLOW, any(row["doubt"] for row in data)),
         (CROSSED, any(row["implausible"] for row in data)),

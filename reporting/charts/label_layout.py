@@ -20,8 +20,8 @@ _MAX_POINTS = 80
 
 
 def place_labels(table: ReportTable) -> list[Json]:
-    """Labels for efficiency against throughput: the number of the table's row, from 1, and its cap.
-    Peaks come first."""
+    """Choose the points of the efficiency chart that get a label. Each label has the number of
+    its row, from 1, and the cap as text. Peaks are placed first."""
     rows = [
         (n, row)
         for n, row in enumerate(table.data, start=1)
@@ -64,8 +64,8 @@ def _overlap(
 def _to_pixels(
     rows: Sequence[tuple[int, Mapping[str, Value]]], key: str, size_px: int
 ) -> list[float]:
-    """About where the values are on a logarithmic axis of that size; a negative one counts from the
-    top."""
+    """Approximate positions of the values on a logarithmic axis of `size_px` pixels; a negative
+    size counts from the top."""
     values = [math.log(float(row[key] or 0)) for _, row in rows]
     low, high = min(values) - 0.22, max(values) + 0.22
     return [(value - low) / (high - low) * size_px for value in values]

@@ -15,14 +15,14 @@ from rules.bundle_format.records import Json
 
 
 def to_svg(chart: Chart) -> str:
-    """The chart as one compact SVG element. The renderer escapes text of the data; what it returns
-    is markup."""
+    """Draw the chart as a short SVG element. The renderer escapes text from the data, so the
+    result is safe markup."""
     return compact.svg(str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)))
 
 
 def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
-    """Write each chart as SVG and as PDF into `directory`, which is made; returns the files. Raises
-    OSError."""
+    """Write each chart as SVG and PDF into `directory` and return the files. The directory is
+    created. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
@@ -38,15 +38,15 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
 
 @cache
 def load_scripts() -> tuple[str, ...]:
-    """The texts of the scripts that draw charts in the page, in their order: the libraries, then
-    what calls them."""
+    """The texts of the scripts that draw charts in the page: the libraries, then the script that
+    calls them."""
     upgrade = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
     libraries = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return libraries, upgrade.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 
 def _fill_spec(chart: Chart) -> Json:
-    """The spec with the rows of its table, at the width of a static picture."""
+    """The spec with the rows of its table, in the width of a static picture."""
     spec = {
         **chart.spec,
         "width": WIDTH,

@@ -21,7 +21,7 @@ _LIMITS = (
 
 
 def build_trace_chart(table: ReportTable) -> list[Chart]:
-    """Power over time with the cap, the rated and the idle power, and the epochs shaded."""
+    """Power over time with cap, rated power, idle power and the epochs."""
     data = table.data
     if not data:
         return []
@@ -83,7 +83,7 @@ def _shade_epochs(base: Any) -> Any:
 
 
 def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[Any]:
-    """A line and a word for cap, rated power and idle power, as far as they are known."""
+    """A line and a word for each of cap, rated power and idle power that is known."""
     layers = []
     for key, name, colour, dash in _LIMITS:
         if row[key] is None:
@@ -102,7 +102,7 @@ def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[
 
 
 def build_distribution_chart(table: ReportTable) -> list[Chart]:
-    """How the power readings of each run spread over its scored epochs."""
+    """Distribution of the power readings of each run in its scored epochs."""
     data = table.data[:_MAX_ROWS]
     if not data:
         return []

@@ -70,7 +70,7 @@ CONFIG: Json = {
 
 @dataclass(frozen=True)
 class LineStyles:
-    """The scales of the lines of one chart, and their one legend."""
+    """The scales for the lines of one chart, and their common legend."""
 
     colour: alt.Scale
     shape: alt.Scale
@@ -79,10 +79,10 @@ class LineStyles:
 
 
 def assign_styles(data: Data) -> LineStyles:
-    """A colour, a shape and a dash for each line of the rows, those of submitted ones first.
+    """Assign a colour, a shape and a dash pattern to each line, submitted lines first.
 
-    A line has the colour of its board, unless two submitted lines have one board: then these have
-    colours that no published line has. Published lines are dashed triangles.
+    A line has the colour of its board. If two submitted lines have the same board, submitted
+    lines get colours that no published line has. Published lines are dashed with triangles.
     """
     board_of = {str(row["line"]): str(row["model"]) for row in data}
     published = {str(row["line"]) for row in data if row["standing"] == "published"}
@@ -125,7 +125,7 @@ def assign_styles(data: Data) -> LineStyles:
 
 
 def select_numbers(data: Data, *keys: str) -> list[float]:
-    """All values at the keys that are numbers."""
+    """All numbers among the values at these keys."""
     values = [row.get(key) for row in data for key in keys]
     return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
@@ -133,10 +133,10 @@ def select_numbers(data: Data, *keys: str) -> list[float]:
 def make_linear_axis(
     channel: Any, table: ReportTable, key: str, data: Data, field: str | None = None
 ) -> Any:
-    """A linear axis that ends a little beyond the points; it need not begin at zero, since no
-    lengths are compared.
+    """A linear axis that ends a little beyond the points. It need not start at zero, because
+    points have no length to compare.
 
-    `field` is what is drawn on it, by default the value at `key` itself.
+    `field` is the field drawn on the axis, by default `key`.
     """
     values = select_numbers(data, key, f"{key}_low", f"{key}_high")
     low, high = min(values), max(values)
@@ -147,8 +147,8 @@ def make_linear_axis(
 
 
 def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
-    """A logarithmic axis with round ticks that ends a little beyond the values, which are above
-    zero."""
+    """A logarithmic axis with round ticks that ends a little beyond the values. All values are
+    above zero."""
     low, high = min(values) / 1.25, max(values) * 1.25
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
@@ -162,7 +162,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
 
 
 def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more: Any) -> Any:
-    """A linear axis from zero, for bars and for what is to be seen against nothing."""
+    """A linear axis from zero, for bars and other lengths."""
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     return channel(
         f"{field}:Q",
@@ -174,8 +174,8 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more:
 
 
 def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: bool = True) -> Any:
-    """Points of lines, hollow where the cap is in doubt, larger where the expression `large`
-    holds."""
+    """Points of lines: hollow if the cap is in doubt, larger if the Vega expression `large_if`
+    is true."""
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
@@ -187,14 +187,14 @@ def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: 
 
 
 def draw_crosses(base: Any) -> Any:
-    """A cross over what cannot be."""
+    """A cross over each implausible point."""
     return base.transform_filter("datum.implausible").mark_point(
         shape=CROSS, size=150, stroke=INK, strokeWidth=1.4, filled=False, opacity=0.9
     )
 
 
 def build_spec(chart: Any, height: int = HEIGHT) -> Json:
-    """The Vega-Lite of a chart as wide as its place."""
+    """The Vega-Lite of a chart that is as wide as its container."""
     sized = chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     )

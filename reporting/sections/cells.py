@@ -67,12 +67,12 @@ def describe_signer(signer: str | None) -> str:
 
 
 def name_line(row: ResultRow) -> str:
-    """What the caps of a row's line have in common, of a published row too."""
+    """The configuration that all caps of a line share, for submitted and published rows."""
     return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
 
 
 def list_boards(row: ResultRow) -> str:
-    """Which boards a row ran on; an empty text where that is not known."""
+    """The boards of a run; empty if they are not known."""
     return (
         " ".join(sorted(board.uuid[-12:] for board in row.provenance.run.accelerators))
         if row.provenance
@@ -107,7 +107,7 @@ def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
 
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
-    """Throughput per accelerator, J/item and items/J: what every comparison is about."""
+    """The columns of throughput per accelerator, energy per item and efficiency."""
     return (
         Column(
             "items_per_s_per_accelerator",
@@ -132,7 +132,7 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def count_findings(findings: Sequence[Finding]) -> str:
-    """Findings in words: how many of each severity and by which rules, `2 warnings (C102,
+    """The number of findings of each severity with their rules, such as `2 warnings (C102,
     M203)`."""
     parts = []
     for severity in Severity:

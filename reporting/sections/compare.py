@@ -230,11 +230,11 @@ def _make_best_cells(
 def build_tuned_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
-    """Each other variant of a system against its baseline at the same cap; None where there is no
-    such pair.
+    """Each other variant of a system compared with its baseline at the same cap; None without
+    such a pair.
 
-    Precision may differ, because tuning may change it. The fastest of repeated runs represents its
-    variant.
+    Precision may differ, because tuning may change it. The fastest of repeated runs represents
+    its variant.
     """
     cells: list[Cells] = []
     for _, system_rows in _group_by_system(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
-    """What there is of each workload, and its fastest and most efficient result that may be
-    compared."""
+    """The number of results of each workload, and its fastest and most efficient comparable
+    result."""
     columns = (
         Column("workload", "workload"),
         Column("submitted", "submitted", "", "count"),
@@ -154,7 +154,7 @@ def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
 def build_findings_table(
     rows: Sequence[ResultRow], rejected: Sequence["Verdict"]
 ) -> ReportTable | None:
-    """Which rules had something to say, and of how many bundles; None where none had."""
+    """The rules with findings, and the number of bundles with each; None without findings."""
     passed = [row.provenance.findings for row in rows if row.provenance]
     failed = [verdict.findings for verdict in rejected]
     by_rule: dict[str, Finding] = {f.rule: f for findings in (*passed, *failed) for f in findings}
@@ -182,8 +182,8 @@ def build_findings_table(
 
 
 def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
-    """What stands behind each accepted bundle; its findings are folded into the last cell. None
-    where there is none."""
+    """The evidence of each accepted bundle, with its findings folded into the last cell; None
+    without bundles."""
     columns = (
         Column("run", "run"),
         Column("system", "system"),

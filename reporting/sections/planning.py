@@ -19,7 +19,7 @@ from rules.workloads import workloads
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What nobody measured. The weight is that of energy against performance."""
+    """Values that are assumed, not measured. `weight` is that of energy relative to performance."""
 
     price_per_kwh: float = 0.25
     """In EUR."""
@@ -88,8 +88,8 @@ WHAT_IF_COLUMNS = (
 def build_what_if_table(
     rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable | None:
-    """Cost, carbon and score of each comparable result, by workload and rank; None where there is
-    none."""
+    """Cost, carbon and score of each comparable result, by workload and rank; None without
+    results."""
     cells: list[Cells] = []
     for workload in workloads().values():
         candidates = [
@@ -184,8 +184,8 @@ def _get_joules_per_item(row: ResultRow) -> float:
 def build_rack_table(
     rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable:
-    """Power of nodes against their rating, and how many fit a rack: published nodes, and the
-    accelerators of submitted runs."""
+    """Power of nodes compared with their rated power, and the number of nodes per rack:
+    published nodes, and the accelerators of submitted runs."""
     columns = (
         Column("what", "node"),
         Column("work", "workload"),
@@ -237,7 +237,7 @@ RACK_ABOUT = (
 
 
 def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, NodePower]]:
-    """Of each system and number of accelerators, the run and its node that drew most."""
+    """For each system and number of accelerators, the run and node with the highest power."""
     highest: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
     for row in rows:
         for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():

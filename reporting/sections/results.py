@@ -157,7 +157,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
 def build_power_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable:
-    """Clocks, and how the power readings of scored epochs are spread, of each run."""
+    """Clocks and distribution of the power readings of each run in its scored epochs."""
     columns = (
         Column("line", "run"),
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -218,7 +218,7 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
 def build_serving_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
-    """What users of a server see; None where nothing was served."""
+    """The latencies of servers; None without a server."""
     serving_rows = [row for row in rows if row.provenance and row.provenance.run.serving]
     if not serving_rows:
         return None

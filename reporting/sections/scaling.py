@@ -21,7 +21,7 @@ from rules.workloads import Workload
 
 @dataclass(frozen=True)
 class ScaledRun:
-    """A run on several accelerators, and how it does against the runs on one."""
+    """A run on several accelerators, compared with runs on one."""
 
     row: ResultRow
     on_one: float | None
@@ -31,8 +31,8 @@ class ScaledRun:
 
 
 def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
-    """Every submitted row of several accelerators, or every demo row of several, by their number,
-    system and cap."""
+    """All rows with several accelerators, by their number, system and cap. `rows` are either all
+    submitted rows or all demo rows."""
     scaled = sorted(
         (row for row in rows if (row.count or 0) > 1),
         key=lambda row: (row.count or 0, row.system, row.cap_w or 0),
@@ -41,11 +41,11 @@ def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
 
 
 def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
-    """The runs on one accelerator to compare a row with: those of the same system, or else the
-    fastest, repeats of each other.
+    """The runs on one accelerator that a row is compared with: repeated runs of the same system,
+    or else of the fastest one.
 
-    They have the row's workload, standing, variant, precision, board, cap and requests, and may win
-    a comparison.
+    They have the same workload, standing, variant, precision, board, cap and requests as the
+    row, and are comparable.
     """
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for candidate in rows:
@@ -90,8 +90,8 @@ def _reference_key(row: ResultRow) -> tuple[object, ...]:
 def build_scaling_table(
     workload: Workload, runs: Sequence[ScaledRun], link: BundleLink, id: str, title: str
 ) -> ReportTable:
-    """Runs on several accelerators against those on one, and how far their accelerators are
-    apart."""
+    """Runs on several accelerators compared with runs on one, and the spread between their
+    accelerators."""
     columns = (
         Column("line", "run"),
         Column("count", "accelerators", "", "count"),

@@ -29,7 +29,7 @@ from rules.workloads import Workload
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """What the runs at one cap of a sweep gave; several are combined
+    """The runs at one cap of a sweep. Several runs are combined
     (`rules.metrics.sweeps.combine`)."""
 
     point: Point
@@ -45,13 +45,13 @@ class SweepPoint:
 
     @property
     def limits_w(self) -> tuple[float, ...]:
-        """The limits in force that were read back, each once."""
+        """The power limits that were read back, each once."""
         return tuple(sorted({w for row in self.rows for w in row.limits_w}))
 
 
 @dataclass(frozen=True)
 class CapSweep:
-    """Runs of one kind (`rules.run_summary.submission_key`) at two caps or more, by cap."""
+    """Runs of one kind (`rules.run_summary.submission_key`) at two or more caps, by cap."""
 
     name: str
     """Of its line in the chart and its part of the table; no other sweep of the page's section has
@@ -71,7 +71,7 @@ class CapSweep:
 
 
 def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
-    """The sweeps among submitted rows, or among demo rows, by name."""
+    """The sweeps among the rows, by name. `rows` are either submitted rows or demo rows."""
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
         if row.provenance is not None and row.observed_w and make_point(row):
@@ -83,7 +83,7 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
 
 
 def make_point(row: ResultRow) -> Point | None:
-    """The point of a row; None where it has no cap, no throughput or no energy."""
+    """The point of a row; None if it has no cap, no throughput or no energy."""
     if row.cap_w is None or row.items_per_s is None or row.joules_per_item is None:
         return None
     return Point(
@@ -131,7 +131,7 @@ def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
 def _find_reference(
     points: Sequence[Point], results: Sequence[Json]
 ) -> tuple[float | None, Point | None, str | None]:
-    """The default cap, and the point at it or why there is none to compare with."""
+    """The default cap, the point at it, and the reason if there is no point to compare with."""
     try:
         default_w = common_default_cap_w(
             cap_w for result in results for cap_w in default_caps_from_json(result)
@@ -145,8 +145,8 @@ def _find_reference(
 
 
 def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
-    """A name for each group, as short as tells them apart: the line's, then with the batch, then
-    with a number."""
+    """A unique name for each group. The name of the line is extended by the batch size and then
+    by a number only if needed."""
     names = [name_submitted_line(runs[0]) for runs in groups]
     for make_suffix in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
         uses = Counter(names)
@@ -160,7 +160,7 @@ def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
 def build_sweep_table(
     workload: Workload, swept: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
-    """What each cap of each sweep saves and costs."""
+    """Gains and slowdown at each cap of each sweep."""
     columns = _make_sweep_columns(workload.item)
     return ReportTable(
         id,

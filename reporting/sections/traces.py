@@ -53,10 +53,10 @@ COLUMNS = (
 
 
 def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTable:
-    """The power of the first accelerator of a bundle, lowest and highest reading in each of at most
-    `bins` spans of equal length.
+    """The power of the first accelerator of a bundle: lowest and highest reading in each of at
+    most `bins` bins of equal length.
 
-    Raises MetricsError where the readings are too few.
+    Raises MetricsError if there are too few readings.
     """
     uuid = next(iter(bundle.accelerator_ranks), "")
     if uuid not in bundle.samples_of:
@@ -113,8 +113,8 @@ def _make_row(
 
 
 def summarize_power(bundle: Bundle) -> PowerSpread | None:
-    """How the power readings of all accelerators spread over the scored epochs
-    (`rules.metrics.power_profile.spread`); None without any."""
+    """The distribution of the power readings of all accelerators over the scored epochs
+    (`rules.metrics.power_profile.spread`); None without readings."""
     power_w = read_power_of_record_w(bundle.scored_samples)
     power_w = power_w[np.isfinite(power_w)]
     return spread(power_w) if len(power_w) else None
