@@ -1,6 +1,6 @@
-"""`bench-report`: one HTML page of everything below some paths, and the same as files.
+"""`bench-report`: write one HTML page of all results below some paths, and the same as files.
 
-What judging and drawing need is imported where they begin, so that `--help` answers at once.
+Modules for checking and drawing are imported late, so that `--help` is fast.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 MARK = '<meta name="generator" content="wattmark'
-"""By this an earlier page is known, which may be overwritten."""
+"""Identifies an earlier page, which may be overwritten."""
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 

@@ -1,5 +1,4 @@
-"""Gathers what a report shows: bundles and published figures below some paths, as far as the check
-accepts them."""
+"""Collects the accepted bundles and published figures below some paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

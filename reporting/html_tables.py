@@ -18,11 +18,11 @@ from rules.finding import Finding
 
 UNKNOWN = "\u2013"
 _COLUMNS_WITH_N = ("items_per_s_per_accelerator", "fastest_rate", "value")
-"""Columns that show the n of their interval: it is the same for the others of the row."""
+"""Columns that show the n of their interval. It is the same for the other columns of the row."""
 _MAX_FULL_REPEATS = 5
-"""How many bundles are told one and the same thing in full."""
+"""How often one finding is printed in full; after that, a link to the first is shown."""
 _LAZY_ROWS = 100
-"""Rows from which on a table is laid out late."""
+"""Tables with more rows than this are laid out lazily."""
 
 
 class TableMarkup:
@@ -52,7 +52,7 @@ class TableMarkup:
         columns = [column for column in table.columns if not column.hidden]
         heads = "".join(self._head(column) for column in columns)
         body = "".join(self._row(table, row, columns) for row in table.rows)
-        # Rows off the screen are laid out when they are scrolled to; about 40 px each until then.
+        # The browser lays out rows when the reader scrolls to them, and reserves 40 px each before.
         lazy_layout = (
             f' long" style="contain-intrinsic-size: auto {40 * len(table.rows)}px'
             if len(table.rows) > _LAZY_ROWS
@@ -82,8 +82,8 @@ class TableMarkup:
         head = self._cell(table, first, row)
         if row.get("bundle") and not any(map(_has_links, columns)):
             head = Markup("<a href=#{}>{}</a>").format(self.places[str(row["bundle"])], head)
-        # A cell ends where the next begins: HTML asks for no end tags here, and a page of many runs
-        # is a twelfth shorter.
+        # HTML needs no end tags of cells and rows. Without them a page of many runs is a twelfth
+        # shorter.
         cells = [f"<th scope=row>{head}"]
         cells += [
             f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>{self._cell(table, column, row)}"
@@ -193,8 +193,7 @@ def _format_finding_head(finding: Finding) -> Markup:
 
 
 _EVIDENCE_CLASS = " class=e"
-"""Short, as thousands of cells have it, and without quotes, which HTML asks for where there are
-blanks alone."""
+"""Short and without quotes, because thousands of cells have it."""
 
 
 def _has_links(column: Column) -> bool:

@@ -98,7 +98,7 @@ def _folded(cells: Sequence[Any]) -> list[Any]:
 
 
 def _same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other  # True is no 1
+    return type(one) is type(other) and one == other  # True == 1 in Python
 
 
 def _texts(value: Any) -> Iterator[str]:

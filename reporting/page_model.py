@@ -1,5 +1,5 @@
-"""What the page shows, as tables: one section per workload, what stands over all of them, and one
-part per system."""
+"""The content of the page as tables: an overview, one section per workload, and one part per
+system."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class WorkloadSection:
     demo: Sequence[ReportTable]
     submitted: int
     cautions: Sequence[str]
-    """Footnotes, each once, in the order of the rows."""
+    """Footnotes without repeats, in the order of the rows."""
     simulated: bool
-    """Whether work of a demo was simulated."""
+    """Whether the work of a demo run was simulated."""
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,15 @@ Value = float | int | str | bool | None
 TableRow = Mapping[str, Value]
 
 KINDS = ("measured", "printed", "assumed", "bound")
-"""Measured by a bundle, printed in a paper, resting on a named assumption, or a lower bound."""
+"""Measured by a bundle, printed in a paper, based on a stated assumption, or a lower bound."""
 
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 _DIGITS = 10
-"""Significant digits of what is embedded in a page and downloaded: far more than any measurement
-has, half the bytes."""
+"""Significant digits in the page and its downloads: more than any measurement has, in half the
+bytes of a full float."""
 
 NO_BREAK = "\u202f"
 """Narrow no-break space, between groups of three digits."""
@@ -52,15 +52,14 @@ class Column:
     title: str
     unit: str = ""
     form: Literal["text", "number", "count", "signed", "evidence", "findings"] = "text"
-    """A number has `digits` significant digits, a count none after the point beyond its own, a
-    signed one two after the point."""
+    """A number has `digits` significant digits, a count no added decimals, a signed number two
+    decimals."""
     digits: int = 4
     about: str = ""
     interval: bool = False
     kinds: bool = False
     hidden: bool = False
-    """In downloads and charts, but no column of the HTML table: the table shows it as a mark, or
-    not at all."""
+    """The column is in downloads and charts but not in the HTML table."""
 
     @property
     def label(self) -> str:
@@ -83,9 +82,9 @@ class ReportTable:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
-    """Every key in every row, figures with `_DIGITS` significant digits, whatever was given."""
+    """Every row has every key. Figures are rounded to `_DIGITS` significant digits."""
     about: str = ""
-    """What the reader must know to read it."""
+    """The note below the table."""
 
     def __post_init__(self) -> None:
         keys = self.keys
@@ -96,8 +95,8 @@ class ReportTable:
                 raise ValueError(
                     f"table {self.id}: a row has keys that no column has: {sorted(unknown)}"
                 )
-        # Rounded here, once: what is shown is rounded from what is downloaded, and so the same in
-        # the page's script.
+        # Round once, here. The page and its script then round the same values that a reader
+        # downloads.
         rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
         object.__setattr__(self, "rows", rows)
 
@@ -295,7 +294,7 @@ _LATEX_ESCAPES = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "|": "\\textbar{}",
-    # At the beginning of a row these two would belong to the end of the row before.
+    # LaTeX would read these two at the start of a row as arguments of the preceding `\\`.
     "[": "{[}",
     "*": "{*}",
     "{": "\\{",

@@ -1,5 +1,4 @@
-"""What the report knows of each result: one `ResultRow` per accepted bundle and one per published
-figure."""
+"""The results of the report: one `ResultRow` per accepted bundle and one per published figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from checker.verdict import Verdict
 
 PUBLISHED_PRECISION = "bf16"
-"""Papers rarely state a row's precision. Dense bf16 has the highest peak in use there, so it is the
-mildest judge."""
+"""Papers rarely state the precision of a row. The dense bf16 peak is the highest one in use there,
+so it flags the fewest rows."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,8 @@ class Figure:
 
     value: float
     kind: Literal["measured", "printed", "assumed", "bound"]
-    """Measured by a bundle, printed in a paper, assuming that power = cap, or a lower bound."""
+    """Measured by a bundle, printed in a paper, based on the assumption power = cap, or a lower
+    bound."""
     n: int | None = None
     ci95: tuple[float, float] | None = None
 
@@ -44,7 +44,7 @@ class ResultRow:
     system: str
     accelerator: str
     model: str
-    """The board's short name, by which rows of one kind of accelerator are drawn alike."""
+    """The short name of the board, which selects the colour of a line."""
     cap_w: float | None
     cap_enforced: bool | None
     items_per_s_per_accelerator: Figure
@@ -52,17 +52,16 @@ class ResultRow:
     items_per_joule: Figure | None
     mfu: Figure | None
     implausible: str | None
-    """Why the throughput cannot be, or None."""
+    """Why the throughput is implausible; None if it is plausible."""
     count: int | None = None
     variant: str | None = None
     precision: str | None = None
     batch_size: int | None = None
     limits_w: tuple[float, ...] = ()
-    """The limits in force that were read back, each once."""
+    """The power limits that were read back, each once."""
     observed_w: Figure | None = None
     drew_w: float | None = None
-    """Mean power of the accelerator that drew most above its cap; None where none is known to
-    have."""
+    """Highest mean power of an accelerator that exceeded its cap; None if none did."""
     items_per_s: Figure | None = None
     provenance: Provenance | None = None
     table: str | None = None

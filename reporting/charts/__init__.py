@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SERIAL_TABLES = 3
-"""As many tables are drawn sooner than processes start."""
+"""So few tables are drawn faster than processes start."""
 
 
 class ChartError(Exception):
@@ -34,7 +34,7 @@ class Chart:
     id: str
     title: str
     about: str
-    """What the reader must know to read it: the caption."""
+    """The caption."""
     alt: str
     table: "ReportTable"
     spec: Json
@@ -68,14 +68,14 @@ def build_charts(table: "ReportTable") -> list[Chart]:
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
     with altair.utils.schemapi.debug_mode(
         False
-    ):  # the specs are checked in the tests, not in every report
+    ):  # the tests validate the specs, so a report need not
         return builders[kind](table) if kind in builders else []
 
 
 def _import_altair() -> Any:
     try:
         import altair
-        import vl_convert  # noqa: F401  what draws must be there too
+        import vl_convert  # noqa: F401  the renderer must be installed too
     except ImportError as error:
         raise ChartError(f"charts need {error.name}: pip install 'wattmark[report]'") from None
     return altair
@@ -86,11 +86,11 @@ def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
 
     Raises ChartError without the extra `report`.
     """
-    _import_altair()  # before there are processes that each would miss it
+    _import_altair()  # fail here, and not in every process
     if len(tables) <= _MAX_SERIAL_TABLES:
         return {table.id: _draw_table(table) for table in tables}
-    # A forked copy of a process that has drawn before would wait for the renderer's threads, which
-    # are not copied.
+    # Fork would deadlock in a process that has drawn before: threads of the renderer are not
+    # copied.
     with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
         return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
 

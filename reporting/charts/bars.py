@@ -1,5 +1,4 @@
-"""Charts that compare a few things side by side: intervals of energy, scaling, the best at each
-cap, tuned beside baseline."""
+"""Bar and dot charts: energy with intervals, scaling, best at each cap, tuned and baseline."""
 
 from typing import Any
 
@@ -18,7 +17,7 @@ from reporting.charts.style import (
 from reporting.report_table import ReportTable
 
 _MAX_ROWS = 24
-"""More rows than that are a list and no chart: the best are drawn, and the caption says so."""
+"""Maximum number of rows in a chart. The caption says if there are more."""
 _ROW_PX = 32
 _NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
 

@@ -25,7 +25,7 @@ _DEFAULTS = {
     "transform": "translate(0,0)",
 }
 _TEXT = {"font-family": "system-ui, sans-serif", "font-size": "12px", "fill": "currentColor"}
-"""What text is that says nothing else; templates/charts.css has it."""
+"""Default attributes of text; templates/charts.css sets them."""
 _UNSEEN = ("class", "role", "pointer-events")
 _LENGTHS = ("d", "transform", "x", "y", "x2", "y2", "width", "height", "viewBox")
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
@@ -34,7 +34,7 @@ _POINT = re.compile(r"M[-\d.,]+Z?")
 _SHAPE = re.compile(
     r"(?:M[-\d.,]+(?:L[-\d.,]+|A[\d.]+,[\d.]+,0,1,1,[-\d.,]+)*|M[-\d.,]+(?:[hv][-\d.]+)+)Z?"
 )
-"""A shape of points: of lines and of half circles, or of steps."""
+"""The shape of a point: lines and half circles, or horizontal and vertical steps."""
 _COMMAND = re.compile(r"([MLAhvZ])([-\d.,]*)")
 _PLACE = ("transform", "d", "x2", "y2")
 _STEPS = re.compile(r"L(-?[\d.]+),(-?[\d.]+)|([^L]+)")
@@ -144,7 +144,7 @@ def _steps(path: str) -> str:
     for x, y, other in _STEPS.findall(path):
         if other:
             short.append(other)
-            at = ("", "")  # the pen may be anywhere
+            at = ("", "")  # the position of the pen is unknown
             continue
         short.append(f"H{x}" if y == at[1] else f"V{y}" if x == at[0] else f"L{x},{y}")
         at = (x, y)

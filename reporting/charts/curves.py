@@ -55,8 +55,8 @@ _SWEPT = {
         "decrease of the energy-delay sum for an allowed slowdown factor of 2",
     ),
 }
-"""The end of the chart's id, and what its column is of the same work; the chart is called as its
-column is."""
+"""The end of the chart's id and the description of its column. The title of the chart is that of
+the column."""
 _SMALL_HEIGHT = 150
 
 

@@ -1,5 +1,4 @@
-"""Which points of a chart have room for their caps, so that no label lies on another or on a
-point."""
+"""Selects the points of a chart whose labels overlap no other label and no point."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,13 +9,13 @@ from rules.bundle_format.records import Json
 
 _RATE, _EFFICIENCY = "items_per_s_per_accelerator", "items_per_joule"
 _WIDE_PX, _HIGH_PX = 24, 11
-"""Of a label."""
+"""Width and height of a label."""
 _POINT_PX = 4
-"""Of a point, from its middle."""
+"""Radius of a point."""
 _ABOVE_PX = 13
-"""From a point to the middle of its label."""
+"""Distance from a point to the middle of its label."""
 _MAX_POINTS = 80
-"""With more points than that no caps are written: tooltips and the table have them."""
+"""Charts with more points have no labels; tooltips and the table show the caps."""
 
 
 def place_labels(table: ReportTable) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Charts of power readings: over the time of a run, and how they spread."""
+"""Charts of power readings: over the time of a run, and their distribution."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -92,7 +92,7 @@ def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[
         line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
             y=alt.Y(f"{key}:Q", scale=scale)
         )
-        # Cap and rated power are often the same: their words stand side by side.
+        # Cap and rated power are often equal, so their labels are placed side by side.
         left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
         text = first_bin.mark_text(
             align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name

@@ -1,4 +1,4 @@
-"""How all charts look: colours, shapes, axes, and which line of a chart has which."""
+"""The style of all charts: colours, shapes and axes, and their assignment to lines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from rules.bundle_format.records import Json
 
 INK = "currentColor"
 WIDTH, HEIGHT, EFFICIENCY_HEIGHT = 640, 250, 310
-"""Of a static picture, in pixels; in the page the width follows its place."""
+"""Size of a static picture in pixels. In the page, the width follows the container."""
 
 Data = Sequence[Mapping[str, Value]]
 
-# Okabe and Ito's palette, which readers with any of the common colour deficiencies can tell apart.
+# The palette of Okabe and Ito, whose colours differ for readers with common colour deficiencies.
 _BOARDS = {"H100": "#0072B2", "H200": "#009E73", "MI300X": "#CC79A7", "A100": "#E69F00"}
 _COLOURS = ("#D55E00", "#E69F00", "#56B4E9", INK, "#0072B2", "#009E73", "#CC79A7")
 _SHAPES = ("circle", "square", "diamond", "cross")
@@ -32,10 +32,10 @@ _OTHER_COLOUR = "#888888"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 _GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 HOVER_LAYER = "hover"
-"""Names a layer that only answers the pointer: a static picture leaves it out."""
+"""Name of a layer that only reacts to the pointer. A static picture leaves it out."""
 _LETTER_PX = 8
 NARROW_PX = 320
-"""Of a chart on a phone: there letters are smaller, and caps are not written beside points."""
+"""Width below which a chart has smaller letters and no labels at points, as on a phone."""
 _MAX_LEGEND_ENTRIES = 18
 
 CONFIG: Json = {
@@ -65,7 +65,7 @@ CONFIG: Json = {
     "text": {"fill": INK},
     "tick": {"color": INK},
 }
-"""The look that all charts share; the page holds it once."""
+"""The configuration that all charts share; the page holds it once."""
 
 
 @dataclass(frozen=True)

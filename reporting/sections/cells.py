@@ -40,7 +40,7 @@ MARK_COLUMNS = (
     ),
     Column("model", "board", hidden=True),
 )
-"""The columns that say how far a row is to be trusted, in every table of single results."""
+"""Provenance and marks of a row, in every table of single results."""
 
 
 def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:

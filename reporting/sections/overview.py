@@ -1,4 +1,4 @@
-"""The tables that stand over all workloads: workloads, systems, findings and evidence."""
+"""The tables across all workloads: workloads, systems, findings and evidence."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

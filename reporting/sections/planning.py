@@ -1,6 +1,6 @@
-"""The tables for planning: what work would cost somewhere, and how many nodes a rack carries.
+"""The tables for planning: cost and carbon of a workload at a site, and nodes per rack.
 
-Their defaults are assumptions, named on the page; the page computes the rows anew when its reader
+Their defaults are assumptions that the page names. The page recomputes the rows when its reader
 changes one.
 """
 

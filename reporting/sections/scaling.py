@@ -1,4 +1,4 @@
-"""Runs on several accelerators beside those on one."""
+"""Runs on several accelerators compared with runs on one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class ScaledRun:
 
     row: ResultRow
     on_one: float | None
-    """Items/s on one accelerator; None where there is no such run."""
+    """Items/s on one accelerator; None without such a run."""
     against: sweeps.Scaling | None
-    """None where there is no run on one accelerator, or no cap."""
+    """None without a run on one accelerator or without a cap."""
 
 
 def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:

@@ -1,5 +1,4 @@
-"""Runs that differ in their cap only, side by side: what each cap saves and costs against the
-default cap."""
+"""Power-cap sweeps: energy gain and slowdown of each cap relative to the default cap."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -37,11 +36,11 @@ class SweepPoint:
     observed_w: float
     """Mean power per accelerator."""
     against: Comparison | None
-    """Against the default cap; None where there is nothing to compare with."""
+    """Relative to the default cap; None if there is no run to compare with."""
     doubt: str | None
-    """Why the cap is not taken to have held, or the figures to be possible; None where they are."""
+    """Why the cap is not known to have held or the figures are implausible; None without doubt."""
     best: bool
-    """Whether it is the most efficient of those that count."""
+    """Whether it is the most efficient comparable cap."""
 
     @property
     def limits_w(self) -> tuple[float, ...]:
@@ -54,13 +53,12 @@ class CapSweep:
     """Runs of one kind (`rules.run_summary.submission_key`) at two or more caps, by cap."""
 
     name: str
-    """Of its line in the chart and its part of the table; no other sweep of the page's section has
-    it."""
+    """The name of its line in the charts and of its rows; unique within a section of the page."""
     model: str
     caps: tuple[SweepPoint, ...]
     default_cap_w: float | None
     not_compared: str | None
-    """Why nothing is compared with the default cap, or None."""
+    """The reason if there is no comparison with the default cap, else None."""
     peak: Peak | None
     quadratic: Peak | None
 
@@ -124,7 +122,7 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
 def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
     try:
         return measured_peak(points), quadratic_peak(points)
-    except MetricsError:  # no run may be one
+    except MetricsError:  # no run is comparable
         return None, None
 
 

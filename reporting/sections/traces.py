@@ -1,4 +1,5 @@
-"""Power of a run over time as a table: short enough for a page, and made of readings only."""
+"""Power of a run over time as a table that is short enough for a page. It holds readings, no
+means."""
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from rules.metrics.power_profile import Bin, PowerSpread, envelope, spread
 from rules.metrics.readings import read_power_of_record_w
 
 MAX_BINS = 180
-"""Two or three pixels of a chart each."""
+"""Each bin has two or three pixels of a chart."""
 
 COLUMNS = (
     Column(
