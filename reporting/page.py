@@ -15,7 +15,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reporting.charts import DrawnChart, draw, load_scripts
+from reporting.charts import draw, load_scripts
+from reporting.charts.chart import DrawnChart
 from reporting.collect import Collected
 from reporting.html_tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values

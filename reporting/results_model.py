@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from checker.verdict import Verdict
 from reporting.run_record import Provenance, RunRecord
 from rules.boards import SIMULATED_PREFIX, board
 from rules.bundle_format.records import Json
@@ -13,9 +14,6 @@ from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT, PROTOCOLS
 from rules.workloads import Workload, workloads
-
-if TYPE_CHECKING:
-    from checker.verdict import Verdict
 
 PUBLISHED_PRECISION = "bf16"
 """Papers rarely state the precision of a row. The dense bf16 peak is the highest one in use there,
@@ -94,7 +92,7 @@ class ResultRow:
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
-def build_submitted_row(run: RunRecord, verdict: "Verdict") -> ResultRow:
+def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
     """The row of an accepted bundle, with the figures recomputed from its raw tables."""
     result, headline = run.result, run.headline
     names = sorted({accelerator.name for accelerator in run.accelerators})

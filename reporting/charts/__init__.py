@@ -7,16 +7,12 @@ pictures. The page draws the same specs again, interactively, when a reader scro
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.cpu import count_cores
-from rules.bundle_format.records import Json
-
-if TYPE_CHECKING:
-    from reporting.report_table import ReportTable
-
+from reporting.charts.chart import Chart, DrawnChart
+from reporting.report_table import ReportTable
 
 _MAX_SERIAL_TABLES = 3
 """So few tables are drawn faster than processes start."""
@@ -26,34 +22,13 @@ class ChartError(Exception):
     """Charts cannot be drawn. The message says what to install."""
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A chart. `spec` is its Vega-Lite without the rows of the table and without the
-    configuration that all charts share."""
-
-    id: str
-    title: str
-    about: str
-    """The caption."""
-    alt: str
-    table: "ReportTable"
-    spec: Json
-
-
-@dataclass(frozen=True)
-class DrawnChart:
-    """A chart and its static picture: an SVG element in the text colour of its surroundings."""
-
-    chart: Chart
-    svg: str
-
-
-def build_charts(table: "ReportTable") -> list[Chart]:
+def build_charts(table: ReportTable) -> list[Chart]:
     """Build the charts of a table. The list is empty if the table has no rows to draw.
 
     Raises ChartError without the extra `report`.
     """
     altair = _import_altair()
+    # These modules import altair, which only the extra `report` installs.
     from reporting.charts import bars, curves, spans
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
@@ -66,9 +41,8 @@ def build_charts(table: "ReportTable") -> list[Chart]:
         "trace": spans.build_trace_chart,
     }
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
-    with altair.utils.schemapi.debug_mode(
-        False
-    ):  # the tests validate the specs, so a report need not
+    # The tests validate the specs, so a report need not.
+    with altair.utils.schemapi.debug_mode(False):
         return builders[kind](table) if kind in builders else []
 
 
@@ -81,7 +55,7 @@ def _import_altair() -> Any:
     return altair
 
 
-def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
+def draw(tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
     """Draw the charts of all tables and return them by the id of their table.
 
     Raises ChartError without the extra `report`.
@@ -95,7 +69,7 @@ def draw(tables: "Sequence[ReportTable]") -> "dict[str, list[DrawnChart]]":
         return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
 
 
-def _draw_table(table: "ReportTable") -> list[DrawnChart]:
+def _draw_table(table: ReportTable) -> list[DrawnChart]:
     charts = build_charts(table)
     if not charts:
         return []

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from reporting.charts import Chart
+from reporting.charts.chart import Chart
 from reporting.charts.style import (
     INK,
     assign_styles,

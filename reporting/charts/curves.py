@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from reporting.charts import Chart
+from reporting.charts.chart import Chart
 from reporting.charts.label_layout import place_labels
 from reporting.charts.style import (
     EFFICIENCY_HEIGHT,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import vl_convert
 
-from reporting.charts import Chart, compact
+from reporting.charts import compact
+from reporting.charts.chart import Chart
 from reporting.charts.style import CONFIG, HOVER_LAYER, WIDTH
 from rules.bundle_format.records import Json
 

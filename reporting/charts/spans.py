@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from reporting.charts import Chart
+from reporting.charts.chart import Chart
 from reporting.charts.style import HOVER_LAYER, INK, build_spec, make_zero_axis, select_numbers
 from reporting.report_table import ReportTable, Value
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from checker.verdict import Verdict
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance
@@ -20,9 +20,6 @@ from rules import VERSION
 from rules.finding import Finding
 from rules.registry import rules_by_id
 from rules.workloads import Workload, workloads
-
-if TYPE_CHECKING:
-    from checker.verdict import Verdict
 
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
@@ -152,7 +149,7 @@ def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
 
 
 def build_findings_table(
-    rows: Sequence[ResultRow], rejected: Sequence["Verdict"]
+    rows: Sequence[ResultRow], rejected: Sequence[Verdict]
 ) -> ReportTable | None:
     """The rules with findings, and the number of bundles with each; None without findings."""
     passed = [row.provenance.findings for row in rows if row.provenance]

@@ -26,7 +26,8 @@ from support.chart_tables import (
 )
 from support.html import unpacked, whole_tables
 
-from reporting.charts import Chart, build_charts, compact, draw
+from reporting.charts import build_charts, compact, draw
+from reporting.charts.chart import Chart
 from reporting.charts.label_layout import place_labels
 from reporting.charts.render import to_svg, write_figures
 from reporting.charts.style import assign_styles

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from conftest import fresh_evidence
 
-from reporting.charts import Chart, build_charts
+from reporting.charts import build_charts
+from reporting.charts.chart import Chart
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.sections.traces import build_trace_table
