@@ -265,9 +265,8 @@ def test_the_digest_of_the_image_comes_into_the_bundle(tmp_path):
     assert value == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
     described = describe_environment(None, "0" * 64, {variable: value})
     assert described["container"] == value
-    jsonschema.validate(
-        described, json.loads((ROOT / "rules" / "schemas" / "environment-1.json").read_text())
-    )
+    schema = ROOT / "rules" / "bundle_format" / "schemas" / "environment-1.json"
+    jsonschema.validate(described, json.loads(schema.read_text()))
 
 
 @pytest.mark.parametrize(
