@@ -231,6 +231,17 @@ def test_messages_of_troubleshooting_are_in_the_order_of_their_words() -> None:
         assert words == sorted(words)
 
 
+def test_tests_that_pages_name_exist() -> None:
+    named = {test for page in WRITTEN for test in re.findall(r"`(test_\w+)`", page.read_text())}
+    defined = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert len(named) > 20
+    assert named - defined == set()
+
+
 MOST_HOPS = 12
 
 
