@@ -14,20 +14,21 @@ from pathlib import Path
 import numpy as np
 
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import relative_difference
+from rules.testing.frames import EvidenceFrames, read_frames, table_of
 
 PHASES = 20
 
 
-def apart(evidence: Evidence, column: str) -> tuple[float, float]:
+def apart(evidence: EvidenceFrames, column: str) -> tuple[float, float]:
     """Trapezoid over `column` against the counter in %: over the scored epochs together, and the
     largest of one epoch."""
     samples = evidence.samples.assign(power_mw=evidence.samples[column])
     scored = [
-        p for p in split_into_parts(evidence.result, samples, evidence.batches) if p.epoch > 0
+        p
+        for p in split_into_parts(evidence.result, table_of(samples), table_of(evidence.batches))
+        if p.epoch > 0
     ]
     each = [
         100 * relative_difference(p.energy_j_counter or 0.0, p.energy_j_trapezoid) for p in scored
@@ -38,7 +39,7 @@ def apart(evidence: Evidence, column: str) -> tuple[float, float]:
     return run, max(each, key=abs)
 
 
-def explained_by_phase(evidence: Evidence) -> str:
+def explained_by_phase(evidence: EvidenceFrames) -> str:
     """How much of the variance of instantaneous power, first rank, goes with the time since a batch
     began, in %.
 
@@ -80,12 +81,14 @@ COLUMNS = (
 def main() -> None:
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for path in map(Path, sys.argv[1:]):
-        evidence, problems = read_evidence(read_files(path))
+        evidence, problems = read_frames(read_files(path))
         if evidence is None:
             sys.exit(f"{path}: {problems[0].violation.found}")
         parts = [
             p
-            for p in split_into_parts(evidence.result, evidence.samples, evidence.batches)
+            for p in split_into_parts(
+                evidence.result, table_of(evidence.samples), table_of(evidence.batches)
+            )
             if p.epoch > 0
         ]
         power = np.concatenate([p.column("power_mw") for p in parts]) / 1e3

@@ -49,11 +49,11 @@ from checker.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
-from rules.bundle_format.load import read_evidence  # noqa: E402
-from rules.bundle_format.records import SAMPLE_COLUMNS, Evidence  # noqa: E402
+from rules.bundle_format.records import SAMPLE_COLUMNS, EvidenceFrames  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
+from rules.testing.frames import read_frames  # noqa: E402
 
 
 def main() -> None:
@@ -155,11 +155,11 @@ def memory_mib(pid: int) -> float:
 
 
 @cache
-def template(source: Path, seconds: float) -> tuple[Evidence, list[list[str]]]:
+def template(source: Path, seconds: float) -> tuple[EvidenceFrames, list[list[str]]]:
     """The evidence of the bundle, of its samples the last `seconds`, and their rows as text:
     writing them anew costs ten times as much."""
     files = read_files(source)
-    evidence, problems = read_evidence(files)
+    evidence, problems = read_frames(files)
     if evidence is None:
         raise SystemExit(f"{source}: {problems[0].violation.found}")
     header, *rows = unpack("samples.csv.gz", files.contents["samples.csv.gz"]).decode().splitlines()
@@ -187,7 +187,7 @@ def make(
     ] + random.uniform(0, 0.001, len(batches))
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
     described = of.system | {"name": f"{of.system['name']}, {system}"}
-    evidence = Evidence(
+    evidence = EvidenceFrames(
         json.loads(json.dumps(of.result)),
         described,
         of.environment,
@@ -209,7 +209,7 @@ def make(
     rederive(evidence)
     directory = submissions / "example" / system / evidence.result["run_id"]
     evidence.samples = samples.iloc[:1]
-    bundle.write(evidence, directory)
+    bundle.write(evidence.evidence(), directory)
     write_samples(directory / "samples.csv.gz", rows, samples)
     bundle.seal(directory)
     sign(directory, key, PRINCIPAL)
@@ -229,12 +229,13 @@ def stir(samples: pd.DataFrame, random: np.random.Generator) -> None:
         samples.loc[high, "power_mw"] = values[np.clip(moved, 0, len(values) - 1)]
 
 
-def rederive(evidence: Evidence) -> None:
+def rederive(evidence: EvidenceFrames) -> None:
     """State the figures that follow from the tables, and leave what the computation does not give
     (losses)."""
-    parts = split_into_parts(evidence.result, evidence.samples, evidence.batches)
+    tables = evidence.evidence()
+    parts = split_into_parts(evidence.result, tables.samples, tables.batches)
     figures = figures_to_json(
-        compute_figures(evidence.result, evidence.system, parts, evidence.requests)
+        compute_figures(evidence.result, evidence.system, parts, tables.requests)
     )
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
     evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])

@@ -24,7 +24,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import read_files, unpack
-from rules.bundle_format.load import read_tables
+from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import JSON_FILES
 from rules.registry import bundle_rules, form_rules, rules_by_id
 from rules.run_summary import summarize
@@ -82,7 +82,7 @@ def judge(path: Path, root: Path) -> None:
         "  read the JSON files",
         lambda: [read_document(n, files.contents[n], form) for n, form in JSON_FILES.items()],
     )
-    evidence, _ = timed("read the evidence, of which", lambda: read_tables(files))
+    evidence, _ = timed("read the evidence, of which", lambda: read_evidence(files))
     timed(
         "trust",
         lambda: establish_trust(

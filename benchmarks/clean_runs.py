@@ -84,7 +84,7 @@ def made(into: Path, seed: int) -> None:
     )
     directory = into / "made" / f"system-{seed // 8}" / evidence.result["run_id"]
     if not directory.exists():
-        bundle.write(evidence, directory)
+        bundle.write(evidence.evidence(), directory)
 
 
 def said(title: str, judged: Round) -> int:

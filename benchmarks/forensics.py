@@ -28,12 +28,11 @@ from support.bundles import rederive  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
-from rules.bundle_format.load import read_evidence  # noqa: E402
-from rules.bundle_format.records import Evidence, Read  # noqa: E402
 from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
 from rules.fingerprints import fingerprint_patterns  # noqa: E402
 from rules.metrics.power_series import Series, patterns, regular  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
+from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
@@ -61,7 +60,7 @@ def main() -> None:
     evidences = [
         evidence
         for path in found
-        if (evidence := read_evidence(read_files(path))[0]) and _is_measured(evidence)
+        if (evidence := read_frames(read_files(path))[0]) and _is_measured(evidence)
     ]
     print(f"{len(evidences)} measured bundles\n")
     _print_forged(evidences)
@@ -70,12 +69,12 @@ def main() -> None:
     _print_scatter(evidences)
 
 
-def _is_measured(evidence: Evidence) -> bool:
+def _is_measured(evidence: EvidenceFrames) -> bool:
     return evidence.result["standing"] != "demo"
 
 
-def _bundle(evidence: Evidence) -> Bundle:
-    return Bundle(Path("center/system/run"), (), Read.of(evidence))
+def _bundle(evidence: EvidenceFrames) -> Bundle:
+    return Bundle(Path("center/system/run"), (), evidence.evidence())
 
 
 def _speaking(bundle: Bundle) -> set[str]:
@@ -86,8 +85,8 @@ def _speaking(bundle: Bundle) -> set[str]:
 # it.
 
 
-def scaled(share: float) -> Callable[[Evidence, Evidence], None]:
-    def forge(evidence: Evidence, other: Evidence) -> None:
+def scaled(share: float) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
+    def forge(evidence: EvidenceFrames, other: EvidenceFrames) -> None:
         for column in ("power_mw", "power_avg_mw", "energy_mj"):
             evidence.samples[column] = (evidence.samples[column] * share).round()
 
@@ -96,11 +95,11 @@ def scaled(share: float) -> Callable[[Evidence, Evidence], None]:
 
 def derived(
     power: Power, noise: float = 0.0, keep_counter: bool = False
-) -> Callable[[Evidence, Evidence], None]:
+) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
     """Average and counter follow from the power; `noise`, a share of how it varies, is added to
     them. The mean stays."""
 
-    def forge(evidence: Evidence, other: Evidence) -> None:
+    def forge(evidence: EvidenceFrames, other: EvidenceFrames) -> None:
         random = np.random.default_rng(11)
         donors = _bundle(other).series
         for number, one in enumerate(_bundle(evidence).series):
@@ -187,7 +186,7 @@ def first_epoch_again(one: Series, other: Series, random: np.random.Generator) -
     return made + random.normal(0, 1, len(made))
 
 
-FORGERIES: dict[str, Callable[[Evidence, Evidence], None]] = {
+FORGERIES: dict[str, Callable[[EvidenceFrames, EvidenceFrames], None]] = {
     "all readings halved": scaled(0.5),
     "all readings 7 % lower": scaled(0.93),
     "mean with Gaussian noise": derived(gaussian),
@@ -206,7 +205,7 @@ FORGERIES: dict[str, Callable[[Evidence, Evidence], None]] = {
 }
 
 
-def _print_forged(evidences: Sequence[Evidence]) -> None:
+def _print_forged(evidences: Sequence[EvidenceFrames]) -> None:
     print("| forgery | " + " | ".join(rule.id for rule in ASKED) + " | any |")
     print("|---" * (len(ASKED) + 2) + "|")
     for name, forge in FORGERIES.items():
@@ -221,7 +220,7 @@ def _print_forged(evidences: Sequence[Evidence]) -> None:
         print(f"| {name} | {' | '.join(shown)} | {spoken['any']} of {len(evidences)} |")
 
 
-def _print_real(evidences: Sequence[Evidence]) -> None:
+def _print_real(evidences: Sequence[EvidenceFrames]) -> None:
     print("\n| real readings | cases | " + " | ".join(rule.id for rule in ASKED) + " |")
     print("|---" * (len(ASKED) + 2) + "|")
     kinds = {"whole runs, each accelerator": _whole, "every five scored epochs in a row": _fives}
@@ -234,11 +233,11 @@ def _print_real(evidences: Sequence[Evidence]) -> None:
         print(f"| {name} | {cases} | {' | '.join(str(spoken[rule.id]) for rule in ASKED)} |")
 
 
-def _whole(evidence: Evidence) -> Iterator[Bundle]:
+def _whole(evidence: EvidenceFrames) -> Iterator[Bundle]:
     yield _bundle(evidence)
 
 
-def _fives(evidence: Evidence) -> Iterator[Bundle]:
+def _fives(evidence: EvidenceFrames) -> Iterator[Bundle]:
     for first in range(1, int(evidence.batches["epoch"].max()) - 3):
         part = copy.copy(evidence)
         part.batches = evidence.batches[evidence.batches["epoch"].between(first, first + 4)]
@@ -261,7 +260,7 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 }
 
 
-def _print_disguised(evidences: Sequence[Evidence]) -> None:
+def _print_disguised(evidences: Sequence[EvidenceFrames]) -> None:
     """Of how many accelerators X112 knows a copy again, and which patterns two have in common
     anyway."""
     series = [one.usable_w for evidence in evidences for one in _bundle(evidence).series]
@@ -281,7 +280,7 @@ def _few(power_w: Floats) -> frozenset[int]:
     return fingerprint_patterns(patterns(power_w))
 
 
-def _print_scatter(evidences: Sequence[Evidence]) -> None:
+def _print_scatter(evidences: Sequence[EvidenceFrames]) -> None:
     """How far epochs are from a smooth drift, a parabola, as a share of how far they are from their
     mean (X109)."""
     shares = []

@@ -94,7 +94,7 @@ def bases(scratch: Path) -> list[Tree]:
     good.BATCHES, good.CONCURRENCY, good.REQUESTS = 5, 10, 12
     for name, make in (("training", good.good_evidence), ("serving", good.good_serving_evidence)):
         trees.append(scratch / name)
-        bundle.write(make(), scratch / name / "example/system" / name)
+        bundle.write(make().evidence(), scratch / name / "example/system" / name)
         (scratch / name / "keyring").mkdir()
         (scratch / name / "keyring/allowed_signers").touch()
     return [

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.records import Json
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.parts import split_into_parts
+from rules.testing.frames import EvidenceFrames, read_frames, table_of
 
 SOFTWARE_POWER_CAP = 0x4
 
@@ -30,9 +30,13 @@ def rate(items_per_s: float) -> str:
     return f"{items_per_s:,.{1 if items_per_s >= 100 else 2}f}".replace(",", " ")
 
 
-def of_run(evidence: Evidence) -> str:
+def of_run(evidence: EvidenceFrames) -> str:
     result = evidence.result
-    parts = [p for p in split_into_parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    parts = [
+        p
+        for p in split_into_parts(result, table_of(evidence.samples), table_of(evidence.batches))
+        if p.epoch > 0
+    ]
     reasons = [int(mask) for p in parts for mask in p.column("slowdown")]
     clocks = [mhz for p in parts for mhz in p.column("sm_mhz")]
     head = {name: figure["mean"] for name, figure in result["headline"].items()}
@@ -53,12 +57,16 @@ def key(result: Json) -> tuple[str, str, int]:
     return result["workload"], result["implementation"]["variant"], result["settings"]["batch_size"]
 
 
-def of_several(evidence: Evidence, one: Json | None) -> str:
+def of_several(evidence: EvidenceFrames, one: Json | None) -> str:
     result = evidence.result
     per_accelerator = result["headline"]["items_per_s_per_accelerator"]["mean"]
     of_one = one and one["headline"]["items_per_s_per_accelerator"]["mean"]
     efficiency = f"{100 * per_accelerator / of_one:.1f} %" if of_one else "none"
-    parts = [p for p in split_into_parts(result, evidence.samples, evidence.batches) if p.epoch > 0]
+    parts = [
+        p
+        for p in split_into_parts(result, table_of(evidence.samples), table_of(evidence.batches))
+        if p.epoch > 0
+    ]
     clocks = []
     for own in result["observed"]:
         mhz = [v for p in parts if p.accelerator == own["accelerator"] for v in p.column("sm_mhz")]
@@ -75,9 +83,9 @@ def of_several(evidence: Evidence, one: Json | None) -> str:
 
 
 def main() -> None:
-    every: list[Evidence] = []
+    every: list[EvidenceFrames] = []
     for path in map(Path, sys.argv[1:]):
-        evidence, problems = read_evidence(read_files(path))
+        evidence, problems = read_frames(read_files(path))
         if evidence is None:
             sys.exit(f"{path}: {problems[0].violation.found}")
         every.append(evidence)

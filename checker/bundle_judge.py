@@ -16,7 +16,7 @@ from checker.trust.manifest import find_manifest_problems
 from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, Refused, read_files, read_plain
-from rules.bundle_format.load import read_published, read_tables
+from rules.bundle_format.load import read_evidence, read_published
 from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT
 from rules.finding import Finding, Problem, Severity
 from rules.registry import bundle_rules, form_rules, judge_form, rules_by_id
@@ -146,7 +146,7 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
     problems = [*files.problems, *find_manifest_problems(files.contents)]
     evidence = None
     if options.evidence:
-        evidence, evidence_problems = read_tables(files)
+        evidence, evidence_problems = read_evidence(files)
         problems += evidence_problems
     trust = Trust()
     if options.signed and MANIFEST_FILE in files.contents:

@@ -17,14 +17,14 @@ from checker.trust.manifest import find_manifest_problems
 from rules.bundle import Bundle
 from rules.bundle_format.documents import read_document, read_json
 from rules.bundle_format.files import Files, Refused, read_files
-from rules.bundle_format.load import read_tables
+from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import (
     JSON_FILES,
     MANIFEST_FILE,
     MANIFEST_FORMAT,
     SIGNATURE_DIR,
+    Evidence,
     Json,
-    Read,
 )
 from rules.bundle_format.seal import json_bytes, manifest_bytes, write_durable
 from rules.finding import Problem
@@ -68,7 +68,7 @@ def fix(bundle: Path) -> list[str]:
     be. Raises UnfixableError and OSError."""
     files = read_files(bundle)
     _require_fixable(bundle, files)
-    evidence, problems = read_tables(files)
+    evidence, problems = read_evidence(files)
     if evidence is None:
         raise UnfixableError(f"the evidence cannot be read: {_format_first(problems)}")
     changes = list(_fix_figures(bundle, evidence))
@@ -151,7 +151,7 @@ def _format_first(problems: Iterable[Problem]) -> str:
     return f"{problem.rule} {problem.violation.file}: {problem.violation.found}"
 
 
-def _fix_figures(bundle: Path, evidence: Read) -> Iterator[str]:
+def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
     """Replace the figures in `evidence.result` that do not follow from the tables, and describe
     each change. Raises UnfixableError."""
     judged = Bundle(bundle, (), evidence)

@@ -11,7 +11,7 @@ from reporting.results_model import ResultRow, build_published_rows, build_submi
 from reporting.run_record import RunRecord, summarize_bundle
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
-from rules.bundle_format.load import read_published, read_tables
+from rules.bundle_format.load import read_evidence, read_published
 from rules.bundle_format.records import PUBLISHED_FORMAT, Json
 
 
@@ -63,7 +63,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
 
 def read_bundle(path: Path) -> Bundle:
     """Read an accepted bundle with its raw tables."""
-    return Bundle(path, (), read_tables(read_files(path))[0])
+    return Bundle(path, (), read_evidence(read_files(path))[0])
 
 
 def _read_paper(path: Path) -> Json:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rules.boards import Board, real_board
 from rules.bundle_format.events import Event
-from rules.bundle_format.records import Json, Read
+from rules.bundle_format.records import Evidence, Json
 from rules.bundle_format.table import Ints, Mask, Table
 from rules.contract import RequestSet
 from rules.declarations import Accelerator, ClockPair, Rank, Readback, StatedEpoch
@@ -31,7 +31,7 @@ class Bundle:
 
     path: Path
     problems: tuple[Problem, ...]
-    evidence: Read | None
+    evidence: Evidence | None
 
     @property
     def result(self) -> Json:
@@ -68,7 +68,7 @@ class Bundle:
         return self._evidence.log
 
     @property
-    def _evidence(self) -> Read:
+    def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise LookupError(f"{self.path}: the evidence could not be read")
         return self.evidence

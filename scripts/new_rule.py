@@ -51,18 +51,18 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 CASES = '''"""Mutations that the rule `{name}` must find."""
 
-from rules.bundle_format.records import Evidence
+from rules.testing.frames import EvidenceFrames
 from rules.checks.{family}.{module} import RULE
 from rules.testing.case import mutation
 
 
 @mutation(RULE)
-def key_with_a_number(evidence: Evidence) -> None:
+def key_with_a_number(evidence: EvidenceFrames) -> None:
     evidence.result["x-{name}"] = 1
 
 
 @mutation(RULE)
-def key_with_a_text(evidence: Evidence) -> None:
+def key_with_a_text(evidence: EvidenceFrames) -> None:
     evidence.result["x-{name}"] = "text"
 '''
 

@@ -20,19 +20,20 @@ from harness.sign import sign
 from reporting import charts
 from reporting.cli import main
 from reporting.report_table import ReportTable
-from rules.bundle_format.records import SUBMISSION_NAMESPACE, Evidence
+from rules.bundle_format.records import SUBMISSION_NAMESPACE
 from rules.bundle_format.seal import seal
+from rules.testing.frames import EvidenceFrames
 
 PRINCIPAL = "example@wattmark"
 """Who signs the bundles of the tests; they lie in the directory of the center `example`."""
 
 
 @cache
-def _good(serving: bool) -> Evidence:
+def _good(serving: bool) -> EvidenceFrames:
     return good_serving_evidence() if serving else good_evidence()
 
 
-def fresh_evidence(serving: bool = False) -> Evidence:
+def fresh_evidence(serving: bool = False) -> EvidenceFrames:
     """The good evidence of tests/support/bundles.py, of training or of serving, made once and
     copied, so that a test may alter it."""
     return copy.deepcopy(_good(serving))
@@ -72,7 +73,7 @@ class Submissions:
 
     def add(
         self,
-        evidence: Evidence | None = None,
+        evidence: EvidenceFrames | None = None,
         run_id: str | None = None,
         system: str = "h200x2",
         principal: str = PRINCIPAL,

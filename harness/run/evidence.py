@@ -1,13 +1,12 @@
 """Puts together what a run left in the directories of its nodes: tables, result, system,
 environment and log."""
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 
 from harness.power.sampler import SAMPLES_FILE
 from harness.run.events import read_recorded
@@ -15,16 +14,17 @@ from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE
 from harness.system import describe_environment, describe_node, describe_system
 from rules import VERSION
+from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.events import event_from_json, event_to_json
+from rules.bundle_format.files import Refused
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
-    REQUEST_COLUMNS,
+    REQUESTS_FILE,
     RESULT_FORMAT,
-    SAMPLE_COLUMNS,
-    TEXT_COLUMNS,
     Evidence,
     Json,
 )
+from rules.bundle_format.table import BATCHES, SAMPLES, Table
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
@@ -86,14 +86,15 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
 
     Raises rules.metrics.energy.MetricsError where figures cannot be computed from it.
     """
-    samples = pd.concat([read_samples(s["samples"]) for s in shares], ignore_index=True)
-    batches = read_tables((t for s in shares for t in s["batches"]), BATCH_COLUMNS)
-    batches = batches.sort_values(["epoch", "rank", "batch"], ignore_index=True)
-    requests = (
-        read_tables((t for s in shares for t in s["requests"]), REQUEST_COLUMNS)
-        if plan.requests
-        else None
+    samples = read_texts(SAMPLES, (share["samples"] for share in shares))
+    batches = sort_batches(
+        read_texts(BATCHES, (text for share in shares for text in share["batches"]))
     )
+    requests = None
+    if plan.requests:
+        requests = read_texts(
+            REQUESTS_FILE, (text for share in shares for text in share["requests"])
+        )
     result = _result(plan, shares)
     system = describe_system(plan.system, [s["node"] for s in shares])
     parts = split_into_parts(result, samples, batches)
@@ -109,25 +110,27 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
     return Evidence(result, system, software, samples, batches, log, requests, events)
 
 
-def read_samples(text: str) -> pd.DataFrame:
-    """A sampler's table with the types that `rules.bundle_format.records.Evidence` asks for."""
-    kinds = {c: "str" if c in TEXT_COLUMNS else "float64" for c in SAMPLE_COLUMNS}
-    kinds |= {"scheduled_ns": "int64", "read_ns": "int64"}
-    numbers = {c: [""] for c in SAMPLE_COLUMNS if c not in TEXT_COLUMNS}
-    return pd.read_csv(io.StringIO(text), dtype=kinds, keep_default_na=False, na_values=numbers)
-
-
-def read_tables(texts: Iterable[str], columns: tuple[str, ...]) -> pd.DataFrame:
-    """The tables that the workers have written, one below the other. Raises
-    rules.metrics.energy.MetricsError where there is none."""
-    texts = [text for text in texts if text]
-    if not texts:
+def read_texts(name: str, texts: Iterable[str]) -> Table:
+    """Read the table `name` of a bundle from the texts that samplers or workers have written, each
+    with a header, one below the other. Raises rules.metrics.energy.MetricsError."""
+    written = [text for text in texts if text]
+    if not written:
+        raise MetricsError(f"nothing has written {name}; did the implementation run any batch?")
+    header = written[0].partition("\n")[0] + "\n"
+    rows = "".join(text.removeprefix(header) for text in written)
+    try:
+        return read_table(name, (header + rows).encode())
+    except Refused as refused:
+        violation = refused.problems[0].violation
         raise MetricsError(
-            "the workers have written no table of it; did the implementation run any batch?"
-        )
-    return pd.concat(
-        [pd.read_csv(io.StringIO(t), dtype="int64") for t in texts], ignore_index=True
-    )[list(columns)]
+            f"{name}, {violation.pointer}: found {violation.found}, expected {violation.expected}"
+        ) from None
+
+
+def sort_batches(batches: Table) -> Table:
+    """Return the batches ordered by epoch, rank and batch."""
+    order = np.lexsort([batches.ints(name) for name in ("batch", "rank", "epoch")])
+    return Table.of({name: batches.ints(name)[order] for name in BATCH_COLUMNS})
 
 
 def _result(plan: Plan, shares: Sequence[Json]) -> Json:

@@ -1,5 +1,4 @@
-"""Reads a bundle into the form in which the rules look at it; whatever keeps it from being read is
-a problem."""
+"""Reads the evidence of a bundle; what prevents reading it is a problem of the bundle."""
 
 from pathlib import Path
 from typing import Any
@@ -18,19 +17,11 @@ from rules.bundle_format.records import (
     TABLE_FILES,
     Evidence,
     Json,
-    Read,
 )
 from rules.finding import Problem
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
-    """The evidence in the files of a bundle as data frames, None where any of it cannot be read,
-    and the problems met."""
-    found, problems = read_tables(files)
-    return (found.evidence() if found else None), problems
-
-
-def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
     """The evidence in the files of a bundle as the rules see it, None where any of it cannot be
     read, and the problems met."""
     read: dict[str, Any] = {}
@@ -56,7 +47,7 @@ def read_tables(files: Files) -> tuple[Read | None, list[Problem]]:
     result, system, environment = (read[name] for name in JSON_FILES)
     samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
     log, requests, events = read[LOG_FILE], read.get(REQUESTS_FILE), read.get(EVENTS_FILE)
-    return Read(result, system, environment, samples, batches, log, requests, events), problems
+    return Evidence(result, system, environment, samples, batches, log, requests, events), problems
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:

@@ -4,8 +4,6 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rules.bundle_format.events import Event
     from rules.bundle_format.table import Table
 
@@ -151,60 +149,18 @@ REQUIRED_COLUMNS = frozenset(
 
 @dataclass
 class Evidence:
-    """What a run leaves, as data frames: written by the harness, altered by mutations.
-
-    `samples` has the columns `SAMPLE_COLUMNS`: int64 times, text columns as str (empty string where
-    there is no value), every other one float64 with NaN for an empty cell. `batches` has
-    `BATCH_COLUMNS`, `requests` has `REQUEST_COLUMNS`, all int64; `requests` is None where nothing
-    was served.
-    """
-
-    result: Json
-    system: Json
-    environment: Json
-    samples: "pd.DataFrame"
-    batches: "pd.DataFrame"
-    log: str
-    requests: "pd.DataFrame | None" = None
-    events: "tuple[Event, ...] | None" = None
-    """What the run did, in the order of its nodes and then of time; None in bundles of rule books
-    before 1.4.0."""
-
-
-@dataclass
-class Read:
-    """What a run left, as the checker reads it back and the rules see it."""
+    """What a run leaves: the harness writes it, the checker reads it, the rules look at it."""
 
     result: Json
     system: Json
     environment: Json
     samples: "Table"
+    """The columns are `SAMPLE_COLUMNS`."""
     batches: "Table"
+    """The columns are `BATCH_COLUMNS`."""
     log: str
     requests: "Table | None" = None
+    """The columns are `REQUEST_COLUMNS`; None if the run served nothing."""
     events: "tuple[Event, ...] | None" = None
-
-    @classmethod
-    def of(cls, evidence: Evidence) -> "Read":
-        """What the checker would read of the evidence."""
-        from rules.bundle_format.table import Table
-
-        requests = None if evidence.requests is None else Table.of(evidence.requests)
-        tables = Table.of(evidence.samples), Table.of(evidence.batches)
-        return cls(
-            evidence.result,
-            evidence.system,
-            evidence.environment,
-            *tables,
-            evidence.log,
-            requests,
-            evidence.events,
-        )
-
-    def evidence(self) -> Evidence:
-        """The same as data frames of its own."""
-        requests = None if self.requests is None else self.requests.frame()
-        frames = self.samples.frame(), self.batches.frame()
-        return Evidence(
-            self.result, self.system, self.environment, *frames, self.log, requests, self.events
-        )
+    """What the run did, in the order of its nodes and then of time; None in bundles of rule books
+    before 1.4.0."""

@@ -3,13 +3,10 @@ place in the file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SAMPLES, BATCHES = "samples.csv.gz", "batches.csv.gz"
 RESULT, SYSTEM, ENVIRONMENT = "result.json", "system.json", "environment.json"
@@ -73,26 +70,9 @@ class Table:
     _gaps: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, columns: "Mapping[str, Any] | pd.DataFrame | Table") -> "Table":
-        """A whole table out of columns, each an array of numbers or a `Text`, or out of a pandas
-        data frame."""
-        if isinstance(columns, Table):
-            return columns
-        if not isinstance(columns, Mapping):
-            columns = {str(name): _column(columns[name]) for name in columns.columns}
+    def of(cls, columns: Mapping[str, Any]) -> "Table":
+        """Return a whole table with these columns, each an array of numbers or a `Text`."""
         return cls(columns, np.arange(len(next(iter(columns.values()), ()))), True)
-
-    def frame(self) -> "pd.DataFrame":
-        """The rows as a data frame of its own, with the types that
-        `rules.bundle_format.records.Evidence` states."""
-        import pandas as pd
-
-        def values(column: Any) -> Any:
-            return pd.Series(column.to_list(), dtype="str") if isinstance(column, Text) else column
-
-        return pd.DataFrame(
-            {name: values(column) for name, column in self.columns.items()}, copy=True
-        ).iloc[self.places]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -131,15 +111,6 @@ class Table:
     def _rows_of(self, column: str) -> NDArray[Any]:
         every: NDArray[Any] = self.columns[column]
         return every if self.whole_table else every[self.places]
-
-
-def _column(values: "pd.Series[Any]") -> Any:
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return values.to_numpy()
-    codes, names = pd.factorize(values.to_numpy(dtype=object, na_value=""))
-    return Text(codes.astype(np.int32), tuple(map(str, names)))
 
 
 def of_each(samples: Table, values: Mapping[str, float]) -> Floats:

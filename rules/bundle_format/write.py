@@ -1,11 +1,12 @@
 """Writes evidence as a bundle: deterministic bytes, a manifest over them, complete or absent."""
 
+import csv
 import gzip
 import io
+import math
 import shutil
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from rules.bundle_format.events import event_lines
 from rules.bundle_format.records import (
@@ -14,11 +15,13 @@ from rules.bundle_format.records import (
     LOG_FILE,
     REQUEST_COLUMNS,
     REQUESTS_FILE,
+    REQUIRED_COLUMNS,
     SAMPLE_COLUMNS,
     TEXT_COLUMNS,
     Evidence,
 )
 from rules.bundle_format.seal import json_bytes, seal, write_durable
+from rules.bundle_format.table import Table
 
 
 def write(evidence: Evidence, directory: Path) -> None:
@@ -38,12 +41,12 @@ def write(evidence: Evidence, directory: Path) -> None:
         "result.json": json_bytes(evidence.result),
         "system.json": json_bytes(evidence.system),
         "environment.json": json_bytes(evidence.environment),
-        "samples.csv.gz": _table(evidence.samples, SAMPLE_COLUMNS),
-        "batches.csv.gz": _table(evidence.batches, BATCH_COLUMNS),
+        "samples.csv.gz": _pack_table(evidence.samples, SAMPLE_COLUMNS),
+        "batches.csv.gz": _pack_table(evidence.batches, BATCH_COLUMNS),
         LOG_FILE: gzip.compress(evidence.log.encode(), mtime=0),
     }
     if evidence.requests is not None:
-        contents[REQUESTS_FILE] = _table(evidence.requests, REQUEST_COLUMNS)
+        contents[REQUESTS_FILE] = _pack_table(evidence.requests, REQUEST_COLUMNS)
     if evidence.events is not None:
         contents[EVENTS_FILE] = gzip.compress(event_lines(evidence.events), mtime=0)
     for name, content in contents.items():
@@ -52,11 +55,20 @@ def write(evidence: Evidence, directory: Path) -> None:
     draft.rename(directory)
 
 
-def _table(table: pd.DataFrame, columns: tuple[str, ...]) -> bytes:
+def _pack_table(table: Table, columns: tuple[str, ...]) -> bytes:
+    """Return a table as gzipped CSV, the same bytes for the same rows."""
     text = io.StringIO()
-    written = table[list(columns)].copy()
-    for column in columns:
-        if column not in TEXT_COLUMNS:
-            written[column] = written[column].astype("Int64")
-    written.to_csv(text, index=False, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(_cells(table, name) for name in columns), strict=True))
     return gzip.compress(text.getvalue().encode(), mtime=0)
+
+
+def _cells(table: Table, column: str) -> list[Any]:
+    """Return the cells of a column: texts, whole numbers, or an empty text for an empty cell."""
+    if column in TEXT_COLUMNS:
+        return table.text(column).to_list()
+    if column in REQUIRED_COLUMNS:
+        numbers: list[Any] = table.ints(column).tolist()
+        return numbers
+    return ["" if math.isnan(x) else int(x) for x in table.floats(column).tolist()]

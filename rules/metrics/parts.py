@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from rules.metrics.intervals import (
     group_by_epoch_and_rank,
     join_intervals,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -83,16 +79,13 @@ class Part:
         return self.sampled.floats(name)[self.rows]
 
 
-def split_into_parts(
-    result: Json, samples: "Table | pd.DataFrame", batches: "Table | pd.DataFrame"
-) -> list[Part]:
+def split_into_parts(result: Json, samples: Table, batches: Table) -> list[Part]:
     """One part per epoch, rank and accelerator of the rank, in that order.
 
     Raises MetricsError where the evidence does not allow it.
     """
-    batches = Table.of(batches)
     return parts_of_groups(
-        result, group_by_accelerator(Table.of(samples)), batches, group_by_epoch_and_rank(batches)
+        result, group_by_accelerator(samples), batches, group_by_epoch_and_rank(batches)
     )
 
 

@@ -16,7 +16,7 @@ are means over the scored epochs.
 import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,15 +42,12 @@ from rules.metrics.serving import compute_serving_figures
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.workloads import Size, workloads
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def compute_figures(
     result: Json,
     system: Json,
     parts: Sequence[Part],
-    requests: "Table | pd.DataFrame | None" = None,
+    requests: Table | None = None,
 ) -> RunFigures:
     """The figures of a run from its parts (see `rules.metrics.parts`).
 
@@ -74,7 +71,7 @@ def compute_figures(
         headline=_compute_headline(epochs),
         energy_of_record="counter" if by_counter else "trapezoid",
         observed=tuple(_observe_power(scored, by_counter, result["power"]["cap_w"], protocol)),
-        serving=None if requests is None else _compute_serving(Table.of(requests), scored),
+        serving=None if requests is None else _compute_serving(requests, scored),
     )
 
 

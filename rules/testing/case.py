@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rules.bundle_format.records import Evidence
 from rules.rule import Rule
+from rules.testing.frames import EvidenceFrames
 
-Mutate = Callable[[Evidence], None]
+Mutate = Callable[[EvidenceFrames], None]
 Tamper = Callable[[Path], None]
-Pair = Callable[[Evidence, Evidence], None]
+Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import Mask
 from rules.protocol import PROTOCOLS, Protocol
+from rules.testing.frames import EvidenceFrames
 
 if TYPE_CHECKING:  # to judge takes no data frames, and loading them takes as long as all the rest
     import pandas as pd
@@ -18,20 +18,20 @@ STIRRED = 0.25
 """Which share of the pairs of neighbours change places."""
 
 
-def protocol(evidence: Evidence) -> Protocol:
+def protocol(evidence: EvidenceFrames) -> Protocol:
     return PROTOCOLS[evidence.result["protocol"]]
 
 
-def first_accelerator(evidence: Evidence) -> str:
+def first_accelerator(evidence: EvidenceFrames) -> str:
     """The first accelerator of the first declared rank."""
     return str(evidence.result["ranks"][0]["accelerators"][0])
 
 
-def last_epoch(evidence: Evidence) -> int:
+def last_epoch(evidence: EvidenceFrames) -> int:
     return int(evidence.batches["epoch"].max())
 
 
-def under_load(evidence: Evidence, *epochs: int) -> Mask:
+def under_load(evidence: EvidenceFrames, *epochs: int) -> Mask:
     """Which samples of the first accelerator lie in the given epochs of its rank (all scored ones
     where none is given)."""
     chosen = epochs or range(protocol(evidence).discarded_epochs, last_epoch(evidence) + 1)
@@ -44,7 +44,7 @@ def under_load(evidence: Evidence, *epochs: int) -> Mask:
     return found & of_first(evidence)
 
 
-def of_first(evidence: Evidence) -> Mask:
+def of_first(evidence: EvidenceFrames) -> Mask:
     """Which samples are those of the first accelerator."""
     found: Mask = (evidence.samples["accelerator"] == first_accelerator(evidence)).to_numpy(bool)
     return found
@@ -57,7 +57,7 @@ def every(count: int, mask: Mask) -> Mask:
     return kept
 
 
-def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64]) -> None:
+def drop_ticks(evidence: EvidenceFrames, scheduled_ns: NDArray[np.int64]) -> None:
     """Leave out the samples of these ticks, and count as a sampler would: missed are the ticks
     between those that are left."""
     gone = np.isin(evidence.samples["scheduled_ns"].to_numpy(), scheduled_ns)
@@ -70,7 +70,7 @@ def drop_ticks(evidence: Evidence, scheduled_ns: NDArray[np.int64]) -> None:
     evidence.result["sampling"].update(ticks=len(left_ns), missed=due - len(left_ns))
 
 
-def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
+def shorten_batches(evidence: EvidenceFrames, share: float, *epochs: int) -> None:
     """Let the batches of the given epochs (all where none is given) end early, after `share` of
     their time."""
     batches = evidence.batches
@@ -82,7 +82,7 @@ def shorten_batches(evidence: Evidence, share: float, *epochs: int) -> None:
     batches["end_ns"] = batches["start_ns"].to_numpy() + shorter
 
 
-def slow_down(evidence: Evidence, share: float) -> None:
+def slow_down(evidence: EvidenceFrames, share: float) -> None:
     """Leave out the last batches of each epoch, and stretch the others, `share` of them, over its
     whole time."""
     batches = evidence.batches
@@ -103,7 +103,7 @@ def slow_down(evidence: Evidence, share: float) -> None:
     evidence.result["settings"]["batches_per_epoch"] = count
 
 
-def scale_readings(evidence: Evidence, share: float, chosen: Mask | None = None) -> None:
+def scale_readings(evidence: EvidenceFrames, share: float, chosen: Mask | None = None) -> None:
     """Power, averaged power and counter times `share`, where `chosen` or everywhere, as a cheat
     would who knows all three."""
     at = np.ones(len(evidence.samples), dtype=bool) if chosen is None else chosen
@@ -111,7 +111,7 @@ def scale_readings(evidence: Evidence, share: float, chosen: Mask | None = None)
         evidence.samples.loc[at, column] = (evidence.samples.loc[at, column] * share).round()
 
 
-def shuffle_readings(evidence: Evidence, seed: int) -> None:
+def shuffle_readings(evidence: EvidenceFrames, seed: int) -> None:
     """Put the power readings of the first accelerator under load in another order."""
     load = np.flatnonzero(under_load(evidence))
     order = np.random.default_rng(seed).permutation(len(load))
@@ -135,7 +135,7 @@ def stir(samples: "pd.DataFrame", seed: int) -> None:
         samples.loc[own.index, "power_mw"] = power
 
 
-def declare_cap(evidence: Evidence, cap_w: float) -> None:
+def declare_cap(evidence: EvidenceFrames, cap_w: float) -> None:
     """Declare this cap, and let the board say that it is in force; nothing else changes."""
     evidence.result["power"]["cap_w"] = cap_w
     evidence.samples["cap_mw"] = float(round(1e3 * cap_w))
@@ -143,7 +143,7 @@ def declare_cap(evidence: Evidence, cap_w: float) -> None:
         readback["enforced_mw"] = readback["requested_mw"] = round(1e3 * cap_w)
 
 
-def add_twin(evidence: Evidence, node: str | None = None) -> int:
+def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     """Let a copy of the first rank run beside it, on a board of its own, of this node or of one of
     its own; the copy's number.
 

@@ -37,9 +37,9 @@ from rules.bundle_format.records import (
     OPTIONAL_FILES,
     SAMPLE_COLUMNS,
     SYSTEM_FORMAT,
-    Evidence,
 )
 from rules.registry import bundle_rules, round_rules, rules_by_id
+from rules.testing.frames import EvidenceFrames
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,7 @@ def sign_by_hand(bundle: Path, key: Path, namespace: str) -> None:
     (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(signed.stdout)
 
 
-def run_number(number: int) -> Evidence:
+def run_number(number: int) -> EvidenceFrames:
     """Good evidence, each number that of a run of its own."""
     evidence = another_run(fresh_evidence(), number)
     rederive(evidence)

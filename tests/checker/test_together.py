@@ -22,9 +22,9 @@ from checker.verdict import INTERNAL, Verdict, build_internal_finding
 from checker.workers import map_in_processes
 from rules.bundle import Bundle
 from rules.bundle_format import write as bundle
-from rules.bundle_format.records import Evidence
 from rules.registry import rules_by_id
 from rules.testing import tampering as forge
+from rules.testing.frames import EvidenceFrames
 
 forked = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="workers import anew what is replaced here"
@@ -160,20 +160,20 @@ def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(
 # What the rules make of evidence that nobody has.
 
 
-def without(*tables: str) -> Evidence:
+def without(*tables: str) -> EvidenceFrames:
     evidence = fresh_evidence(serving=True)
     for name in tables:
         setattr(evidence, name, getattr(evidence, name).head(0))
     return evidence
 
 
-def asking_for_batches(wanted: int) -> Evidence:
+def asking_for_batches(wanted: int) -> EvidenceFrames:
     evidence = fresh_evidence()
     evidence.result["settings"]["batches_per_epoch"] = wanted
     return evidence
 
 
-def with_a_reading(power_mw: float) -> Evidence:
+def with_a_reading(power_mw: float) -> EvidenceFrames:
     evidence = fresh_evidence()
     evidence.samples.loc[3001, "power_mw"] = power_mw
     return evidence
@@ -193,8 +193,8 @@ ODD = {
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
-def test_odd_evidence_is_judged_to_the_end(tmp_path: Path, make: partial[Evidence]) -> None:
-    bundle.write(make(), tmp_path / "bundle")
+def test_odd_evidence_is_judged_to_the_end(tmp_path: Path, make: partial[EvidenceFrames]) -> None:
+    bundle.write(make().evidence(), tmp_path / "bundle")
     verdict = judge(tmp_path / "bundle", signed=False)
     assert verdict.status == "fail"
     assert INTERNAL not in {f.rule for f in verdict.findings}
@@ -206,7 +206,7 @@ def test_differences_are_told_in_the_order_of_the_figures(tmp_path: Path) -> Non
     figures = evidence.result["epochs"][3]["figures"]
     for name in figures:
         figures[name] = (figures[name] or 0.0) * 1.5
-    bundle.write(evidence, tmp_path / "bundle")
+    bundle.write(evidence.evidence(), tmp_path / "bundle")
     told = [
         f.pointer for f in judge(tmp_path / "bundle", signed=False).findings if f.rule == "T102"
     ]

@@ -14,8 +14,8 @@ import torch
 
 from checker.engine import judge
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
 from rules.contract import Job
+from rules.testing.frames import read_frames
 from rules.workloads import workloads
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_the_template_leaves_a_good_bundle_that_names_it(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     (bundle,) = (tmp_path / "out").iterdir()
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
-    evidence, problems = read_evidence(read_files(bundle))
+    evidence, problems = read_frames(read_files(bundle))
     assert evidence and not problems
     assert evidence.result["standing"] == "demo"
     implementation = evidence.result["implementation"]

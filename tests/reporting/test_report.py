@@ -17,12 +17,12 @@ from support.report_runs import as_baseline
 from reporting.cli import main
 from reporting.report_table import format_number
 from reporting.sections.cells import count_findings
-from rules.bundle_format.records import Evidence
 from rules.finding import Finding, Severity
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.imbalance import compute_imbalance
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures, relative_difference
+from rules.testing.frames import EvidenceFrames
 
 PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 NUMBERS = itertools.count(1)
@@ -31,7 +31,7 @@ HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
 
 def altered(
     *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example"
-) -> Evidence:
+) -> EvidenceFrames:
     """A run like the good one, each time another, at another throughput, power or cap."""
     evidence = another_run(fresh_evidence(), next(NUMBERS))
     batch = round(evidence.result["settings"]["batch_size"] * rate)
@@ -49,7 +49,7 @@ def altered(
     return evidence
 
 
-def demo() -> Evidence:
+def demo() -> EvidenceFrames:
     evidence = altered(name="laptop")
     evidence.result["standing"] = "demo"
     evidence.result["sampling"]["meter"] = "simulated"
@@ -67,7 +67,8 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
     evidence = fresh_evidence()
     submissions.add(evidence)
     page, _ = report(submissions.root)
-    parts = split_into_parts(evidence.result, evidence.samples, evidence.batches)
+    tables = evidence.evidence()
+    parts = split_into_parts(evidence.result, tables.samples, tables.batches)
     figures = figures_to_json(compute_figures(evidence.result, evidence.system, parts))
     computed = figures["headline"]
     (row,) = results(page)
@@ -158,7 +159,7 @@ def test_waiting_times_of_a_server_stand_below_its_throughput(
     )
 
 
-def on_one(evidence: Evidence, standing: str = "closed") -> Evidence:
+def on_one(evidence: EvidenceFrames, standing: str = "closed") -> EvidenceFrames:
     """The same run on the first of its two accelerators only."""
     evidence.result["standing"] = standing
     evidence.result["ranks"] = evidence.result["ranks"][:1]
@@ -177,11 +178,11 @@ def on_one(evidence: Evidence, standing: str = "closed") -> Evidence:
     return evidence
 
 
-def figures(evidence: Evidence, *names: str) -> list[float]:
+def figures(evidence: EvidenceFrames, *names: str) -> list[float]:
     return [evidence.result["headline"][name]["mean"] for name in names]
 
 
-def add_all(submissions: Submissions, *runs: Evidence) -> None:
+def add_all(submissions: Submissions, *runs: EvidenceFrames) -> None:
     for place, evidence in enumerate(runs):
         submissions.add(evidence, f"20260101T000000Z-run-{place}")
 

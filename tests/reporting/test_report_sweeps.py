@@ -8,11 +8,11 @@ from support.html import Element, Line, Report, embedded, lines, table_ids
 from support.report_runs import add_sweep, as_baseline, at_cap
 
 from reporting.report_table import format_number
-from rules.bundle_format.records import Evidence
 from rules.metrics.sweeps import Point, compare, quadratic_peak
+from rules.testing.frames import EvidenceFrames
 
 
-def point(evidence: Evidence) -> Point:
+def point(evidence: EvidenceFrames) -> Point:
     head = evidence.result["headline"]
     return Point(
         evidence.result["power"]["cap_w"],

@@ -17,7 +17,6 @@ from support.bundles import UUIDS, another_run, rederive
 from checker.engine import judge, judge_all
 from checker.verdict import INTERNAL
 from rules.bundle import Bundle
-from rules.bundle_format.records import Evidence, Read
 from rules.finding import Finding
 from rules.fingerprints import (
     MAX_FINGERPRINTS,
@@ -29,12 +28,13 @@ from rules.metrics.figures import Estimate, Headline, MeanClocks, estimate_mean
 from rules.metrics.power_series import IN_A_ROW, patterns, regular
 from rules.registry import round_rules, rules_by_id
 from rules.run_summary import RunSummary, submission_key, summarize
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
 
 
-def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> Evidence:
+def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> EvidenceFrames:
     """A good run under another cap, with its power and its clock as multiples of what they are at
     700 W."""
     evidence = another_run(fresh_evidence(), number=round(cap_w) // 10)
@@ -47,7 +47,9 @@ def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
     return evidence
 
 
-def run(name: str, cap_w: float, evidence: Evidence | None = None, **figures: float) -> RunSummary:
+def run(
+    name: str, cap_w: float, evidence: EvidenceFrames | None = None, **figures: float
+) -> RunSummary:
     """The digest of a run at that cap; `figures` are multiples of its means."""
     found = of_evidence(evidence) if evidence else good()
     headline = {
@@ -79,8 +81,8 @@ def with_headline(run: RunSummary, **estimates: Estimate) -> RunSummary:
     return replace(run, headline=replace(run.headline, **estimates))
 
 
-def of_evidence(evidence: Evidence) -> RunSummary:
-    found = summarize(Bundle(Path("center/system/run"), (), Read.of(evidence)))
+def of_evidence(evidence: EvidenceFrames) -> RunSummary:
+    found = summarize(Bundle(Path("center/system/run"), (), evidence.evidence()))
     assert found is not None
     return found
 
@@ -180,28 +182,28 @@ def test_run_without_a_declared_cap_is_left_out() -> None:
     assert marked(replace(run("a", 400), cap_w=None), run("b", 500)) == []
 
 
-def other_batch(evidence: Evidence) -> None:
+def other_batch(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["batch_size"] *= 2
 
 
-def other_variant(evidence: Evidence) -> None:
+def other_variant(evidence: EvidenceFrames) -> None:
     evidence.result["implementation"]["variant"] = "baseline"
 
 
-def other_option(evidence: Evidence) -> None:
+def other_option(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["options"] = {"compile": "no"}
 
 
-def other_standing(evidence: Evidence) -> None:
+def other_standing(evidence: EvidenceFrames) -> None:
     evidence.result["standing"] = "open"
 
 
-def one_accelerator(evidence: Evidence) -> None:
+def one_accelerator(evidence: EvidenceFrames) -> None:
     evidence.result["ranks"] = evidence.result["ranks"][:1]
     evidence.batches = evidence.batches[evidence.batches["rank"] == 0]
 
 
-def other_boards(evidence: Evidence) -> None:
+def other_boards(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = "NVIDIA H100 80GB HBM3"
 
@@ -211,7 +213,7 @@ def other_boards(evidence: Evidence) -> None:
     [other_batch, other_variant, other_option, other_standing, one_accelerator, other_boards],
     ids=lambda f: f.__name__,
 )
-def test_runs_of_another_kind_are_not_compared(alter: Callable[[Evidence], None]) -> None:
+def test_runs_of_another_kind_are_not_compared(alter: Callable[[EvidenceFrames], None]) -> None:
     evidence = fresh_evidence()
     alter(evidence)
     assert marked(run("a", 400, evidence), run("b", 500)) == []
@@ -227,16 +229,16 @@ def test_runs_of_another_center_are_not_compared_and_those_of_another_directory_
         ("elsewhere/system/b", "", []),
         ("center/system/b", "elsewhere", []),
     ):
-        found = summarize(Bundle(Path(path), (), Read.of(renamed)), center)
+        found = summarize(Bundle(Path(path), (), renamed.evidence()), center)
         assert found is not None and marked(own, replace(found, cap_w=500.0)) == expected, path
     assert {
-        submission_key(Bundle(Path(path), (), Read.of(renamed))) for path in ("c/s/a", "c/s/b")
-    } == {submission_key(Bundle(Path("c/s/c"), (), Read.of(renamed)))}
-    assert submission_key(Bundle(Path("c/s/a"), (), Read.of(renamed))) != submission_key(
-        Bundle(Path("c/t/a"), (), Read.of(renamed))
+        submission_key(Bundle(Path(path), (), renamed.evidence())) for path in ("c/s/a", "c/s/b")
+    } == {submission_key(Bundle(Path("c/s/c"), (), renamed.evidence()))}
+    assert submission_key(Bundle(Path("c/s/a"), (), renamed.evidence())) != submission_key(
+        Bundle(Path("c/t/a"), (), renamed.evidence())
     )
-    assert submission_key(Bundle(Path("c/s/a"), (), Read.of(renamed))) != submission_key(
-        Bundle(Path("c/s/a"), (), Read.of(fresh_evidence()))
+    assert submission_key(Bundle(Path("c/s/a"), (), renamed.evidence())) != submission_key(
+        Bundle(Path("c/s/a"), (), fresh_evidence().evidence())
     )
 
 

@@ -11,8 +11,6 @@ from support.bundles import good_evidence, good_serving_evidence, rederive
 
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence, Read
 from rules.checks.across import power_patterns_shared
 from rules.checks.forensics import (
     average_derived,
@@ -28,6 +26,7 @@ from rules.finding import Severity
 from rules.metrics.power_series import ENOUGH, Series, halves, lagged, regular, spread
 from rules.registry import rules_by_id
 from rules.run_summary import summarize
+from rules.testing.frames import EvidenceFrames, read_frames
 
 MEASURED = sorted(
     result.parent
@@ -37,17 +36,17 @@ STATISTICAL = [rule for rule in rules_by_id().values() if rule.statistical]
 
 
 @cache
-def measured(path: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(path))
+def measured(path: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(path))
     assert evidence is not None, problems
     return evidence
 
 
-def bundle(evidence: Evidence) -> Bundle:
-    return Bundle(Path("center/system/run"), (), Read.of(evidence))
+def bundle(evidence: EvidenceFrames) -> Bundle:
+    return Bundle(Path("center/system/run"), (), evidence.evidence())
 
 
-def speaking(evidence: Evidence) -> set[str]:
+def speaking(evidence: EvidenceFrames) -> set[str]:
     judged = bundle(evidence)
     return {rule.id for rule in (*STATISTICAL, rules_by_id()["W119"]) if list(rule.judge(judged))}
 
@@ -151,16 +150,16 @@ def test_made_runs_look_like_a_sensor(make: object, seed: int) -> None:
     assert speaking(make(seed)) == set()  # type: ignore[operator]
 
 
-def scarce(evidence: Evidence) -> None:
+def scarce(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[evidence.batches["epoch"] <= 3]
 
 
-def of_a_board_that_nobody_measured(evidence: Evidence) -> None:
+def of_a_board_that_nobody_measured(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = "NVIDIA H100 80GB HBM3"
 
 
-def only_averages(evidence: Evidence) -> None:
+def only_averages(evidence: EvidenceFrames) -> None:
     evidence.samples["power_mw"] = np.nan
 
 

@@ -30,17 +30,16 @@ from support.bundles import good_evidence, rederive
 
 from checker.engine import judge
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
 from rules.finding import Severity
+from rules.testing.frames import EvidenceFrames, read_frames
 
 REFERENCE = Path(__file__).parents[2] / "submissions" / "reference"
 MEASURED = sorted(path.parent for path in REFERENCE.glob("*/*/result.json"))
 
 
 @cache
-def _measured(path: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(path))
+def _measured(path: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(path))
     assert evidence is not None, f"{path}: {problems}"
     return evidence
 
@@ -150,8 +149,8 @@ def test_quadrillion_items_a_second_with_batches_to_match(submissions: Submissio
     assert "T104" in errors(submissions.add(evidence))
 
 
-def _set(column: str, value: float) -> Callable[[Evidence], None]:
-    def spoil(evidence: Evidence) -> None:
+def _set(column: str, value: float) -> Callable[[EvidenceFrames], None]:
+    def spoil(evidence: EvidenceFrames) -> None:
         evidence.samples.loc[evidence.samples.index[1500:1560], column] = value
 
     return spoil

@@ -12,8 +12,6 @@ from support.bundles import rederive
 from rules.boards import BOARDS
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence, Read
 from rules.checks.system import names_leaked
 from rules.checks.throughput import throughput_above_bandwidth
 from rules.finding import Violation
@@ -21,18 +19,19 @@ from rules.metrics.figures import FIGURES
 from rules.registry import bundle_rules, rules_by_id
 from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
 from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases
+from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.mutations import add_twin, of_first, scale_readings, under_load
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
 
 
-def found(rule: str, evidence: Evidence) -> list[Violation]:
-    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
+def found(rule: str, evidence: EvidenceFrames) -> list[Violation]:
+    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence.evidence())))
 
 
-def measured(path: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(path))
+def measured(path: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(path))
     assert evidence is not None, problems
     return evidence
 
@@ -169,7 +168,7 @@ def test_a_twin_is_as_good_as_the_first() -> None:
         add_twin(evidence, node)
         clock_cases.note_clocks(evidence)
         rederive(evidence)
-        bundle = Bundle(Path("example"), (), Read.of(evidence))
+        bundle = Bundle(Path("example"), (), evidence.evidence())
         spoke = {r.id for r in bundle_rules() if "closed" in r.standings and list(r.judge(bundle))}
         assert spoke == set()
 

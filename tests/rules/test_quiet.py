@@ -13,11 +13,11 @@ from support.mutation_cases import MEASURED, measured
 
 from rules.bundle import Bundle
 from rules.bundle_format.events import BatchTrial, RunStarted
-from rules.bundle_format.records import Evidence, Read
 from rules.finding import Violation
 from rules.registry import rules_by_id
 from rules.testing.cases.protocol.events_contradict_result import alter, record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import (
     add_twin,
     declare_cap,
@@ -45,8 +45,8 @@ NEW = (
 )
 
 
-def found(rule: str, evidence: Evidence) -> list[Violation]:
-    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), Read.of(evidence))))
+def found(rule: str, evidence: EvidenceFrames) -> list[Violation]:
+    return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence.evidence())))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_measured_bundles_are_not_objected_to(path: Path) -> None:
     ] == []
 
 
-def _as_a100(evidence: Evidence) -> None:
+def _as_a100(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator.update(name="NVIDIA A100-SXM4-80GB", max_power_w=400.0)
 
@@ -83,7 +83,7 @@ def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_
     assert found("W114", evidence) == []
 
 
-def _bursts(evidence: Evidence, share: float, high_w: float, low_w: float) -> None:
+def _bursts(evidence: EvidenceFrames, share: float, high_w: float, low_w: float) -> None:
     load = np.flatnonzero(under_load(evidence))
     high = np.random.default_rng(1).random(len(load)) < share
     evidence.samples.loc[load, "power_mw"] = np.where(high, high_w, low_w) * 1e3
@@ -94,7 +94,7 @@ def _bursts(evidence: Evidence, share: float, high_w: float, low_w: float) -> No
     rederive(evidence)
 
 
-def _averages_halved(evidence: Evidence) -> None:
+def _averages_halved(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.5)
     evidence.samples["power_mw"] = np.nan
 
@@ -110,7 +110,7 @@ def _averages_halved(evidence: Evidence) -> None:
     ids=["bursts near the cap", "bursts below it", "averages only", "a board not measured"],
 )
 def test_what_is_held_down_by_its_bursts_is_at_its_cap(
-    spoil: Callable[[Evidence], object], speaks: bool
+    spoil: Callable[[EvidenceFrames], object], speaks: bool
 ) -> None:
     evidence = fresh_evidence()
     spoil(evidence)

@@ -11,12 +11,12 @@ from conftest import fresh_evidence
 from support.bundles import UUIDS, rederive
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import Evidence, Read
 from rules.finding import Severity, Violation
 from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
 from rules.rule import MAX_FINDINGS, BundleRule, FormRule, Rule
 from rules.run_summary import summarize
 from rules.testing.case import Mutation, cases_of
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap, drop_ticks
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +25,8 @@ SINGLE = tuple(rule.id for rule in (*form_rules(), *bundle_rules()))
 SECTIONS = ("## What it does", "## Why it is bad", "## What to do", "## Source")
 
 
-def bundle(evidence: Evidence) -> Bundle:
-    return Bundle(Path("example"), (), Read.of(evidence))
+def bundle(evidence: EvidenceFrames) -> Bundle:
+    return Bundle(Path("example"), (), evidence.evidence())
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -74,103 +74,103 @@ def test_many_findings_are_cut_and_counted() -> None:
     assert found[-1].found.startswith("7 more")
 
 
-def no_samples(evidence: Evidence) -> None:
+def no_samples(evidence: EvidenceFrames) -> None:
     evidence.samples = evidence.samples.iloc[:0]
 
 
-def no_batches(evidence: Evidence) -> None:
+def no_batches(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches.iloc[:0]
 
 
-def one_sample(evidence: Evidence) -> None:
+def one_sample(evidence: EvidenceFrames) -> None:
     evidence.samples = evidence.samples.iloc[:1]
 
 
-def one_batch(evidence: Evidence) -> None:
+def one_batch(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches.iloc[5:6]
 
 
-def nothing_but_the_discarded_epoch(evidence: Evidence) -> None:
+def nothing_but_the_discarded_epoch(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[evidence.batches["epoch"] == 0]
 
 
-def all_readings_empty(evidence: Evidence) -> None:
+def all_readings_empty(evidence: EvidenceFrames) -> None:
     for column in evidence.samples.columns[4:-1]:
         evidence.samples[column] = "" if column == "power_state" else float("nan")
 
 
-def all_readings_zero(evidence: Evidence) -> None:
+def all_readings_zero(evidence: EvidenceFrames) -> None:
     for column in evidence.samples.columns[4:-1]:
         evidence.samples[column] = "" if column == "power_state" else 0.0
 
 
-def readings_as_large_as_can_be(evidence: Evidence) -> None:
+def readings_as_large_as_can_be(evidence: EvidenceFrames) -> None:
     for column in evidence.samples.columns[4:-1]:
         evidence.samples[column] = "" if column == "power_state" else 2.0**63
 
 
-def times_all_the_same(evidence: Evidence) -> None:
+def times_all_the_same(evidence: EvidenceFrames) -> None:
     evidence.samples[["scheduled_ns", "read_ns"]] = 0
     evidence.batches[["start_ns", "end_ns"]] = 0
 
 
-def times_as_large_as_can_be(evidence: Evidence) -> None:
+def times_as_large_as_can_be(evidence: EvidenceFrames) -> None:
     evidence.samples[["scheduled_ns", "read_ns"]] = 2**63 - 1
     evidence.batches[["start_ns", "end_ns"]] = 2**63 - 1
 
 
-def no_items(evidence: Evidence) -> None:
+def no_items(evidence: EvidenceFrames) -> None:
     evidence.batches["items"] = 0
 
 
-def same_rank_twice(evidence: Evidence) -> None:
+def same_rank_twice(evidence: EvidenceFrames) -> None:
     evidence.result["ranks"] = [evidence.result["ranks"][0]] * 2
 
 
-def ranks_on_accelerators_of_nowhere(evidence: Evidence) -> None:
+def ranks_on_accelerators_of_nowhere(evidence: EvidenceFrames) -> None:
     for rank in evidence.result["ranks"]:
         rank["accelerators"] = ["nowhere"]
 
 
-def another_size_of_a_workload_without_it(evidence: Evidence) -> None:
+def another_size_of_a_workload_without_it(evidence: EvidenceFrames) -> None:
     evidence.result["workload"], evidence.result["size"] = "sd2-train", "smoke"
 
 
-def unknown_workload(evidence: Evidence) -> None:
+def unknown_workload(evidence: EvidenceFrames) -> None:
     evidence.result["workload"] = "unheard-of"
 
 
-def serving(evidence: Evidence) -> None:
+def serving(evidence: EvidenceFrames) -> None:
     evidence.result["workload"] = "llama3-8b-serve"
 
 
-def readbacks_without_values(evidence: Evidence) -> None:
+def readbacks_without_values(evidence: EvidenceFrames) -> None:
     for readback in evidence.result["readbacks"]:
         readback.update({key: None for key in readback if key not in ("when", "accelerator")})
 
 
-def epochs_of_another_number(evidence: Evidence) -> None:
+def epochs_of_another_number(evidence: EvidenceFrames) -> None:
     for epoch in evidence.result["epochs"]:
         epoch["epoch"] = 10**18
 
 
-def headline_empty(evidence: Evidence) -> None:
+def headline_empty(evidence: EvidenceFrames) -> None:
     evidence.result["headline"] = dict.fromkeys(evidence.result["headline"])
 
 
-def nothing_declared(evidence: Evidence) -> None:
+def nothing_declared(evidence: EvidenceFrames) -> None:
     evidence.result["power"] = {"mode": "as-found", "cap_w": None, "state": None}
     evidence.environment.update(driver=None, container=None, git=None, packages={}, variables={})
 
 
-def no_sample_within_a_scored_epoch(evidence: Evidence) -> None:
+def no_sample_within_a_scored_epoch(evidence: EvidenceFrames) -> None:
     samples, ticks = evidence.samples, evidence.samples["scheduled_ns"].unique()
     evidence.samples = samples[samples["scheduled_ns"].isin([*ticks[:2], *ticks[-2:]])].reset_index(
         drop=True
     )
 
 
-def more_than_the_board_draws_around_epochs_without_a_sample(evidence: Evidence) -> None:
+def more_than_the_board_draws_around_epochs_without_a_sample(evidence: EvidenceFrames) -> None:
     no_sample_within_a_scored_epoch(evidence)
     evidence.samples["power_mw"] = 5e6
 
@@ -204,7 +204,7 @@ NONSENSE = [
 @pytest.mark.parametrize("standing", ["closed", "demo"])
 @pytest.mark.parametrize("spoil", NONSENSE, ids=lambda spoil: spoil.__name__)
 def test_no_rule_breaks_on_evidence_of_right_form(
-    spoil: Callable[[Evidence], None], standing: str
+    spoil: Callable[[EvidenceFrames], None], standing: str
 ) -> None:
     evidence = fresh_evidence()
     spoil(evidence)
@@ -228,7 +228,7 @@ def test_no_rule_breaks_on_evidence_of_right_form(
         assert found <= {"X102", "X103", "X108", "X109", "X112"}
 
 
-def found_by(rule: str, evidence: Evidence) -> list[str]:
+def found_by(rule: str, evidence: EvidenceFrames) -> list[str]:
     return [finding.found for finding in rules_by_id()[rule].judge(bundle(evidence))]
 
 
@@ -244,7 +244,7 @@ def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
     figures = bundle(evidence).figures
     assert figures is not None and figures.headline.mfu is not None
     evidence.batches["items"] *= round(1.5 / figures.headline.mfu.mean)
-    (found,) = found_by("T104", Evidence(**vars(evidence)))
+    (found,) = found_by("T104", EvidenceFrames(**vars(evidence)))
     assert "rank 0" in found and all(uuid in found for uuid in UUIDS)
 
 

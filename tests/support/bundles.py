@@ -26,13 +26,14 @@ from rules.bundle_format.records import (
     RESULT_FORMAT,
     SAMPLE_COLUMNS,
     SYSTEM_FORMAT,
-    Evidence,
 )
+from rules.bundle_format.table import Table
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import stir
 from rules.workloads import workloads
 
@@ -52,18 +53,18 @@ REQUESTS = 500
 LATENCY_MS = 25_000.0
 
 
-def write_bundle(evidence: Evidence, directory: Path) -> None:
+def write_bundle(evidence: EvidenceFrames, directory: Path) -> None:
     """Write a bundle as `rules.bundle_format.write` does, in a fraction of the time.
 
     Compression is weaker, a table that was written before is not encoded again, and nothing waits
     for the disk. The files hold the same content.
     """
     with (
-        mock.patch.object(writer, "_table", _written_once(writer._table)),
+        mock.patch.object(writer, "_pack_table", _written_once(writer._pack_table)),
         mock.patch.object(gzip, "compress", partial(igzip.compress, compresslevel=1)),
         mock.patch.object(os, "fsync"),
     ):
-        writer.write(evidence, directory)
+        writer.write(evidence.evidence(), directory)
 
 
 _TABLES: dict[bytes, bytes] = {}
@@ -74,8 +75,9 @@ MOST_TABLES = 100
 def _written_once(encode: Callable[..., bytes]) -> Callable[..., bytes]:
     """`encode`, which takes a table and its columns, with a memory of the last tables."""
 
-    def encode_once(table: pd.DataFrame, columns: tuple[str, ...]) -> bytes:
-        digest = hashlib.blake2b(pickle.dumps((table, columns), protocol=5)).digest()
+    def encode_once(table: Table, columns: tuple[str, ...]) -> bytes:
+        content = (dict(table.columns), table.places, columns)
+        digest = hashlib.blake2b(pickle.dumps(content, protocol=5)).digest()
         if digest not in _TABLES:
             if len(_TABLES) == MOST_TABLES:
                 del _TABLES[next(iter(_TABLES))]  # the oldest
@@ -85,14 +87,16 @@ def _written_once(encode: Callable[..., bytes]) -> Callable[..., bytes]:
     return encode_once
 
 
-def good_evidence(seed: int = 7, rate: float = 1.0) -> Evidence:
+def good_evidence(seed: int = 7, rate: float = 1.0) -> EvidenceFrames:
     """At `rate`, a multiple of the usual throughput, epochs are as long and have as many more
     batches or fewer."""
     random = np.random.default_rng(seed)
     batches = _batches(random, round(BATCHES * rate))
     samples = pd.concat([_samples(batches[batches["rank"] == r], UUIDS[r], random) for r in (0, 1)])
     samples = samples.sort_values(["scheduled_ns", "accelerator"], ignore_index=True)
-    evidence = Evidence(_result(), _system(), _environment(), samples, batches, "11 epochs done\n")
+    evidence = EvidenceFrames(
+        _result(), _system(), _environment(), samples, batches, "11 epochs done\n"
+    )
     note_clocks(evidence)
     evidence.result["settings"]["batches_per_epoch"] = round(BATCHES * rate)
     evidence.result["sampling"]["ticks"] = samples["scheduled_ns"].nunique()
@@ -100,7 +104,7 @@ def good_evidence(seed: int = 7, rate: float = 1.0) -> Evidence:
     return evidence
 
 
-def another_run(evidence: Evidence, number: int = 1) -> Evidence:
+def another_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     """Make of the evidence of a run that of another like it, `number` days later, with readings and
     batch times of its own.
 
@@ -122,13 +126,13 @@ def another_run(evidence: Evidence, number: int = 1) -> Evidence:
     return evidence
 
 
-def good_serving_evidence(seed: int = 7) -> Evidence:
+def good_serving_evidence(seed: int = 7) -> EvidenceFrames:
     random = np.random.default_rng(seed)
     requests, begin_ns = _requests(random)
     batches = _windows(requests, begin_ns)
     samples = pd.concat([_samples(batches, uuid, random) for uuid in UUIDS])
     samples = samples.sort_values(["scheduled_ns", "accelerator"], ignore_index=True)
-    evidence = Evidence(
+    evidence = EvidenceFrames(
         _result(), _system(), _environment(), samples, batches, "11 epochs done\n", requests
     )
     note_clocks(evidence)
@@ -204,7 +208,7 @@ def _windows(requests: pd.DataFrame, begin_ns: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BATCH_COLUMNS)).astype("int64")
 
 
-def rederive(evidence: Evidence) -> None:
+def rederive(evidence: EvidenceFrames) -> None:
     """Write the figures that follow from the tables into the result, keeping what a computation
     does not give.
 
@@ -212,8 +216,9 @@ def rederive(evidence: Evidence) -> None:
     """
     result = evidence.result
     evidence.events = None
-    parts = split_into_parts(result, evidence.samples, evidence.batches)
-    computed = compute_figures(result, evidence.system, parts, evidence.requests)
+    tables = evidence.evidence()
+    parts = split_into_parts(result, tables.samples, tables.batches)
+    computed = compute_figures(result, evidence.system, parts, tables.requests)
     figures = figures_to_json(computed)
     losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
     for epoch in figures["epochs"]:

@@ -13,7 +13,6 @@ from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.sections.traces import build_trace_table
 from rules.bundle import Bundle
-from rules.bundle_format.records import Read
 from rules.metrics.power_profile import spread
 
 RATE, PER_JOULE, NODE = (
@@ -95,7 +94,7 @@ def make_results(*more: dict[str, Any]) -> ReportTable:
 
 
 def make_bundle() -> Bundle:
-    return Bundle(Path("bundle"), (), Read.of(fresh_evidence()))
+    return Bundle(Path("bundle"), (), fresh_evidence().evidence())
 
 
 CHART_TABLES = (

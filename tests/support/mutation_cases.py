@@ -18,12 +18,11 @@ from support.bundles import another_run, rederive
 
 from checker.engine import judge, judge_all
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
 from rules.metrics.run import MetricsError
 from rules.registry import rules_by_id
 from rules.rule import Rule
 from rules.testing.case import Mutation, Pairing, Tampering, cases_of
+from rules.testing.frames import EvidenceFrames, read_frames
 
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINED, SERVED = (
@@ -61,7 +60,7 @@ class Case:
     def _before(self) -> frozenset[str]:
         return found_before(self.origin) if self.origin else frozenset()
 
-    def _fresh(self, serving: bool = False) -> Evidence:
+    def _fresh(self, serving: bool = False) -> EvidenceFrames:
         return copy.deepcopy(measured(self.origin)) if self.origin else fresh_evidence(serving)
 
     def _mutated(self, mutation: Mutation, submissions: Submissions) -> str:
@@ -126,8 +125,8 @@ def cases() -> Iterator[Case]:
 
 
 @cache
-def measured(path: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(path))
+def measured(path: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(path))
     assert evidence is not None, (
         f"{path}: the committed reference bundle cannot be read: {problems}"
     )

@@ -18,7 +18,7 @@ from reporting.sections.planning import DEFAULTS
 from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_tables
+from rules.bundle_format.load import read_evidence
 from rules.metrics import comparison, sweeps
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
@@ -89,7 +89,7 @@ def in_percent(share: float | None) -> float | None:
 
 def measured(verdict: Verdict) -> Result:
     """A bundle, from its raw tables."""
-    evidence, problems = read_tables(read_files(verdict.path))
+    evidence, problems = read_evidence(read_files(verdict.path))
     made = Bundle(verdict.path, (), evidence)
     assert not problems and made.figures is not None
     result, head, epochs = made.result, made.figures.headline, made.figures.epochs

@@ -3,14 +3,14 @@
 from conftest import Submissions
 from support.bundles import another_run, good_evidence, rederive
 
-from rules.bundle_format.records import Evidence
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
 from rules.workloads import workloads
 
 
 def at_cap(
     cap_w: float, rate: float, draw_w: float | None = None, standing: str = "closed"
-) -> Evidence:
+) -> EvidenceFrames:
     """A good run under a cap that it keeps, or draws `draw_w`, at a multiple of the usual
     throughput."""
     evidence = good_evidence(rate=rate)
@@ -24,7 +24,7 @@ def at_cap(
     return evidence
 
 
-def as_baseline(evidence: Evidence) -> Evidence:
+def as_baseline(evidence: EvidenceFrames) -> EvidenceFrames:
     """The same run as one of the variant `baseline`, as its workload has it."""
     workload, implementation = (
         workloads()[evidence.result["workload"]],
@@ -38,7 +38,7 @@ def as_baseline(evidence: Evidence) -> Evidence:
     return evidence
 
 
-def add_sweep(submissions: Submissions, *runs: Evidence) -> list[Evidence]:
+def add_sweep(submissions: Submissions, *runs: EvidenceFrames) -> list[EvidenceFrames]:
     for place, evidence in enumerate(runs):
         rederive(another_run(evidence, place))
         submissions.add(evidence, f"20260101T000000Z-run-{place}")

@@ -11,21 +11,21 @@ from support.bundles import another_run, rederive
 
 from checker.trust import cli as trust_cli
 from checker.verdict import Verdict
-from rules.bundle_format.records import Evidence
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.testing.case import cases_of
+from rules.testing.frames import EvidenceFrames
 
 
-def late_sampling(evidence: Evidence) -> Evidence:
-    """Evidence that one rule refuses, P104: every second sample is late."""
+def late_sampling(evidence: EvidenceFrames) -> EvidenceFrames:
+    """EvidenceFrames that one rule refuses, P104: every second sample is late."""
     late = next(m for m in cases_of(rules_by_id()["P104"]) if m.name == "every_second_sample_late")
     late.apply(evidence)
     rederive(evidence)
     return evidence
 
 
-def second_run() -> Evidence:
+def second_run() -> EvidenceFrames:
     """The evidence of another run of the same work."""
     evidence = another_run(fresh_evidence())
     rederive(evidence)

@@ -281,7 +281,7 @@ def test_whatever_is_named_is_answered_without_a_traceback(
     half.mkdir()
     (half / EVIDENCE_FILES[0]).write_text("{")
     hidden = a_round.tree.root / "example" / "h200x2" / ".hidden"
-    bundles.write(second_run(), hidden)
+    bundles.write(second_run().evidence(), hidden)
     sign(hidden, a_round.tree.key, PRINCIPAL)
     link = a_round.tree.root / "example" / "h200x2" / "linked"
     link.symlink_to(tmp_path)

@@ -32,8 +32,7 @@ from harness.run.session import RunFailed
 from harness.system import DESCRIPTION, source_hash
 from rules.bundle_format import write as bundle
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
+from rules.testing.frames import EvidenceFrames, read_frames
 
 TESTS = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
@@ -67,8 +66,8 @@ def take(one: Plan, tmp_path: Path) -> Path:
     return tmp_path / one.run_id
 
 
-def evidence_of(bundle: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(bundle))
+def evidence_of(bundle: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(bundle))
     assert not problems and evidence
     return evidence
 

@@ -20,8 +20,7 @@ from harness.simulation.boards import FAULTS
 from harness.simulation.throughput_model import fit
 from harness.simulation.work import LEAST_SHARE
 from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
+from rules.testing.frames import EvidenceFrames, read_frames
 
 pytestmark = pytest.mark.xdist_group("machine")  # one run at a time: what is measured here is time
 
@@ -88,8 +87,8 @@ def run(monkeypatch, tmp_path):
     return make
 
 
-def evidence_of(bundle: Path) -> Evidence:
-    evidence, problems = read_evidence(read_files(bundle))
+def evidence_of(bundle: Path) -> EvidenceFrames:
+    evidence, problems = read_frames(read_files(bundle))
     assert evidence is not None and not problems
     return evidence
 

@@ -23,10 +23,11 @@ from rules.bundle_format.events import (
     read_events,
 )
 from rules.bundle_format.files import Refused, read_files
-from rules.bundle_format.load import read_tables
-from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Evidence
+from rules.bundle_format.load import read_evidence
+from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE
 from rules.bundle_format.write import write
 from rules.testing.cases.protocol.events_contradict_result import record_events
+from rules.testing.frames import EvidenceFrames
 
 TRIAL = BatchTrial(
     node="node0",
@@ -43,7 +44,7 @@ def rules_of(verdict: Verdict) -> set[str]:
     return {finding.rule for finding in verdict.findings}
 
 
-def recorded() -> Evidence:
+def recorded() -> EvidenceFrames:
     evidence = fresh_evidence()
     evidence.result["settings"]["batch_search"] = [
         {"batch_size": 1024, "outcome": "ok", "items_per_s": 7000.5, "peak_memory_bytes": 2**34}
@@ -64,9 +65,9 @@ def problems_of(text: bytes) -> list[tuple[str, str]]:
 
 def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:
     evidence = recorded()
-    write(evidence, tmp_path / "bundle")
+    write(evidence.evidence(), tmp_path / "bundle")
     files = read_files(tmp_path / "bundle")
-    again, problems = read_tables(files)
+    again, problems = read_evidence(files)
     assert again is not None and problems == []
     assert again.events == evidence.events and again.events
     assert event_lines(again.events) == gzip.decompress(files.contents[EVENTS_FILE])

@@ -2,7 +2,9 @@
 no others."""
 
 import csv
+import gzip
 import io
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,16 +12,19 @@ import pytest
 from conftest import fresh_evidence
 
 from rules.bundle_format.csv_table import read_table
-from rules.bundle_format.files import Refused
+from rules.bundle_format.files import Refused, read_files
+from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
+    EVIDENCE_FILES,
     REQUEST_COLUMNS,
     SAMPLE_COLUMNS,
     TEXT_COLUMNS,
-    Read,
 )
 from rules.bundle_format.table import Rows, Table, Text, of_each, offenders, rows
-from rules.metrics.intervals import by_accelerator, by_epoch_and_rank
+from rules.bundle_format.write import write
+from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
+from rules.testing.frames import EvidenceFrames, frame_of
 
 COLUMNS = {
     "samples.csv.gz": SAMPLE_COLUMNS,
@@ -73,7 +78,7 @@ def test_part_of_a_table_is_those_rows(some: Rows, places: list[int]) -> None:
     assert part.text("accelerator").to_list() == [
         table().text("accelerator").to_list()[place] for place in places
     ]
-    assert part.frame().index.tolist() == places
+    assert frame_of(part).index.tolist() == places
 
 
 def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
@@ -118,17 +123,17 @@ def test_table_without_rows(name: str) -> None:
             assert empty.text(column).distinct() == empty.text(column).to_list() == []
         else:
             assert len(empty.floats(column)) == 0
-    assert list(empty.frame().columns) == list(COLUMNS[name])
+    assert list(frame_of(empty).columns) == list(COLUMNS[name])
     if name == "samples.csv.gz":
-        assert by_accelerator(empty) == {}
+        assert group_by_accelerator(empty) == {}
         assert list(offenders(empty, np.zeros(0, dtype=bool))) == []
         assert len(of_each(empty, {"a": 1.0})) == 0
     if name == "batches.csv.gz":
-        assert by_epoch_and_rank(empty) == {}
+        assert group_by_epoch_and_rank(empty) == {}
 
 
 def test_samples_of_an_accelerator_that_has_only_a_name() -> None:
-    assert {name: own.places.tolist() for name, own in by_accelerator(table()).items()} == {
+    assert {name: own.places.tolist() for name, own in group_by_accelerator(table()).items()} == {
         "b": [2, 4, 5],
         "a": [0, 1, 3],
     }
@@ -143,7 +148,7 @@ def test_evidence_comes_back_from_tables_as_it_was(serving: bool) -> None:
     evidence.samples.loc[::7, "power_mw"] = np.nan
     evidence.samples.loc[::11, "power_state"] = ""
     evidence.samples["mem_temp_c"] = np.nan
-    again = Read.of(evidence).evidence()
+    again = EvidenceFrames.of(evidence.evidence())
     pd.testing.assert_frame_equal(again.samples, evidence.samples, check_dtype=False)
     pd.testing.assert_frame_equal(again.batches, evidence.batches)
     assert [str(again.samples[c].dtype) for c in ("read_ns", "power_mw", "mem_temp_c")] == [
@@ -219,3 +224,37 @@ def test_blank_behind_the_last_number_is_refused(end: str) -> None:
     with pytest.raises(Refused) as refused:
         read_table("batches.csv.gz", text_of("batches.csv.gz", [{}, {}], end))
     assert refused.value.problems[0].violation.pointer == "row 2"
+
+
+COMMITTED = sorted(Path(__file__).parents[3].glob("submissions/reference/*/*/MANIFEST.json"))
+
+
+@pytest.mark.parametrize("manifest", COMMITTED, ids=lambda path: path.parent.name)
+def test_evidence_of_a_committed_bundle_is_written_again_with_the_same_content(
+    manifest: Path, tmp_path: Path
+) -> None:
+    files = read_files(manifest.parent)
+    evidence, problems = read_evidence(files)
+    assert evidence is not None and problems == []
+    from_frames = EvidenceFrames.of(evidence).evidence()
+    for number, again in enumerate((evidence, from_frames)):
+        write(again, tmp_path / str(number))
+        written = read_files(tmp_path / str(number)).contents
+        assert written.keys() == {n for n in files.contents if not n.startswith("signatures/")}
+        for name in EVIDENCE_FILES:
+            if name.endswith(".gz") and name in written:
+                assert gzip.decompress(written[name]) == gzip.decompress(files.contents[name])
+            elif name in written:
+                assert written[name] == files.contents[name]
+
+
+def test_a_cell_with_a_comma_or_a_quote_comes_back(tmp_path: Path) -> None:
+    evidence = fresh_evidence()
+    evidence.samples.loc[3, "status"] = 'power failed, "code 5"'
+    evidence.samples.loc[4, ["power_state", "power_mw"]] = ("", np.nan)
+    write(evidence.evidence(), tmp_path / "bundle")
+    again, problems = read_evidence(read_files(tmp_path / "bundle"))
+    assert again is not None and problems == []
+    assert again.samples.text("status").to_list()[3] == 'power failed, "code 5"'
+    assert again.samples.text("power_state").to_list()[4] == ""
+    assert np.isnan(again.samples.floats("power_mw")[4])

@@ -9,7 +9,6 @@ from conftest import fresh_evidence
 
 from reporting.sections.planning import build_what_if_table
 from rules.bundle import Bundle
-from rules.bundle_format.records import Read
 from rules.metrics.comparison import (
     accelerators_needed,
     nodes_that_fit,
@@ -58,7 +57,7 @@ def test_score_as_printed_moves_with_energy_by_one_point_at_most() -> None:
 
 
 def good() -> Bundle:
-    return Bundle(Path("good"), (), Read.of(fresh_evidence()))
+    return Bundle(Path("good"), (), fresh_evidence().evidence())
 
 
 def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
@@ -71,7 +70,7 @@ def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
         samples.loc[samples["accelerator"] == uuid, "power_mw"] = power_mw
     at = samples.index[samples["accelerator"] == uuids[0]]
     samples.loc[at[len(at) // 2], "power_mw"] = 1_300_000
-    (node,) = node_power(Bundle(Path("good"), (), Read.of(evidence)))
+    (node,) = node_power(Bundle(Path("good"), (), evidence.evidence()))
     assert (node.accelerators, node.rated_w) == (2, 1400)
     assert node.median_w == pytest.approx(700)
     assert 750 < node.max_w < 850, "one reading of ten in a second is 1000 W above"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
-from rules.bundle_format.table import Floats
+from rules.bundle_format.table import Floats, Table
 from rules.metrics.energy import counter_energies, trapezoid_energies
 from rules.metrics.figures import (
     FIGURES,
@@ -26,7 +26,7 @@ from rules.metrics.figures import (
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.intervals import are_inside, join_intervals
-from rules.metrics.parts import split_into_parts
+from rules.metrics.parts import Part, split_into_parts
 from rules.metrics.run import (
     MetricsError,
     agreement,
@@ -35,6 +35,7 @@ from rules.metrics.run import (
     relative_difference,
 )
 from rules.protocol import CURRENT
+from rules.testing.frames import table_of
 
 S = 1_000_000_000
 STEP_NS = S // 10
@@ -63,6 +64,10 @@ def samples(accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: obje
         | columns
     )
     return pd.DataFrame(table)[list(SAMPLE_COLUMNS)]
+
+
+def parts_of(result: Json, samples: pd.DataFrame, batches: pd.DataFrame) -> list[Part]:
+    return split_into_parts(result, table_of(samples), table_of(batches))
 
 
 def batches(*windows: tuple[int, int, int, float, float, int]) -> pd.DataFrame:
@@ -214,9 +219,9 @@ def test_energy_scales_with_power(power: Floats, a: float, b: float, factor: flo
 def test_figures_do_not_depend_on_the_clock(power: Floats, shift_ns: int) -> None:
     end_s = 0.1 * (len(power) - 1)
     table = batches((1, 0, 0, 0.25 * end_s, 0.75 * end_s, 10))
-    here = split_into_parts(result("a"), samples("a", power), table)[0]
+    here = parts_of(result("a"), samples("a", power), table)[0]
     table[["start_ns", "end_ns"]] += shift_ns
-    there = split_into_parts(result("a"), samples("a", power, zero_ns=shift_ns), table)[0]
+    there = parts_of(result("a"), samples("a", power, zero_ns=shift_ns), table)[0]
     assert (there.energy_j_trapezoid, there.energy_j_counter, there.active_s) == (
         here.energy_j_trapezoid,
         here.energy_j_counter,
@@ -229,9 +234,9 @@ def test_counter_and_trapezoid_agree_at_the_samples(power: Floats, a: float, b: 
     first, last = sorted(round(share * (len(power) - 1)) for share in (a, b))
     if first == last:
         return
-    part = split_into_parts(
-        result("a"), samples("a", power), batches((1, 0, 0, first / 10, last / 10, 1))
-    )[0]
+    part = parts_of(result("a"), samples("a", power), batches((1, 0, 0, first / 10, last / 10, 1)))[
+        0
+    ]
     assert part.energy_j_counter == pytest.approx(part.energy_j_trapezoid, rel=1e-9, abs=1e-6)
 
 
@@ -276,7 +281,7 @@ def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigu
             (epoch, 0, 1, start, start + length_b_s, 1000),
         ]
     one = result("a", "b", cap_w=500)
-    return compute_figures(one, system("a", "b"), split_into_parts(one, table, batches(*windows)))
+    return compute_figures(one, system("a", "b"), parts_of(one, table, batches(*windows)))
 
 
 def test_two_accelerators_with_unequal_active_time() -> None:
@@ -304,7 +309,7 @@ def test_one_rank_over_two_accelerators() -> None:
     )
     one = result("a", cap_w=500)
     one["ranks"][0]["accelerators"] = ["a", "b"]
-    parts = split_into_parts(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
+    parts = parts_of(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
     assert [(p.rank, p.accelerator, p.items, p.active_s) for p in parts] == [
         (0, "a", 1000, 10),
         (0, "b", 1000, 10),
@@ -416,7 +421,7 @@ def test_failed_reads_are_bridged_by_a_straight_line() -> None:
     power = 100 + 10 * np.arange(21.0)
     table = samples("a", power)
     table.loc[[7, 8, 12], ["power_mw", "energy_mj"]] = np.nan
-    part = split_into_parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    part = parts_of(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
     assert part.energy_j_trapezoid == pytest.approx(200.0)
     assert len(part.samples) == 11
 
@@ -424,7 +429,7 @@ def test_failed_reads_are_bridged_by_a_straight_line() -> None:
 def test_average_serves_where_there_is_no_instantaneous_power() -> None:
     table = samples("a", np.full(21, 300.0))
     table["power_avg_mw"], table["power_mw"] = table["power_mw"], np.nan
-    part = split_into_parts(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    part = parts_of(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
     assert part.averaged
     assert part.energy_j_trapezoid == pytest.approx(300)
     assert agreement(CURRENT, part.averaged) == CURRENT.averaged
@@ -445,9 +450,7 @@ def test_energy_of_record_follows_the_counters_self_test(factor: float, record: 
     table = samples("a", np.full(301, 500.0))
     table["energy_mj"] *= factor
     one = result("a")
-    found = compute_figures(
-        one, system("a"), split_into_parts(one, table, batches((1, 0, 0, 5, 25, 100)))
-    )
+    found = compute_figures(one, system("a"), parts_of(one, table, batches((1, 0, 0, 5, 25, 100))))
     assert found.energy_of_record == record
     expected_j = 500 * 20 * (factor if record == "counter" else 1)
     assert found.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
@@ -459,7 +462,7 @@ def test_no_counter_and_unknown_board_leave_figures_empty() -> None:
     found = compute_figures(
         one,
         system("a", name="Example"),
-        split_into_parts(one, table, batches((1, 0, 0, 5, 25, 100))),
+        parts_of(one, table, batches((1, 0, 0, 5, 25, 100))),
     )
     assert found.energy_of_record == "trapezoid"
     assert found.headline.energy_j_counter is None
@@ -503,19 +506,19 @@ def test_evidence_that_gives_no_parts(
     table: pd.DataFrame, windows: list[tuple], reason: str
 ) -> None:
     with pytest.raises(MetricsError, match=reason):
-        split_into_parts(result("a"), table, batches(*windows))
+        parts_of(result("a"), table, batches(*windows))
 
 
-def requests(*rows: tuple[int, ...]) -> pd.DataFrame:
+def requests(*rows: tuple[int, ...]) -> Table:
     """Requests of rank 0 from epoch, number, and sending, first token and end in s; 100 tokens in,
     11 out."""
     table = [(e, n, 0, *(int(t * 1e9) for t in times), 100, 11) for e, n, *times in rows]
-    return pd.DataFrame(table, columns=list(REQUEST_COLUMNS)).astype("int64")
+    return table_of(pd.DataFrame(table, columns=list(REQUEST_COLUMNS)).astype("int64"))
 
 
 def test_waiting_times_are_those_of_requests_that_end_in_scored_epochs() -> None:
     one = result("a")
-    parts = split_into_parts(
+    parts = parts_of(
         one,
         samples("a", FLAT),
         batches((0, 0, 0, 1, 2, 11), (1, 0, 0, 2, 6, 11), (1, 1, 0, 3, 7, 11)),
@@ -557,7 +560,7 @@ def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
 
 def test_no_scored_epoch_gives_no_figures() -> None:
     one = result("a")
-    parts = split_into_parts(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
+    parts = parts_of(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="scored"):
         compute_figures(one, system("a"), parts)
 
@@ -565,6 +568,6 @@ def test_no_scored_epoch_gives_no_figures() -> None:
 @pytest.mark.parametrize("change", [{"workload": "unheard-of"}, {"size": "tiny"}])
 def test_unknown_workload_gives_no_figures(change: Json) -> None:
     one = result("a") | change
-    parts = split_into_parts(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
+    parts = parts_of(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="rule book has no"):
         compute_figures(one, system("a"), parts)

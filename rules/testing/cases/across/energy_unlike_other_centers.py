@@ -1,16 +1,16 @@
 """Mutations that the rule `energy-unlike-other-centers` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.across.energy_unlike_other_centers import RULE
 from rules.testing.case import pairing
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import scale_readings, slow_down
 
 
 @pairing(RULE, both=True, elsewhere=True)
-def energy_an_eighth_lower_than_elsewhere(run: Evidence, other: Evidence) -> None:
+def energy_an_eighth_lower_than_elsewhere(run: EvidenceFrames, other: EvidenceFrames) -> None:
     scale_readings(run, 0.875)
 
 
 @pairing(RULE, both=True, elsewhere=True)
-def slower_than_elsewhere_at_the_same_power(run: Evidence, other: Evidence) -> None:
+def slower_than_elsewhere_at_the_same_power(run: EvidenceFrames, other: EvidenceFrames) -> None:
     slow_down(run, 0.85)

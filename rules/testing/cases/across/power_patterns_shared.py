@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.across.power_patterns_shared import RULE
 from rules.testing.case import pairing
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import under_load
 
 
-def _take(run: Evidence, other: Evidence, share: float, jitter_mw: float) -> None:
+def _take(run: EvidenceFrames, other: EvidenceFrames, share: float, jitter_mw: float) -> None:
     """Give the readings of the other run's first accelerator under load to this run, scaled and
     jittered."""
     given, taken = (np.flatnonzero(under_load(evidence)) for evidence in (other, run))
@@ -20,10 +20,10 @@ def _take(run: Evidence, other: Evidence, share: float, jitter_mw: float) -> Non
 
 
 @pairing(RULE, both=True)
-def readings_copied_and_a_little_lower(run: Evidence, other: Evidence) -> None:
+def readings_copied_and_a_little_lower(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _take(run, other, 0.999, 0)
 
 
 @pairing(RULE, both=True)
-def readings_copied_with_jitter(run: Evidence, other: Evidence) -> None:
+def readings_copied_with_jitter(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _take(run, other, 1, 400)

@@ -4,13 +4,15 @@ import json
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.across.readings_shared import RULE
 from rules.testing.case import pairing
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import under_load
 
 
-def _copy(target: Evidence, source: Evidence, share: float = 1.0, later: int = 0) -> None:
+def _copy(
+    target: EvidenceFrames, source: EvidenceFrames, share: float = 1.0, later: int = 0
+) -> None:
     """Give the first `share` of the readings under load to the other run, `later` so many
     samples."""
     given, taken = (np.flatnonzero(under_load(evidence)) for evidence in (source, target))
@@ -21,7 +23,9 @@ def _copy(target: Evidence, source: Evidence, share: float = 1.0, later: int = 0
 
 
 @pairing(RULE, both=True)
-def times_of_the_readings_kept_where_power_was_altered(run: Evidence, other: Evidence) -> None:
+def times_of_the_readings_kept_where_power_was_altered(
+    run: EvidenceFrames, other: EvidenceFrames
+) -> None:
     """Both begin at other times, as their batches do; how late each reading was is that of the
     other run."""
     count = min(len(run.samples), len(other.samples))
@@ -32,17 +36,19 @@ def times_of_the_readings_kept_where_power_was_altered(run: Evidence, other: Evi
 
 
 @pairing(RULE, "X112", both=True)
-def readings_copied_from_another_run(run: Evidence, other: Evidence) -> None:
+def readings_copied_from_another_run(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _copy(run, other)
 
 
 @pairing(RULE, "X112", both=True)
-def half_of_the_readings_copied_and_shifted_in_time(run: Evidence, other: Evidence) -> None:
+def half_of_the_readings_copied_and_shifted_in_time(
+    run: EvidenceFrames, other: EvidenceFrames
+) -> None:
     _copy(run, other, share=0.5, later=7)
 
 
 @pairing(RULE, "X112", both=True)
-def readings_copied_under_another_uuid(run: Evidence, other: Evidence) -> None:
+def readings_copied_under_another_uuid(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _copy(run, other)
     own = run.result["ranks"][0]["accelerators"][0]
     renamed = own[:-1] + ("0" if own[-1] != "0" else "1")

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.across.repeats_too_equal import RULE
 from rules.testing.case import pairing
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import stir
 
 
-def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
+def _follow(run: EvidenceFrames, other: EvidenceFrames, jitter: float) -> None:
     """Let the batches take as long as those of the other run, but for a jitter; no row of readings
     is there twice."""
     random = np.random.default_rng(5)
@@ -24,10 +24,10 @@ def _follow(run: Evidence, other: Evidence, jitter: float) -> None:
 
 
 @pairing(RULE, both=True)
-def epochs_copied_with_jitter(run: Evidence, other: Evidence) -> None:
+def epochs_copied_with_jitter(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _follow(run, other, 1e-4)
 
 
 @pairing(RULE, both=True)
-def epochs_copied_almost(run: Evidence, other: Evidence) -> None:
+def epochs_copied_almost(run: EvidenceFrames, other: EvidenceFrames) -> None:
     _follow(run, other, 1e-6)

@@ -1,12 +1,12 @@
 """Mutations that the rule `clocks-locked` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.caps.clocks_locked import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first, scale_readings, under_load
 
 
-def _lock(evidence: Evidence, mhz: float, slowdown: float) -> None:
+def _lock(evidence: EvidenceFrames, mhz: float, slowdown: float) -> None:
     load = under_load(evidence)
     evidence.samples.loc[load, "sm_mhz"] = mhz
     evidence.samples.loc[load, "slowdown"] = slowdown
@@ -14,10 +14,10 @@ def _lock(evidence: Evidence, mhz: float, slowdown: float) -> None:
 
 
 @mutation(RULE, "C112")
-def locked_below_the_boost_clock(evidence: Evidence) -> None:
+def locked_below_the_boost_clock(evidence: EvidenceFrames) -> None:
     _lock(evidence, 1200.0, 0.0)
 
 
 @mutation(RULE, "C108")
-def locked_and_said_by_the_driver(evidence: Evidence) -> None:
+def locked_and_said_by_the_driver(evidence: EvidenceFrames) -> None:
     _lock(evidence, 1305.0, float(0x2))

@@ -1,12 +1,12 @@
 """Mutations that the rule `clocks-not-default` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.caps.clocks_not_default import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, first_accelerator, under_load
 
 
-def _set_clocks(evidence: Evidence, sm_mhz: int) -> None:
+def _set_clocks(evidence: EvidenceFrames, sm_mhz: int) -> None:
     for readback in evidence.result["readbacks"]:
         readback.update(
             sm_set_mhz=sm_mhz, sm_default_mhz=1980, mem_set_mhz=3201, mem_default_mhz=3201
@@ -14,12 +14,12 @@ def _set_clocks(evidence: Evidence, sm_mhz: int) -> None:
 
 
 @mutation(RULE)
-def application_clocks_lowered(evidence: Evidence) -> None:
+def application_clocks_lowered(evidence: EvidenceFrames) -> None:
     _set_clocks(evidence, 1200)
 
 
 @mutation(RULE)
-def memory_clock_lowered_on_one_board(evidence: Evidence) -> None:
+def memory_clock_lowered_on_one_board(evidence: EvidenceFrames) -> None:
     _set_clocks(evidence, 1980)
     for readback in evidence.result["readbacks"]:
         if readback["accelerator"] == first_accelerator(evidence):
@@ -27,11 +27,11 @@ def memory_clock_lowered_on_one_board(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def clock_held_and_not_read_back(evidence: Evidence) -> None:
+def clock_held_and_not_read_back(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
 
 
 @mutation(RULE)
-def sync_boost_at_default_clocks(evidence: Evidence) -> None:
+def sync_boost_at_default_clocks(evidence: EvidenceFrames) -> None:
     _set_clocks(evidence, 1980)
     evidence.samples.loc[every(100, under_load(evidence)), "slowdown"] = float(0x4 | 0x10)

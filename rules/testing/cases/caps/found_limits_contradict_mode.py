@@ -1,35 +1,35 @@
 """Mutations that the rule `found-limits-contradict-mode` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.caps.found_limits_contradict_mode import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import first_accelerator
 
 
-def _set(evidence: Evidence) -> None:
+def _set(evidence: EvidenceFrames) -> None:
     accelerators = [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]]
     evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(accelerators, 650_000))
 
 
 @mutation(RULE)
-def set_without_what_was_found(evidence: Evidence) -> None:
+def set_without_what_was_found(evidence: EvidenceFrames) -> None:
     evidence.result["power"]["mode"] = "set"
 
 
 @mutation(RULE)
-def found_limits_of_a_cap_that_was_not_set(evidence: Evidence) -> None:
+def found_limits_of_a_cap_that_was_not_set(evidence: EvidenceFrames) -> None:
     _set(evidence)
     evidence.result["power"]["mode"] = "as-found"
 
 
 @mutation(RULE)
-def found_limit_of_another_board(evidence: Evidence) -> None:
+def found_limit_of_another_board(evidence: EvidenceFrames) -> None:
     _set(evidence)
     evidence.result["power"]["found_mw"]["GPU-00000000-0000-0000-0000-000000000000"] = 700_000
 
 
 @mutation(RULE)
-def one_board_missing(evidence: Evidence) -> None:
+def one_board_missing(evidence: EvidenceFrames) -> None:
     _set(evidence)
     found = evidence.result["power"]["found_mw"]
     del found[first_accelerator(evidence)]

@@ -1,18 +1,18 @@
 """Mutations that the rule `power-state-differs` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.caps.power_state_differs import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, under_load
 
 
 @mutation(RULE)
-def now_and_then_in_another_state(evidence: Evidence) -> None:
+def now_and_then_in_another_state(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(40, under_load(evidence)), "power_state"] = "P2"
 
 
 @mutation(RULE)
-def another_state_declared(evidence: Evidence) -> None:
+def another_state_declared(evidence: EvidenceFrames) -> None:
     evidence.result["power"]["state"] = (
         "auto" if evidence.result["power"]["state"] == "P0" else "P0"
     )

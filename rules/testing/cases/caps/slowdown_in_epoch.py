@@ -1,12 +1,12 @@
 """Mutations that the rule `slowdown-in-epoch` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.caps.slowdown_in_epoch import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, first_accelerator, under_load
 
 
-def _of_amd(evidence: Evidence) -> None:
+def _of_amd(evidence: EvidenceFrames) -> None:
     """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what
     holds it down."""
     first = first_accelerator(evidence)
@@ -18,22 +18,22 @@ def _of_amd(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def thermal_slowdown_now_and_then(evidence: Evidence) -> None:
+def thermal_slowdown_now_and_then(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x4 | 0x20)
 
 
 @mutation(RULE)
-def power_brake_in_one_epoch(evidence: Evidence) -> None:
+def power_brake_in_one_epoch(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
 
 
 @mutation(RULE, "M115")
-def hot_memory_of_an_amd_board(evidence: Evidence) -> None:
+def hot_memory_of_an_amd_board(evidence: EvidenceFrames) -> None:
     _of_amd(evidence)
     evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
 
 
 @mutation(RULE, "M115")
-def hot_processor_of_an_amd_board(evidence: Evidence) -> None:
+def hot_processor_of_an_amd_board(evidence: EvidenceFrames) -> None:
     _of_amd(evidence)
     evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)

@@ -1,12 +1,12 @@
 """Mutations that the rule `counter-fails-in-demo` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.energy.counter_fails_in_demo import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first
 
 
-def _scale_counter(evidence: Evidence, factor: float) -> None:
+def _scale_counter(evidence: EvidenceFrames, factor: float) -> None:
     evidence.result["standing"] = "demo"
     own = of_first(evidence)
     energy_mj = evidence.samples.loc[own, "energy_mj"]
@@ -16,15 +16,15 @@ def _scale_counter(evidence: Evidence, factor: float) -> None:
 
 
 @mutation(RULE)
-def counter_runs_slow_in_demo(evidence: Evidence) -> None:
+def counter_runs_slow_in_demo(evidence: EvidenceFrames) -> None:
     _scale_counter(evidence, 0.96)
 
 
 @mutation(RULE)
-def counter_runs_fast_in_demo(evidence: Evidence) -> None:
+def counter_runs_fast_in_demo(evidence: EvidenceFrames) -> None:
     _scale_counter(evidence, 1.04)
 
 
 @mutation(RULE)
-def counter_stands_still_in_demo(evidence: Evidence) -> None:
+def counter_stands_still_in_demo(evidence: EvidenceFrames) -> None:
     _scale_counter(evidence, 0.0)

@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.energy.counter_jumps import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first, under_load
 
 
 @mutation(RULE)
-def jump_before_the_first_epoch(evidence: Evidence) -> None:
+def jump_before_the_first_epoch(evidence: EvidenceFrames) -> None:
     own = np.flatnonzero(of_first(evidence))
     evidence.samples.loc[own[3:], "energy_mj"] += 5_000_000
 
 
 @mutation(RULE, "E104", may_report=("E103",))
-def jump_within_an_epoch(evidence: Evidence) -> None:
+def jump_within_an_epoch(evidence: EvidenceFrames) -> None:
     own, within = np.flatnonzero(of_first(evidence)), np.flatnonzero(under_load(evidence, 3))
     after = own[own >= within[len(within) // 2]]
     evidence.samples.loc[after, "energy_mj"] += 3_000_000

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.energy.counter_missing import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, of_first, under_load
 
 
 @mutation(RULE)
-def counter_left_out(evidence: Evidence) -> None:
+def counter_left_out(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[of_first(evidence), "energy_mj"] = np.nan
 
 
 @mutation(RULE)
-def every_fifth_counter_reading_left_out(evidence: Evidence) -> None:
+def every_fifth_counter_reading_left_out(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(5, under_load(evidence)), "energy_mj"] = np.nan

@@ -1,14 +1,14 @@
 """Mutations that the rule `energy-disagrees-in-epoch` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.energy.energy_disagrees_in_epoch import RULE
 from rules.metrics.run import agreement
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import protocol, under_load
 
 
-def _scale_power(evidence: Evidence, epoch: int) -> None:
+def _scale_power(evidence: EvidenceFrames, epoch: int) -> None:
     load = under_load(evidence, epoch)
     averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
     factor = 1 - 1.5 * agreement(protocol(evidence), averaged).epoch
@@ -18,11 +18,11 @@ def _scale_power(evidence: Evidence, epoch: int) -> None:
 
 
 @mutation(RULE)
-def power_of_one_epoch_lowered(evidence: Evidence) -> None:
+def power_of_one_epoch_lowered(evidence: EvidenceFrames) -> None:
     _scale_power(evidence, 3)
 
 
 @mutation(RULE)
-def power_of_two_epochs_lowered(evidence: Evidence) -> None:
+def power_of_two_epochs_lowered(evidence: EvidenceFrames) -> None:
     _scale_power(evidence, 2)
     _scale_power(evidence, 9)

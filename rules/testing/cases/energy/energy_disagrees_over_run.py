@@ -1,13 +1,13 @@
 """Mutations that the rule `energy-disagrees-over-run` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.energy.energy_disagrees_over_run import RULE
 from rules.metrics.run import agreement
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first, protocol
 
 
-def _scale_counter(evidence: Evidence, sign: int) -> None:
+def _scale_counter(evidence: EvidenceFrames, sign: int) -> None:
     own = of_first(evidence)
     averaged = bool(evidence.samples.loc[own, "power_mw"].isna().all())
     limits = agreement(protocol(evidence), averaged)
@@ -19,10 +19,10 @@ def _scale_counter(evidence: Evidence, sign: int) -> None:
 
 
 @mutation(RULE)
-def counter_runs_slow(evidence: Evidence) -> None:
+def counter_runs_slow(evidence: EvidenceFrames) -> None:
     _scale_counter(evidence, -1)
 
 
 @mutation(RULE)
-def counter_runs_fast(evidence: Evidence) -> None:
+def counter_runs_fast(evidence: EvidenceFrames) -> None:
     _scale_counter(evidence, 1)

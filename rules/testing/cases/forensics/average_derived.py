@@ -1,12 +1,12 @@
 """Mutations that the rule `average-derived` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.average_derived import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first
 
 
-def _derive(evidence: Evidence, length: int, *boards: str) -> None:
+def _derive(evidence: EvidenceFrames, length: int, *boards: str) -> None:
     for accelerator in boards:
         own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
         mean = evidence.samples.loc[own, "power_mw"].rolling(length, min_periods=1).mean()
@@ -14,10 +14,10 @@ def _derive(evidence: Evidence, length: int, *boards: str) -> None:
 
 
 @mutation(RULE, may_report=("W106",))
-def average_over_ten_readings(evidence: Evidence) -> None:
+def average_over_ten_readings(evidence: EvidenceFrames) -> None:
     _derive(evidence, 10, *evidence.samples["accelerator"].unique())
 
 
 @mutation(RULE, may_report=("W106",))
-def average_over_five_readings_on_one_board(evidence: Evidence) -> None:
+def average_over_five_readings_on_one_board(evidence: EvidenceFrames) -> None:
     _derive(evidence, 5, str(evidence.samples.loc[of_first(evidence), "accelerator"].iloc[0]))

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.counter_derived import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import first_accelerator
 
 
-def _sum_up(evidence: Evidence, accelerator: str, trapezoid: bool) -> None:
+def _sum_up(evidence: EvidenceFrames, accelerator: str, trapezoid: bool) -> None:
     own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
     power = evidence.samples.loc[own, "power_mw"].ffill().bfill().to_numpy(np.float64)
     seconds = evidence.samples.loc[own, "read_ns"].to_numpy(np.int64) / 1e9
@@ -20,11 +20,11 @@ def _sum_up(evidence: Evidence, accelerator: str, trapezoid: bool) -> None:
 
 
 @mutation(RULE)
-def counter_from_the_trapezoid(evidence: Evidence) -> None:
+def counter_from_the_trapezoid(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.samples["accelerator"].unique():
         _sum_up(evidence, accelerator, trapezoid=True)
 
 
 @mutation(RULE)
-def counter_of_one_board_from_the_later_reading(evidence: Evidence) -> None:
+def counter_of_one_board_from_the_later_reading(evidence: EvidenceFrames) -> None:
     _sum_up(evidence, first_accelerator(evidence), trapezoid=False)

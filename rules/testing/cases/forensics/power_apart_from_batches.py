@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.power_apart_from_batches import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import shuffle_readings
 
 
 @mutation(RULE, may_report=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
+def readings_shuffled(evidence: EvidenceFrames) -> None:
     shuffle_readings(evidence, 4)
 
 
 @mutation(RULE, may_report=("E104", "W110"))
-def batches_of_another_run(evidence: Evidence) -> None:
+def batches_of_another_run(evidence: EvidenceFrames) -> None:
     """As many batches over the same epochs, that begin when they like."""
     random, batches = np.random.default_rng(6), evidence.batches
     for _, own in batches.groupby(["epoch", "rank"]):

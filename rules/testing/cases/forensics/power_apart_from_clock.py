@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.power_apart_from_clock import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import shuffle_readings, under_load
 
 
 @mutation(RULE, may_report=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
+def readings_shuffled(evidence: EvidenceFrames) -> None:
     shuffle_readings(evidence, 1)
 
 
 @mutation(RULE, may_report=("E104",))
-def readings_drawn_from_their_own_distribution(evidence: Evidence) -> None:
+def readings_drawn_from_their_own_distribution(evidence: EvidenceFrames) -> None:
     load = np.flatnonzero(under_load(evidence))
     values = np.sort(evidence.samples.loc[load, "power_mw"].to_numpy())
     evidence.samples.loc[load, "power_mw"] = np.random.default_rng(2).choice(values, len(values))

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.power_apart_from_counter import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import shuffle_readings, under_load
 
 
 @mutation(RULE, may_report=("E104",))
-def readings_shuffled(evidence: Evidence) -> None:
+def readings_shuffled(evidence: EvidenceFrames) -> None:
     shuffle_readings(evidence, 2)
 
 
 @mutation(RULE, may_report=("E104",))
-def readings_drawn_at_random(evidence: Evidence) -> None:
+def readings_drawn_at_random(evidence: EvidenceFrames) -> None:
     load = np.flatnonzero(under_load(evidence))
     power = evidence.samples.loc[load, "power_mw"]
     drawn = np.random.default_rng(3).normal(0, power.std(), len(load))

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.power_patterns_repeated import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin, last_epoch, of_first, under_load
 
 
@@ -14,7 +14,7 @@ def _jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
 
 
 @mutation(RULE, may_report=("E104", "W110", "W111"))
-def every_epoch_like_the_first(evidence: Evidence) -> None:
+def every_epoch_like_the_first(evidence: EvidenceFrames) -> None:
     source = np.flatnonzero(under_load(evidence, 1))
     for epoch in range(2, last_epoch(evidence) + 1):
         target = np.flatnonzero(under_load(evidence, epoch))
@@ -24,7 +24,7 @@ def every_epoch_like_the_first(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def readings_of_one_board_given_to_another(evidence: Evidence) -> None:
+def readings_of_one_board_given_to_another(evidence: EvidenceFrames) -> None:
     own = of_first(evidence)
     add_twin(evidence)
     twin = (

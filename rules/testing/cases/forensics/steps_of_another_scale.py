@@ -1,16 +1,16 @@
 """Mutations that the rule `steps-of-another-scale` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.forensics.steps_of_another_scale import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import scale_readings
 
 
 @mutation(RULE)
-def all_readings_a_tenth_lower(evidence: Evidence) -> None:
+def all_readings_a_tenth_lower(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.9)
 
 
 @mutation(RULE, "W119")
-def all_readings_halved(evidence: Evidence) -> None:
+def all_readings_halved(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.5)

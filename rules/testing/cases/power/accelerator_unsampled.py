@@ -1,20 +1,20 @@
 """Mutations that the rule `accelerator-unsampled` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.accelerator_unsampled import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import first_accelerator
 
 SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
 
 
-def _add_spare(evidence: Evidence) -> None:
+def _add_spare(evidence: EvidenceFrames) -> None:
     accelerators = evidence.system["nodes"][0]["accelerators"]
     accelerators.append({**accelerators[0], "uuid": SPARE})
 
 
 @mutation(RULE, "T101", "M102")
-def another_board_sampled(evidence: Evidence) -> None:
+def another_board_sampled(evidence: EvidenceFrames) -> None:
     _add_spare(evidence)
     samples = evidence.samples
     samples["accelerator"] = samples["accelerator"].where(
@@ -23,7 +23,7 @@ def another_board_sampled(evidence: Evidence) -> None:
 
 
 @mutation(RULE, "T101", "M102")
-def work_attributed_to_an_unsampled_board(evidence: Evidence) -> None:
+def work_attributed_to_an_unsampled_board(evidence: EvidenceFrames) -> None:
     _add_spare(evidence)
     first = first_accelerator(evidence)
     evidence.result["ranks"][0]["accelerators"][0] = SPARE

@@ -1,21 +1,21 @@
 """Mutations that the rule `capped-far-below-cap` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.capped_far_below_cap import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first, scale_readings
 
 
 @mutation(RULE)
-def power_and_energy_halved(evidence: Evidence) -> None:
+def power_and_energy_halved(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.5)
 
 
 @mutation(RULE)
-def power_and_energy_of_one_board_halved(evidence: Evidence) -> None:
+def power_and_energy_of_one_board_halved(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.5, of_first(evidence))
 
 
 @mutation(RULE)
-def power_and_energy_cut_by_a_quarter(evidence: Evidence) -> None:
+def power_and_energy_cut_by_a_quarter(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.75)

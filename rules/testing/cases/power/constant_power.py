@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.constant_power import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import under_load
 
 
-def _fill_in(evidence: Evidence, *epochs: int) -> None:
+def _fill_in(evidence: EvidenceFrames, *epochs: int) -> None:
     for epoch in epochs:
         load = under_load(evidence, epoch)
         evidence.samples.loc[load, "power_mw"] = np.round(
@@ -17,10 +17,10 @@ def _fill_in(evidence: Evidence, *epochs: int) -> None:
 
 
 @mutation(RULE)
-def one_epoch_filled_in_with_its_mean(evidence: Evidence) -> None:
+def one_epoch_filled_in_with_its_mean(evidence: EvidenceFrames) -> None:
     _fill_in(evidence, 3)
 
 
 @mutation(RULE)
-def all_epochs_filled_in_with_their_means(evidence: Evidence) -> None:
+def all_epochs_filled_in_with_their_means(evidence: EvidenceFrames) -> None:
     _fill_in(evidence, *range(int(evidence.batches["epoch"].max()) + 1))

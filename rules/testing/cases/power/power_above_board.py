@@ -1,14 +1,14 @@
 """Mutations that the rule `power-above-board` must find."""
 
 from rules.boards import highest_power_w
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.power_above_board import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, first_accelerator, of_first, protocol, under_load
 
 
-def _highest_of_first(evidence: Evidence) -> float:
+def _highest_of_first(evidence: EvidenceFrames) -> float:
     """In mW, as the samples are."""
     accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
     accelerator = accelerators[first_accelerator(evidence)]
@@ -16,19 +16,19 @@ def _highest_of_first(evidence: Evidence) -> float:
 
 
 @mutation(RULE)
-def spikes(evidence: Evidence) -> None:
+def spikes(evidence: EvidenceFrames) -> None:
     too_much = 1.1 * protocol(evidence).transient_tolerance * _highest_of_first(evidence)
     evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = round(too_much)
 
 
 @mutation(RULE)
-def averaged_readings_above_the_board(evidence: Evidence) -> None:
+def averaged_readings_above_the_board(evidence: EvidenceFrames) -> None:
     too_much = 1.1 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence)
     evidence.samples.loc[every(50, under_load(evidence)), "power_avg_mw"] = round(too_much)
 
 
 @mutation(RULE, "C102")
-def twice_the_board(evidence: Evidence) -> None:
+def twice_the_board(evidence: EvidenceFrames) -> None:
     mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
     factor = 1.2 * protocol(evidence).board_power_tolerance * _highest_of_first(evidence) / mean_mw
     columns = [*POWER_COLUMNS, "energy_mj"]

@@ -1,14 +1,14 @@
 """Mutations that the rule `power-below-idle` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.power_below_idle import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, of_first, under_load
 
 
 @mutation(RULE, "W113", may_report=("W119",))
-def watts_for_milliwatts(evidence: Evidence) -> None:
+def watts_for_milliwatts(evidence: EvidenceFrames) -> None:
     columns = [*POWER_COLUMNS, "energy_mj"]
     evidence.samples.loc[of_first(evidence), columns] = (
         evidence.samples.loc[of_first(evidence), columns] / 1e3
@@ -16,5 +16,5 @@ def watts_for_milliwatts(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def dips(evidence: Evidence) -> None:
+def dips(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 12_345.0

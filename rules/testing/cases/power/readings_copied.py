@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.readings_copied import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import under_load
 
 
 @mutation(RULE)
-def epoch_copied(evidence: Evidence) -> None:
+def epoch_copied(evidence: EvidenceFrames) -> None:
     source, target = (np.flatnonzero(under_load(evidence, e)) for e in (2, 5))
     length = min(len(source), len(target))
     evidence.samples.loc[target[:length], "power_mw"] = evidence.samples.loc[
@@ -18,7 +18,7 @@ def epoch_copied(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def four_seconds_copied(evidence: Evidence) -> None:
+def four_seconds_copied(evidence: EvidenceFrames) -> None:
     own = np.flatnonzero(under_load(evidence, 4))
     evidence.samples.loc[own[100:140], "power_mw"] = evidence.samples.loc[
         own[20:60], "power_mw"

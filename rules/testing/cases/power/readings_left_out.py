@@ -2,42 +2,43 @@
 
 import numpy as np
 
-from rules.bundle_format.records import TEXT_COLUMNS, Evidence
+from rules.bundle_format.records import TEXT_COLUMNS
 from rules.checks.power.readings_left_out import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, of_first, under_load
 
 
-def leave_out(evidence: Evidence, column: str) -> None:
+def leave_out(evidence: EvidenceFrames, column: str) -> None:
     evidence.samples.loc[of_first(evidence), column] = "" if column in TEXT_COLUMNS else np.nan
 
 
 @mutation(RULE)
-def reasons_left_out(evidence: Evidence) -> None:
+def reasons_left_out(evidence: EvidenceFrames) -> None:
     leave_out(evidence, "slowdown")
 
 
 @mutation(RULE)
-def clock_left_out(evidence: Evidence) -> None:
+def clock_left_out(evidence: EvidenceFrames) -> None:
     leave_out(evidence, "sm_mhz")
 
 
 @mutation(RULE)
-def cap_left_out(evidence: Evidence) -> None:
+def cap_left_out(evidence: EvidenceFrames) -> None:
     leave_out(evidence, "cap_mw")
 
 
 @mutation(RULE, "C105")
-def power_state_left_out_and_not_declared(evidence: Evidence) -> None:
+def power_state_left_out_and_not_declared(evidence: EvidenceFrames) -> None:
     evidence.samples["power_state"] = ""
     evidence.result["power"]["state"] = None
 
 
 @mutation(RULE)
-def instants_left_out(evidence: Evidence) -> None:
+def instants_left_out(evidence: EvidenceFrames) -> None:
     leave_out(evidence, "power_mw")
 
 
 @mutation(RULE)
-def reasons_left_out_where_they_would_tell(evidence: Evidence) -> None:
+def reasons_left_out_where_they_would_tell(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(20, under_load(evidence)), "slowdown"] = np.nan

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.reads_failed import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, under_load
 
 
 @mutation(RULE)
-def every_thirtieth_read_fails(evidence: Evidence) -> None:
+def every_thirtieth_read_fails(evidence: EvidenceFrames) -> None:
     failed = every(30, under_load(evidence))
     evidence.samples.loc[
         failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]
@@ -20,5 +20,5 @@ def every_thirtieth_read_fails(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def power_empty_with_status_ok(evidence: Evidence) -> None:
+def power_empty_with_status_ok(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(25, under_load(evidence)), list(POWER_COLUMNS)] = np.nan

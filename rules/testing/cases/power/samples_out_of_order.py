@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.samples_out_of_order import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import joined, of_first
 
 
 @mutation(RULE, "T101", "E101")
-def two_samples_swapped(evidence: Evidence) -> None:
+def two_samples_swapped(evidence: EvidenceFrames) -> None:
     own = np.flatnonzero(of_first(evidence))
     order = np.arange(len(evidence.samples))
     order[[own[50], own[51]]] = order[[own[51], own[50]]]
@@ -17,7 +17,7 @@ def two_samples_swapped(evidence: Evidence) -> None:
 
 
 @mutation(RULE, "T101")
-def sample_doubled(evidence: Evidence) -> None:
+def sample_doubled(evidence: EvidenceFrames) -> None:
     row = np.flatnonzero(of_first(evidence))[200]
     samples = evidence.samples
     evidence.samples = joined(samples[: row + 1], samples[row:])

@@ -1,56 +1,56 @@
 """Mutations that the rule `unit-slip` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.unit_slip import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import of_first
 
 
-def _scale(evidence: Evidence, factor: float, *columns: str) -> None:
+def _scale(evidence: EvidenceFrames, factor: float, *columns: str) -> None:
     own = of_first(evidence)
     for column in columns:
         evidence.samples.loc[own, column] = (evidence.samples.loc[own, column] * factor).round()
 
 
 @mutation(RULE, "W107", "E103", "E104", may_report=("W119",))
-def power_in_watts(evidence: Evidence) -> None:
+def power_in_watts(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1e-3, *POWER_COLUMNS)
 
 
 @mutation(RULE, "W106", "E103", "E104", "C102")
-def power_in_microwatts(evidence: Evidence) -> None:
+def power_in_microwatts(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1e3, *POWER_COLUMNS)
 
 
 @mutation(RULE, "W107")
-def averaged_power_in_watts(evidence: Evidence) -> None:
+def averaged_power_in_watts(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1e-3, "power_avg_mw")
 
 
 @mutation(RULE, "E103", "E104", "E108")
-def energy_in_microjoules(evidence: Evidence) -> None:
+def energy_in_microjoules(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1e3, "energy_mj")
 
 
 @mutation(RULE, "E103", "E104")
-def energy_in_milliwatt_hours(evidence: Evidence) -> None:
+def energy_in_milliwatt_hours(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1 / 3600, "energy_mj")
 
 
 @mutation(RULE, "E103", "E104", "E108")
-def energy_in_nanojoules(evidence: Evidence) -> None:
+def energy_in_nanojoules(evidence: EvidenceFrames) -> None:
     _scale(evidence, 1e6, "energy_mj")
 
 
 @mutation(RULE, "T101", "W110")
-def batches_in_microseconds(evidence: Evidence) -> None:
+def batches_in_microseconds(evidence: EvidenceFrames) -> None:
     for column in ("start_ns", "end_ns"):
         evidence.batches[column] //= 1000
 
 
 @mutation(RULE, "P103", "P104", "P106", "P107", "T104", "E103", "E104", may_report=("P118",))
-def samples_and_batches_in_microseconds(evidence: Evidence) -> None:
+def samples_and_batches_in_microseconds(evidence: EvidenceFrames) -> None:
     for column in ("scheduled_ns", "read_ns"):
         evidence.samples[column] //= 1000
     batches_in_microseconds(evidence)

@@ -1,21 +1,21 @@
 """Mutations that the rule `zero-power` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.power.zero_power import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, under_load
 
 
 @mutation(RULE)
-def some_readings_zero(evidence: Evidence) -> None:
+def some_readings_zero(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[every(150, under_load(evidence)), "power_mw"] = 0.0
 
 
 @mutation(RULE)
-def averages_zero(evidence: Evidence) -> None:
+def averages_zero(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[under_load(evidence), "power_avg_mw"] = 0.0
 
 
 @mutation(RULE, "E103", "E104", may_report=("W119",))
-def one_epoch_zero(evidence: Evidence) -> None:
+def one_epoch_zero(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[under_load(evidence, 2, 3), "power_mw"] = 0.0

@@ -1,12 +1,12 @@
 """Mutations that the rule `batch-times-copied` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.batch_times_copied import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import last_epoch
 
 
-def _copy_shortest(evidence: Evidence, *targets: int) -> None:
+def _copy_shortest(evidence: EvidenceFrames, *targets: int) -> None:
     batches = evidence.batches
     of_epoch = batches.groupby("epoch")
     lengths_ns = (of_epoch["end_ns"].max() - of_epoch["start_ns"].min()).to_dict()
@@ -21,10 +21,10 @@ def _copy_shortest(evidence: Evidence, *targets: int) -> None:
 
 
 @mutation(RULE)
-def fast_epoch_for_two_slow_ones(evidence: Evidence) -> None:
+def fast_epoch_for_two_slow_ones(evidence: EvidenceFrames) -> None:
     _copy_shortest(evidence, 4, 7)
 
 
 @mutation(RULE)
-def fast_epoch_for_all(evidence: Evidence) -> None:
+def fast_epoch_for_all(evidence: EvidenceFrames) -> None:
     _copy_shortest(evidence, *range(last_epoch(evidence) + 1))

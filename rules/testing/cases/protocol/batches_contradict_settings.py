@@ -2,52 +2,52 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.batches_contradict_settings import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin
 
 
 @mutation(RULE)
-def larger_batches_than_declared(evidence: Evidence) -> None:
+def larger_batches_than_declared(evidence: EvidenceFrames) -> None:
     evidence.batches["items"] += 8
 
 
 @mutation(RULE)
-def one_batch_left_out(evidence: Evidence) -> None:
+def one_batch_left_out(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches.drop(index=10).reset_index(drop=True)
 
 
 @mutation(RULE)
-def another_batch_count_declared(evidence: Evidence) -> None:
+def another_batch_count_declared(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["batches_per_epoch"] += 5
 
 
 @mutation(RULE, "T101", "P119")
-def batches_of_an_undeclared_rank(evidence: Evidence) -> None:
+def batches_of_an_undeclared_rank(evidence: EvidenceFrames) -> None:
     evidence.batches.loc[
         evidence.batches["rank"] == evidence.result["ranks"][0]["rank"], "rank"
     ] = 777
 
 
 @mutation(RULE)
-def batch_number_twice(evidence: Evidence) -> None:
+def batch_number_twice(evidence: EvidenceFrames) -> None:
     evidence.batches.loc[evidence.batches["batch"] == 5, "batch"] = 4
 
 
 @mutation(RULE)
-def one_batch_larger(evidence: Evidence) -> None:
+def one_batch_larger(evidence: EvidenceFrames) -> None:
     evidence.batches.loc[evidence.batches.index == 37, "items"] *= 2
 
 
 @mutation(RULE, "P119")
-def one_rank_without_batches(evidence: Evidence) -> None:
+def one_rank_without_batches(evidence: EvidenceFrames) -> None:
     silent = add_twin(evidence)
     evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
 
 
 @mutation(RULE, may_report=("T109",))
-def slow_batches_dropped_in_every_epoch(evidence: Evidence) -> None:
+def slow_batches_dropped_in_every_epoch(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
     length_ns = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()
     kept = np.ones(len(batches), dtype=bool)
@@ -60,5 +60,5 @@ def slow_batches_dropped_in_every_epoch(evidence: Evidence) -> None:
 
 
 @mutation(RULE, serving=True)
-def request_count_short(evidence: Evidence) -> None:
+def request_count_short(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["batches_per_epoch"] *= 2

@@ -2,19 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.ended_in_the_future import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
-def _later(evidence: Evidence, later: timedelta) -> None:
+def _later(evidence: EvidenceFrames, later: timedelta) -> None:
     for name in ("started_at", "ended_at"):
         moved = datetime.fromisoformat(evidence.result[name]) + later
         evidence.result[name] = moved.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @mutation(RULE)
-def made_in_a_year(evidence: Evidence) -> None:
+def made_in_a_year(evidence: EvidenceFrames) -> None:
     _later(
         evidence,
         datetime.now(UTC)
@@ -24,7 +24,7 @@ def made_in_a_year(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def made_in_two_days(evidence: Evidence) -> None:
+def made_in_two_days(evidence: EvidenceFrames) -> None:
     _later(
         evidence,
         datetime.now(UTC) - datetime.fromisoformat(evidence.result["ended_at"]) + timedelta(days=2),

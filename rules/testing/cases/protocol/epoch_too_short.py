@@ -1,12 +1,12 @@
 """Mutations that the rule `epoch-too-short` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.epoch_too_short import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import protocol
 
 
-def _batches_in_less_than_an_epoch(evidence: Evidence) -> int:
+def _batches_in_less_than_an_epoch(evidence: EvidenceFrames) -> int:
     length_s = (
         evidence.batches["end_ns"].to_numpy() - evidence.batches["start_ns"].to_numpy()
     ).mean() / 1e9
@@ -14,14 +14,14 @@ def _batches_in_less_than_an_epoch(evidence: Evidence) -> int:
 
 
 @mutation(RULE)
-def last_batches_left_out(evidence: Evidence) -> None:
+def last_batches_left_out(evidence: EvidenceFrames) -> None:
     kept = _batches_in_less_than_an_epoch(evidence)
     evidence.batches = evidence.batches[evidence.batches["batch"] < kept].reset_index(drop=True)
     evidence.result["settings"]["batches_per_epoch"] = kept
 
 
 @mutation(RULE)
-def first_batches_left_out(evidence: Evidence) -> None:
+def first_batches_left_out(evidence: EvidenceFrames) -> None:
     kept = _batches_in_less_than_an_epoch(evidence)
     left_out = evidence.result["settings"]["batches_per_epoch"] - kept
     evidence.batches = evidence.batches[evidence.batches["batch"] >= left_out].reset_index(

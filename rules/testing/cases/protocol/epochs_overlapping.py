@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.epochs_overlapping import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import last_epoch
 
 
 @mutation(RULE)
-def epoch_reaches_into_the_next(evidence: Evidence) -> None:
+def epoch_reaches_into_the_next(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
     rank = batches["rank"] == evidence.result["ranks"][0]["rank"]
     next_start = batches.loc[rank & (batches["epoch"] == 4), "start_ns"].min()
@@ -18,7 +18,7 @@ def epoch_reaches_into_the_next(evidence: Evidence) -> None:
 
 
 @mutation(RULE)
-def two_epochs_renumbered(evidence: Evidence) -> None:
+def two_epochs_renumbered(evidence: EvidenceFrames) -> None:
     epoch = evidence.batches["epoch"].to_numpy()
     last = last_epoch(evidence)
     evidence.batches["epoch"] = np.where(

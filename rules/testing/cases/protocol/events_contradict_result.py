@@ -13,12 +13,12 @@ from rules.bundle_format.events import (
     RankBuilt,
     RunStarted,
 )
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.events_contradict_result import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
-def record_events(evidence: Evidence) -> None:
+def record_events(evidence: EvidenceFrames) -> None:
     """Give the evidence the events that the harness would have recorded of it."""
     result, batches = evidence.result, evidence.batches
     settings, attempt = result["settings"], result["attempt"]
@@ -88,7 +88,7 @@ def record_events(evidence: Evidence) -> None:
     evidence.events = tuple(events)
 
 
-def alter(evidence: Evidence, kind: type[Event], number: int, **changes: Any) -> None:
+def alter(evidence: EvidenceFrames, kind: type[Event], number: int, **changes: Any) -> None:
     """Change fields of the event with this number among those of its kind."""
     assert evidence.events is not None
     chosen = [event for event in evidence.events if isinstance(event, kind)][number]
@@ -98,7 +98,7 @@ def alter(evidence: Evidence, kind: type[Event], number: int, **changes: Any) ->
 
 
 @mutation(RULE, "T107", rederive=False)
-def events_of_another_variant(evidence: Evidence) -> None:
+def events_of_another_variant(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     implementation = evidence.result["implementation"]
     implementation["variant"] = next(
@@ -107,33 +107,33 @@ def events_of_another_variant(evidence: Evidence) -> None:
 
 
 @mutation(RULE, rederive=False)
-def events_of_a_run_at_another_cap(evidence: Evidence) -> None:
+def events_of_a_run_at_another_cap(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     alter(evidence, RunStarted, 0, cap_w=300.0)
 
 
 @mutation(RULE, rederive=False)
-def events_of_another_workload(evidence: Evidence) -> None:
+def events_of_another_workload(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     alter(evidence, RunStarted, 0, workload="vitl16-train")
 
 
 @mutation(RULE, rederive=False)
-def epoch_of_a_faster_run(evidence: Evidence) -> None:
+def epoch_of_a_faster_run(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     epoch = [e for e in evidence.events or () if isinstance(e, EpochEnded)][7]
     alter(evidence, EpochEnded, 7, end_ns=epoch.end_ns - 1_000_000_000)
 
 
 @mutation(RULE, rederive=False)
-def epoch_with_more_items(evidence: Evidence) -> None:
+def epoch_with_more_items(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     epoch = [e for e in evidence.events or () if isinstance(e, EpochEnded)][3]
     alter(evidence, EpochEnded, 3, items=epoch.items + 1)
 
 
 @mutation(RULE, rederive=False)
-def event_of_an_epoch_removed(evidence: Evidence) -> None:
+def event_of_an_epoch_removed(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     evidence.events = tuple(
         e for e in evidence.events or () if not (isinstance(e, EpochEnded) and e.epoch == 5)
@@ -141,25 +141,25 @@ def event_of_an_epoch_removed(evidence: Evidence) -> None:
 
 
 @mutation(RULE, rederive=False)
-def limit_read_back_at_another_value(evidence: Evidence) -> None:
+def limit_read_back_at_another_value(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     alter(evidence, LimitsReadBack, 3, enforced_mw=300_000)
 
 
 @mutation(RULE, rederive=False)
-def rank_built_in_another_precision(evidence: Evidence) -> None:
+def rank_built_in_another_precision(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     alter(evidence, RankBuilt, 0, precision="fp8")
 
 
 @mutation(RULE, rederive=False)
-def calibrated_at_another_batch_size(evidence: Evidence) -> None:
+def calibrated_at_another_batch_size(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     alter(evidence, Calibrated, 0, batch_size=1)
 
 
 @mutation(RULE, rederive=False)
-def batch_trial_that_the_result_omits(evidence: Evidence) -> None:
+def batch_trial_that_the_result_omits(evidence: EvidenceFrames) -> None:
     record_events(evidence)
     events = evidence.events or ()
     trial = BatchTrial(

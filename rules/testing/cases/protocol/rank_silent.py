@@ -1,19 +1,19 @@
 """Mutations that the rule `rank-silent` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.rank_silent import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin, last_epoch
 
 
 @mutation(RULE, "P109")
-def one_rank_silent(evidence: Evidence) -> None:
+def one_rank_silent(evidence: EvidenceFrames) -> None:
     silent = add_twin(evidence)
     evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
 
 
 @mutation(RULE, "P109")
-def one_rank_silent_in_the_last_epoch(evidence: Evidence) -> None:
+def one_rank_silent_in_the_last_epoch(evidence: EvidenceFrames) -> None:
     silent = add_twin(evidence)
     gone = (evidence.batches["epoch"] == last_epoch(evidence)) & (
         evidence.batches["rank"] == silent

@@ -1,13 +1,13 @@
 """Mutations that the rule `ranks-unequal` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.ranks_unequal import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin
 
 
 @mutation(RULE, "P103", may_report=("T109",))
-def windows_of_one_rank_shortened(evidence: Evidence) -> None:
+def windows_of_one_rank_shortened(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     own = evidence.batches["rank"] == rank
     length = evidence.batches.loc[own, "end_ns"] - evidence.batches.loc[own, "start_ns"]
@@ -15,13 +15,13 @@ def windows_of_one_rank_shortened(evidence: Evidence) -> None:
 
 
 @mutation(RULE, "P109")
-def far_fewer_items_on_one_rank(evidence: Evidence) -> None:
+def far_fewer_items_on_one_rank(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     evidence.batches.loc[evidence.batches["rank"] == rank, "items"] //= 4
 
 
 @mutation(RULE, "P109", "P103")
-def far_fewer_batches_on_one_rank(evidence: Evidence) -> None:
+def far_fewer_batches_on_one_rank(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     batches = evidence.batches
     gone = (batches["rank"] == rank) & (batches["batch"] > batches["batch"].max() // 3)

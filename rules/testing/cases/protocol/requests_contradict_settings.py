@@ -3,56 +3,56 @@
 import numpy as np
 import pandas as pd
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.requests_contradict_settings import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
-def _table(evidence: Evidence) -> pd.DataFrame:
+def _table(evidence: EvidenceFrames) -> pd.DataFrame:
     assert evidence.requests is not None
     return evidence.requests
 
 
 @mutation(RULE, serving=True)
-def shorter_prompts(evidence: Evidence) -> None:
+def shorter_prompts(evidence: EvidenceFrames) -> None:
     _table(evidence)["prompt_tokens"] = 128
 
 
 @mutation(RULE, serving=True)
-def fewer_in_flight_declared(evidence: Evidence) -> None:
+def fewer_in_flight_declared(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["requests"]["concurrency"] //= 2
     evidence.result["settings"]["batch_size"] //= 2
 
 
 @mutation(RULE, "T107", serving=True)
-def more_in_flight_declared(evidence: Evidence) -> None:
+def more_in_flight_declared(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["requests"]["concurrency"] *= 2
 
 
 @mutation(RULE, "T107", serving=True)
-def arrivals_at_another_rate(evidence: Evidence) -> None:
+def arrivals_at_another_rate(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["requests"]["rate_per_s"] = 0.001
 
 
 @mutation(RULE, serving=True)
-def first_token_before_the_request(evidence: Evidence) -> None:
+def first_token_before_the_request(evidence: EvidenceFrames) -> None:
     first = _table(evidence)["request"] == _table(evidence)["request"].min()
     _table(evidence).loc[first, "first_ns"] = _table(evidence)["sent_ns"].min() - 1000
 
 
 @mutation(RULE, serving=True)
-def request_twice(evidence: Evidence) -> None:
+def request_twice(evidence: EvidenceFrames) -> None:
     _table(evidence).loc[7, "request"] = _table(evidence)["request"].iloc[8]
 
 
 @mutation(RULE, "P109", serving=True)
-def answers_cut_short(evidence: Evidence) -> None:
+def answers_cut_short(evidence: EvidenceFrames) -> None:
     for table, column in ((_table(evidence), "output_tokens"), (evidence.batches, "items")):
         table[column] //= 2
 
 
 @mutation(RULE, "P109", serving=True)
-def warm_up_counted(evidence: Evidence) -> None:
+def warm_up_counted(evidence: EvidenceFrames) -> None:
     """The requests of staggered lengths that fill the server stand among those of the first
     epoch."""
     requests, batches = _table(evidence), evidence.batches

@@ -1,20 +1,20 @@
 """Mutations that the rule `sampling-irregular` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.sampling_irregular import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import every, of_first
 
 
-def _delay(evidence: Evidence, count: int, delay_ms: int) -> None:
+def _delay(evidence: EvidenceFrames, count: int, delay_ms: int) -> None:
     evidence.samples.loc[every(count, of_first(evidence)), "read_ns"] += delay_ms * 1_000_000
 
 
 @mutation(RULE)
-def every_second_sample_late(evidence: Evidence) -> None:
+def every_second_sample_late(evidence: EvidenceFrames) -> None:
     _delay(evidence, 2, 20)
 
 
 @mutation(RULE)
-def every_tenth_sample_very_late(evidence: Evidence) -> None:
+def every_tenth_sample_very_late(evidence: EvidenceFrames) -> None:
     _delay(evidence, 10, 60)

@@ -1,27 +1,27 @@
 """Mutations that the rule `standing-unjustified` must find."""
 
 from rules.boards import SIMULATED_PREFIX
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.standing_unjustified import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
 @mutation(RULE)
-def simulated_meter(evidence: Evidence) -> None:
+def simulated_meter(evidence: EvidenceFrames) -> None:
     evidence.result["sampling"]["meter"] = "simulated:h200"
 
 
 @mutation(RULE, "M115")
-def simulated_boards(evidence: Evidence) -> None:
+def simulated_boards(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = SIMULATED_PREFIX + accelerator["name"]
 
 
 @mutation(RULE, "T107")
-def smoke_size(evidence: Evidence) -> None:
+def smoke_size(evidence: EvidenceFrames) -> None:
     evidence.result["size"] = "smoke"
 
 
 @mutation(RULE, "T112")
-def real_input(evidence: Evidence) -> None:
+def real_input(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["input"] = "real"

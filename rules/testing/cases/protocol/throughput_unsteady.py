@@ -1,16 +1,16 @@
 """Mutations that the rule `throughput-unsteady` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.throughput_unsteady import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import last_epoch, shorten_batches
 
 
 @mutation(RULE, "P103")
-def every_second_epoch_faster(evidence: Evidence) -> None:
+def every_second_epoch_faster(evidence: EvidenceFrames) -> None:
     shorten_batches(evidence, 0.92, *range(1, last_epoch(evidence) + 1, 2))
 
 
 @mutation(RULE, "P103")
-def later_half_faster(evidence: Evidence) -> None:
+def later_half_faster(evidence: EvidenceFrames) -> None:
     shorten_batches(evidence, 0.92, *range(6, last_epoch(evidence) + 1))

@@ -2,21 +2,21 @@
 
 from datetime import datetime, timedelta
 
-from rules.bundle_format.records import Evidence
 from rules.checks.protocol.wall_clock_too_long import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
-def _longer(evidence: Evidence, longer: timedelta) -> None:
+def _longer(evidence: EvidenceFrames, longer: timedelta) -> None:
     started = datetime.fromisoformat(evidence.result["started_at"])
     evidence.result["started_at"] = (started - longer).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @mutation(RULE)
-def half_a_day_of_runs(evidence: Evidence) -> None:
+def half_a_day_of_runs(evidence: EvidenceFrames) -> None:
     _longer(evidence, timedelta(hours=12))
 
 
 @mutation(RULE)
-def two_hours_before(evidence: Evidence) -> None:
+def two_hours_before(evidence: EvidenceFrames) -> None:
     _longer(evidence, timedelta(hours=2))

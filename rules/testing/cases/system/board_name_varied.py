@@ -1,21 +1,21 @@
 """Mutations that the rule `board-name-varied` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.system.board_name_varied import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
-def _rename(evidence: Evidence, name: str) -> None:
+def _rename(evidence: EvidenceFrames, name: str) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
             accelerator["name"] = name
 
 
 @mutation(RULE, "M107")
-def memory_in_the_name(evidence: Evidence) -> None:
+def memory_in_the_name(evidence: EvidenceFrames) -> None:
     _rename(evidence, "NVIDIA H200 141GB HBM3e")
 
 
 @mutation(RULE, "M107")
-def another_case_and_a_space(evidence: Evidence) -> None:
+def another_case_and_a_space(evidence: EvidenceFrames) -> None:
     _rename(evidence, "nvidia  h200")

@@ -1,28 +1,28 @@
 """Mutations that the rule `ranks-contradict-system` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.system.ranks_contradict_system import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import joined, of_first
 
 
 @mutation(RULE)
-def one_accelerator_too_few_declared(evidence: Evidence) -> None:
+def one_accelerator_too_few_declared(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["accelerators"] += 1
 
 
 @mutation(RULE)
-def another_number_of_nodes(evidence: Evidence) -> None:
+def another_number_of_nodes(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["nodes"] = 4
 
 
 @mutation(RULE, may_report=("P118",))
-def rank_on_another_node(evidence: Evidence) -> None:
+def rank_on_another_node(evidence: EvidenceFrames) -> None:
     evidence.result["ranks"][0]["node"] = "node9"
 
 
 @mutation(RULE)
-def accelerator_listed_twice(evidence: Evidence) -> None:
+def accelerator_listed_twice(evidence: EvidenceFrames) -> None:
     accelerators = evidence.system["nodes"][0]["accelerators"]
     accelerators.append(dict(accelerators[0]))
 
@@ -31,19 +31,19 @@ SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
 
 
 @mutation(RULE)
-def accelerator_of_no_rank_listed(evidence: Evidence) -> None:
+def accelerator_of_no_rank_listed(evidence: EvidenceFrames) -> None:
     accelerators = evidence.system["nodes"][0]["accelerators"]
     accelerators.append({**accelerators[0], "uuid": SPARE})
 
 
 @mutation(RULE)
-def accelerator_of_no_rank_sampled(evidence: Evidence) -> None:
+def accelerator_of_no_rank_sampled(evidence: EvidenceFrames) -> None:
     accelerator_of_no_rank_listed(evidence)
     more = evidence.samples[of_first(evidence)].assign(accelerator=SPARE)
     evidence.samples = joined(evidence.samples, more)
 
 
 @mutation(RULE, "W111", may_report=("P120",))
-def accelerator_twice_in_a_rank(evidence: Evidence) -> None:
+def accelerator_twice_in_a_rank(evidence: EvidenceFrames) -> None:
     first = evidence.result["ranks"][0]["accelerators"]
     first.append(first[0])

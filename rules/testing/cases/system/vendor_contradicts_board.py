@@ -1,17 +1,17 @@
 """Mutations that the rule `vendor-contradicts-board` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.system.vendor_contradicts_board import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
 @mutation(RULE)
-def vendor_of_their_own(evidence: Evidence) -> None:
+def vendor_of_their_own(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["vendor"] = "Example"
 
 
 @mutation(RULE)
-def real_boards_called_simulated(evidence: Evidence) -> None:
+def real_boards_called_simulated(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["vendor"] = "simulated"

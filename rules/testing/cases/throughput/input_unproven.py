@@ -1,25 +1,25 @@
 """Mutations that the rule `input-unproven` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.throughput.input_unproven import OF_NOTHING, RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
 @mutation(RULE, "P112")
-def synthetic_claimed_as_real(evidence: Evidence) -> None:
+def synthetic_claimed_as_real(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["input"] = "real"
 
 
 @mutation(RULE, "P112", "T107")
-def corpus_of_nothing(evidence: Evidence) -> None:
+def corpus_of_nothing(evidence: EvidenceFrames) -> None:
     evidence.result["settings"].update(input="real", corpus_sha256=OF_NOTHING)
 
 
 @mutation(RULE)
-def weights_by_name_alone(evidence: Evidence) -> None:
+def weights_by_name_alone(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["weights"] = "meta-llama/Meta-Llama-3-8B"
 
 
 @mutation(RULE, serving=True)
-def weights_without_a_hash(evidence: Evidence) -> None:
+def weights_without_a_hash(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["weights"] = "sha256:"

@@ -1,17 +1,17 @@
 """Mutations that the rule `loss-frozen` must find."""
 
-from rules.bundle_format.records import Evidence
 from rules.checks.throughput.loss_frozen import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
 @mutation(RULE)
-def same_loss_everywhere(evidence: Evidence) -> None:
+def same_loss_everywhere(evidence: EvidenceFrames) -> None:
     for epoch in evidence.result["epochs"]:
         epoch["loss"] = 6.907755
 
 
 @mutation(RULE)
-def loss_zero_everywhere(evidence: Evidence) -> None:
+def loss_zero_everywhere(evidence: EvidenceFrames) -> None:
     for epoch in evidence.result["epochs"]:
         epoch["loss"] = 0.0

@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from rules.bundle_format.records import Evidence
 from rules.checks.throughput.throughput_above_bandwidth import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 IN_FLIGHT = 8
 
 
 @mutation(RULE, "P116", serving=True)
-def fewer_declared_than_were_in_flight(evidence: Evidence) -> None:
+def fewer_declared_than_were_in_flight(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["requests"]["concurrency"] = evidence.result["settings"][
         "batch_size"
     ] = IN_FLIGHT
 
 
 @mutation(RULE, serving=True)
-def answers_sooner_than_memory_can_give(evidence: Evidence) -> None:
+def answers_sooner_than_memory_can_give(evidence: EvidenceFrames) -> None:
     """The same answers at the same times, each sent when the eighth before it had ended."""
     assert evidence.requests is not None
     evidence.requests = requests = evidence.requests.sort_values(
