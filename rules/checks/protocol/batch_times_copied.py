@@ -1,18 +1,19 @@
-"""Batch times of one epoch that are those of another
+"""Batch durations of one epoch equal those of another
 
 ## What it does
-Compares the durations of all batches, to the nanosecond, between epochs and ranks.
+Compares the durations of all batches, to the nanosecond, between epochs and ranks. Epochs with
+fewer than eight batches are skipped.
 
 ## Why it is bad
-No two epochs take the same time in every batch. Equal ones were copied, so the run is shorter than
-it says.
+No two epochs take the same time in every batch. Equal durations were copied, so the run was shorter
+than stated.
 
 ## What to do
-Run all epochs and hand in what was recorded.
+Run all epochs and submit the recorded times.
 
 ## Source
-Protocol, section "epochs, discarded". Device events resolve about one microsecond, and steps vary
-by far more.
+Protocol, section "epochs, discarded". Device events have a resolution of about one microsecond, and
+the durations of steps vary by much more.
 """
 
 from collections.abc import Iterator
@@ -24,23 +25,23 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P114", Severity.ERROR, waivable=False)
 
-ENOUGH_BATCHES = 8  # fewer may agree by chance
+MIN_BATCHES = 8
+"""Fewer batches may have equal durations by chance."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     durations_ns = bundle.batches.ints("end_ns") - bundle.batches.ints("start_ns")
-    seen: dict[bytes, str] = {}
-    for (epoch, rank), at in bundle.batches_of.items():
-        if len(at) < ENOUGH_BATCHES:
+    first_owners: dict[bytes, str] = {}
+    for (epoch, rank), rows in bundle.batches_of.items():
+        if len(rows) < MIN_BATCHES:
             continue
-        name = f"epoch {epoch} of rank {rank}"
-        before = seen.setdefault(durations_ns[at].tobytes(), name)
-        if before != name:
+        owner = f"epoch {epoch} of rank {rank}"
+        first_owner = first_owners.setdefault(durations_ns[rows].tobytes(), owner)
+        if first_owner != owner:
             yield Violation(
                 BATCHES,
                 "",
-                f"{name}: {len(at)} batches with exactly the durations of {before}",
+                f"{owner}: {len(rows)} batches with exactly the durations of {first_owner}",
                 "durations that differ between epochs and ranks",
-                "Times were copied. Hand in what was recorded.",
             )

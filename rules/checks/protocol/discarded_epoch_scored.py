@@ -1,15 +1,15 @@
-"""An epoch scored that must be discarded, or discarded that must be scored
+"""A discarded epoch is scored, or a scored epoch is discarded
 
 ## What it does
 Compares the flag `scored` of every epoch in result.json with the protocol: the first epochs are
 discarded, all others are scored.
 
 ## Why it is bad
-The first epoch warms up caches, clocks and the board. Which epochs count is fixed beforehand, so
-that a slow one cannot be declared a warm-up afterwards.
+The first epoch warms up caches, clocks and the board. The protocol fixes the scored epochs
+beforehand, so that nobody can discard a slow epoch afterwards.
 
 ## What to do
-Leave the flags as `bench-submit` writes them.
+Submit the flags as `bench-submit` wrote them.
 
 ## Source
 Protocol, section "epochs, discarded".
@@ -27,13 +27,12 @@ RULE = BundleRule(__name__, "P102", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for place, epoch in enumerate(bundle.result["epochs"]):
-        scored = epoch["epoch"] >= bundle.protocol.discarded_epochs
-        if epoch["scored"] != scored:
+    for stated in bundle.stated_epochs:
+        scored = stated.epoch >= bundle.protocol.discarded_epochs
+        if stated.scored != scored:
             yield Violation(
                 RESULT,
-                f"/epochs/{place}/scored",
-                str(epoch["scored"]).lower(),
+                f"{stated.pointer}/scored",
+                str(stated.scored).lower(),
                 str(scored).lower(),
-                "Which epochs count is fixed by the protocol. Leave the flag as it was written.",
             )

@@ -1,14 +1,15 @@
-"""A run that has not ended yet
+"""The end of the run lies in the future
 
 ## What it does
-Compares `ended_at` with the clock of the machine that checks. It may be a day ahead.
+Compares `ended_at` with the clock of the machine that checks, with a tolerance of one day.
 
 ## Why it is bad
-A date is evidence: reviews, expired keys, acceptance and runs that overlap are judged by it. A run
-cannot be handed in before it was made.
+Dates are evidence: reviews, expired keys, acceptance and overlapping runs are judged by them. A run
+cannot be submitted before it was made.
 
 ## What to do
-Set the node's clock (NTP) and run again. If the checking machine's clock is wrong, set that.
+Synchronise the clock of the node (NTP) and run again. If the clock of the checking machine is
+wrong, correct it.
 
 ## Source
 Bundle format, result.json, `ended_at`.
@@ -24,22 +25,21 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P123", Severity.ERROR, added="1.3.0")
 
-AHEAD = timedelta(days=1)
+TOLERANCE = timedelta(days=1)
+"""Clocks of different machines may differ."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     now = datetime.now(UTC)
     try:
-        ended = datetime.fromisoformat(bundle.result["ended_at"])
+        ended_at = datetime.fromisoformat(bundle.result["ended_at"])
     except ValueError:
-        return  # P113 says it
-    if ended > now + AHEAD:
-        message = "No run is handed in before it was made. Set the node's clock and run again."
+        return  # P113 reports it
+    if ended_at > now + TOLERANCE:
         yield Violation(
             RESULT,
             "/ended_at",
             bundle.result["ended_at"],
-            f"not after {now:%Y-%m-%dT%H:%M:%SZ}, which is now",
-            message,
+            f"not after the present time, {now:%Y-%m-%dT%H:%M:%SZ}",
         )

@@ -1,14 +1,14 @@
-"""A run with more or fewer epochs than the protocol asks for
+"""The number of epochs differs from the protocol
 
 ## What it does
-Compares the epochs in batches.csv.gz and in result.json with the number that the protocol fixes.
+Compares the epochs in batches.csv.gz and in result.json with the number of epochs in the protocol.
 
 ## Why it is bad
-Means and intervals are compared between runs of equal length. A run that may leave epochs out, or
-add some, can choose its best ones.
+Means and intervals are compared between runs with equal numbers of epochs. A run that may omit or
+add epochs can select its best ones.
 
 ## What to do
-Run again. A run that ended early is not a result; `bench-submit` repeats it whole.
+Run again. A run that ended early is not a result, and `bench-submit` repeats it as a whole.
 
 ## Source
 Protocol, section "epochs, discarded".
@@ -26,16 +26,14 @@ RULE = BundleRule(__name__, "P101", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    wanted = list(range(bundle.protocol.epochs))
-    stated = [e["epoch"] for e in bundle.result["epochs"]]
+    required = list(range(bundle.protocol.epochs))
+    stated = [epoch.epoch for epoch in bundle.stated_epochs]
     measured = sorted({epoch for epoch, _ in bundle.batches_of})
     for file, pointer, epochs in ((RESULT, "/epochs", stated), (BATCHES, "", measured)):
-        if epochs != wanted:
+        if epochs != required:
             yield Violation(
                 file,
                 pointer,
                 f"{len(epochs)} epochs: {', '.join(map(str, epochs[:20]))}",
-                f"epochs 0 to {wanted[-1]}, each once and in order",
-                "A run has a fixed number of epochs, so that none can be chosen or left "
-                "out. Run again.",
+                f"epochs 0 to {required[-1]}, each once and in order",
             )

@@ -1,15 +1,15 @@
-"""A scored epoch shorter than the protocol asks for
+"""A scored epoch is too short
 
 ## What it does
-Adds up, per scored epoch and accelerator, the time in which a batch was active, and compares it
-with the least length of a scored epoch.
+Adds, per scored epoch and accelerator, the time in which a batch was active, and compares the sum
+with the minimum length of a scored epoch (30 s).
 
 ## Why it is bad
-Energy counters advance in steps, ten a second on the boards we know. At the two edges of a short
-epoch these steps are a large share of its energy.
+Energy counters advance in steps, ten per second on the known boards. At the beginning and the end
+of a short epoch these steps are a large share of its energy.
 
 ## What to do
-Run with longer epochs: leave the epoch length to `bench-submit`, or give a larger
+Run again with longer epochs: leave the epoch length to `bench-submit`, or increase
 `--epoch-seconds`.
 
 ## Source
@@ -28,18 +28,16 @@ RULE = BundleRule(__name__, "P103", Severity.ERROR, standings=("closed", "open")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    least = bundle.protocol.min_epoch_s
-    shortest: dict[int, float] = {}
+    minimum_s = bundle.protocol.min_epoch_s
+    active_s: dict[int, float] = {}
     for part in bundle.scored_parts:
-        shortest[part.epoch] = min(part.active_s, shortest.get(part.epoch, part.active_s))
-    short = {epoch: seconds for epoch, seconds in shortest.items() if seconds < least}
-    if short:
+        active_s[part.epoch] = min(part.active_s, active_s.get(part.epoch, part.active_s))
+    short_s = {epoch: length_s for epoch, length_s in active_s.items() if length_s < minimum_s}
+    if short_s:
         yield Violation(
             BATCHES,
             "",
-            f"epochs {', '.join(map(str, short))} with {min(short.values()):.2f} s of "
-            "active time at the least",
-            f"at least {least:g} s in every scored epoch",
-            "Short epochs make the edges of the energy counter count too much. Run again "
-            "with longer epochs.",
+            f"epochs {', '.join(map(str, short_s))}, the shortest with "
+            f"{min(short_s.values()):.2f} s of active time",
+            f"at least {minimum_s:g} s in every scored epoch",
         )

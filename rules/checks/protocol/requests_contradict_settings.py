@@ -1,118 +1,125 @@
-"""Requests that are not those that were declared
+"""The requests differ from the declared request set
 
 ## What it does
-Compares every request of a serving run with the request set in `settings.requests`: tokens of the
-prompt, tokens of the answer, and never more requests in flight than the declared concurrency. In a
-closed loop as many must be in flight on average over the scored epochs, with a tenth of grace; at a
-rate, as many must be answered per second as are declared to arrive, within four standard deviations
-of chance. It also asks that the first token comes after sending and not after the end, and that no
-request is listed twice.
+Compares every request of a serving run with the request set in `settings.requests`:
+
+- prompt tokens and output tokens equal the declared ones;
+- the number of requests in flight never exceeds the declared concurrency;
+- in a closed loop, the mean number of requests in flight over the scored epochs is at least 90 % of
+  the concurrency;
+- at an arrival rate, the number of answers per second equals the declared rate within four standard
+  deviations;
+- the first token arrives after sending and not after the end, and no request is listed twice.
 
 ## Why it is bad
-Short prompts and short answers are cheap. Fewer requests in flight answer sooner, more give more
-throughput.
+Short prompts and short answers cost less. Fewer requests in flight lower the latency, and more
+requests raise the throughput.
 
 ## What to do
-Run again with the request set that you mean to declare.
+Declare the request set that was sent, or run again with the declared one.
 
 ## Source
 Protocol, section "serving".
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import REQUESTS_FILE, Json
-from rules.bundle_format.table import rows
+from rules.bundle_format.records import REQUESTS_FILE
+from rules.bundle_format.table import Ints, Table, rows
+from rules.contract import RequestSet
 from rules.finding import Severity, Violation
+from rules.protocol import Protocol
 from rules.rule import BundleRule
-
-if TYPE_CHECKING:
-    pass
-
 
 RULE = BundleRule(__name__, "P116", Severity.ERROR, added="1.1.0")
 
 LEAST_SHARE_IN_FLIGHT = 0.9
-CHANCE_SIGMA = 4.0
+"""Lowest mean number of requests in flight in a closed loop, as a share of the concurrency."""
+MAX_SIGMA = 4.0
+"""Largest deviation from the arrival rate, in standard deviations of a Poisson process."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    requests, declared = bundle.requests, bundle.result["settings"].get("requests")
+    requests, declared = bundle.requests, bundle.request_set
     if requests is None or declared is None:
         return
-    for name in ("prompt_tokens", "output_tokens"):
-        odd = requests.ints(name) != declared[name]
-        if odd.any():
-            yield _found(
-                rows(requests, odd),
-                f"{odd.sum()} requests of other {name}",
-                f"{declared[name]} {name}",
+    for name, tokens in (
+        ("prompt_tokens", declared.prompt_tokens),
+        ("output_tokens", declared.output_tokens),
+    ):
+        differs = requests.ints(name) != tokens
+        if differs.any():
+            yield Violation(
+                REQUESTS_FILE,
+                rows(requests, differs),
+                f"{differs.sum()} requests with other {name}",
+                f"{tokens} {name}",
             )
     sent_ns, first_ns, end_ns = (requests.ints(name) for name in ("sent_ns", "first_ns", "end_ns"))
-    odd = (first_ns <= sent_ns) | (end_ns < first_ns)
-    if odd.any():
-        yield _found(
-            rows(requests, odd),
-            f"{odd.sum()} requests out of order",
+    disordered = (first_ns <= sent_ns) | (end_ns < first_ns)
+    if disordered.any():
+        yield Violation(
+            REQUESTS_FILE,
+            rows(requests, disordered),
+            f"{disordered.sum()} requests whose times are out of order",
             "sent_ns < first_ns <= end_ns",
         )
     for rank in np.unique(requests.ints("rank")):
-        own = requests.ints("rank") == rank
-        numbers = requests.ints("request")[own]
+        selected = requests.ints("rank") == rank
+        numbers = requests.ints("request")[selected]
         if len(np.unique(numbers)) < len(numbers):
-            yield _found("", f"requests of rank {rank} listed twice", "every request once")
-        most = _most_in_flight(sent_ns[own], end_ns[own])
-        if most > declared["concurrency"]:
-            yield _found(
-                "",
-                f"{most} requests of rank {rank} in flight at once",
-                f"at most {declared['concurrency']}",
+            yield Violation(
+                REQUESTS_FILE, "", f"requests of rank {rank} listed twice", "every request once"
             )
-    yield from _load(bundle, declared)
+        in_flight = _count_in_flight(sent_ns[selected], end_ns[selected])
+        if in_flight > declared.concurrency:
+            yield Violation(
+                REQUESTS_FILE,
+                "",
+                f"{in_flight} requests of rank {rank} in flight at once",
+                f"at most {declared.concurrency}",
+            )
+    yield from _check_load(bundle.protocol, requests, declared)
 
 
-def _load(bundle: Bundle, declared: Json) -> Iterator[Violation]:
-    """Whether the load was there, over the time of the scored epochs."""
-    if bundle.requests is None:
+def _check_load(protocol: Protocol, requests: Table, declared: RequestSet) -> Iterator[Violation]:
+    """Whether the declared load was present over the time of the scored epochs."""
+    is_scored = requests.ints("epoch") >= protocol.discarded_epochs
+    scored, discarded = requests.at(is_scored), requests.at(~is_scored)
+    if not len(scored) or not len(discarded):  # other rules report it
         return
-    is_scored = bundle.requests.ints("epoch") >= bundle.protocol.discarded_epochs
-    scored, before = bundle.requests.at(is_scored), bundle.requests.at(~is_scored)
-    if not len(scored) or not len(before):  # other rules say so
-        return
-    # One server, on one node: the scored epochs begin where the discarded one ended, with or
+    # One server on one node: the scored epochs begin where the discarded epoch ended, with or
     # without work.
-    span_s = max(int(scored.ints("end_ns").max()) - int(before.ints("end_ns").max()), 1) / 1e9
-    if declared["rate_per_s"] is None:
+    begin_ns = int(discarded.ints("end_ns").max())
+    span_s = max(int(scored.ints("end_ns").max()) - begin_ns, 1) / 1e9
+    if declared.rate_per_s is None:
         latencies_s = (scored.ints("end_ns") - scored.ints("sent_ns")) / 1e9
         in_flight = latencies_s.sum() / span_s
-        if in_flight < LEAST_SHARE_IN_FLIGHT * declared["concurrency"]:
-            yield _found(
+        if in_flight < LEAST_SHARE_IN_FLIGHT * declared.concurrency:
+            yield Violation(
+                REQUESTS_FILE,
                 "",
                 f"{in_flight:.1f} requests in flight on average",
-                f"about {declared['concurrency']}, in a closed loop",
+                f"about {declared.concurrency}, in a closed loop",
             )
         return
-    expected = declared["rate_per_s"] * span_s
-    if abs(len(scored) - expected) > CHANCE_SIGMA * expected**0.5:
-        found = f"{len(scored) / span_s:.3g} requests answered per second"
-        yield _found("", found, f"{declared['rate_per_s']:g} per second, as many as arrive")
+    expected_count = declared.rate_per_s * span_s
+    if abs(len(scored) - expected_count) > MAX_SIGMA * expected_count**0.5:
+        yield Violation(
+            REQUESTS_FILE,
+            "",
+            f"{len(scored) / span_s:.3g} answers per second",
+            f"{declared.rate_per_s:g} per second, the declared arrival rate",
+        )
 
 
-def _most_in_flight(sent_ns: np.ndarray, end_ns: np.ndarray) -> int:
-    # An answer and the request that follows it may have the same time: ends go first.
+def _count_in_flight(sent_ns: Ints, end_ns: Ints) -> int:
+    """The largest number of requests in flight; times of shape (n,)."""
+    # An answer and the next request may have the same time: the end comes first.
     changes = np.repeat([1, -1], [len(sent_ns), len(end_ns)])
     order = np.lexsort((changes, np.concatenate((sent_ns, end_ns))))
     return int(np.cumsum(changes[order]).max(initial=0))
-
-
-def _found(pointer: str, found: str, expected: str) -> Violation:
-    message = (
-        "The server was not sent what settings.requests declares. Declare what was sent, or "
-        "run again."
-    )
-    return Violation(REQUESTS_FILE, pointer, found, expected, message)

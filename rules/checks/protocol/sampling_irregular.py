@@ -1,17 +1,15 @@
 """Power samples at irregular intervals
 
 ## What it does
-Takes the intervals between the samples of each accelerator over the span of the scored epochs, and
-asks that nearly all of them are near the protocol's interval.
+Computes the intervals between the samples of each accelerator over the time of the scored epochs.
+At least 95 % of them must lie between 90 and 110 ms.
 
 ## Why it is bad
-The trapezoid over power samples is only as good as their spacing, and a sampler that is late does
-not see peaks. Irregular samples mean that the node was overloaded or that something else held the
-driver.
+The trapezoid over power samples depends on their spacing, and a late sampler misses peaks.
+Irregular samples mean that the node was overloaded or that another process blocked the driver.
 
 ## What to do
-Leave one CPU core per node to the sampler and stop other tools that poll the driver, then run
-again.
+Reserve one CPU core per node for the sampler and stop other tools that poll the driver. Run again.
 
 ## Source
 Protocol, section "sampling".
@@ -38,20 +36,18 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if samples is None or not spans:
             continue
         read_ns = samples.ints("read_ns")
-        scored = (read_ns >= min(s[0] for s in spans)) & (read_ns <= max(s[1] for s in spans))
+        begin_ns, end_ns = min(start for start, _ in spans), max(end for _, end in spans)
+        scored = (read_ns >= begin_ns) & (read_ns <= end_ns)
         intervals_ms = np.diff(read_ns[scored]) / 1e6
         if len(intervals_ms) == 0:
             continue
-        near = (intervals_ms >= protocol.interval_min_ms) & (
-            intervals_ms <= protocol.interval_max_ms
-        )
-        if np.count_nonzero(near) < protocol.regular_share * len(near):
+        regular = intervals_ms >= protocol.interval_min_ms
+        regular &= intervals_ms <= protocol.interval_max_ms
+        if np.count_nonzero(regular) < protocol.regular_share * len(regular):
             yield Violation(
                 SAMPLES,
                 rows(samples, scored),
-                f"{accelerator}: {100 * near.mean():.1f} % of {len(near)} intervals within "
+                f"{accelerator}: {100 * regular.mean():.1f} % of {len(regular)} intervals within "
                 f"{protocol.interval_min_ms:g}-{protocol.interval_max_ms:g} ms",
                 f"at least {100 * protocol.regular_share:g} %",
-                "The sampler did not keep its rhythm. Leave it a CPU core of its own and "
-                "run again.",
             )

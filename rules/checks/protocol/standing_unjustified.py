@@ -1,12 +1,12 @@
-"""A standing that the facts of the run do not allow
+"""The standing is not allowed for this run
 
 ## What it does
-Looks, in bundles that claim `closed` or `open`, for what only a demo may have: the smoke size, a
-simulated or replayed meter, a simulated board. In `closed` it also asks for synthetic input.
+Looks, in `closed` and `open` bundles, for properties that only a demo may have: the smoke size, a
+simulated or replayed meter, a simulated board. In `closed` bundles the input must be synthetic.
 
 ## Why it is bad
-Demo bundles are there to try the pipeline. They must never be compared with measurements. In the
-closed division the input is fixed, so that storage does not decide the comparison.
+Demo bundles exercise the pipeline and must never be compared with measurements. In the closed
+division the input is fixed, so that storage does not affect the comparison.
 
 ## What to do
 Declare the standing `demo`, or measure on a real board with the full size. Declare `open` for a run
@@ -18,7 +18,6 @@ Protocol, section "input"; words "standing".
 
 from collections.abc import Iterator
 
-from rules.boards import SIMULATED_PREFIX
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SYSTEM
 from rules.finding import Severity, Violation
@@ -26,36 +25,27 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P112", Severity.ERROR, standings=("closed", "open"), waivable=False)
 
-PRETENDING_METERS = ("simulated", "replayed")
+NOT_MEASURING = ("simulated", "replayed")
+"""Meters that do not measure."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    result = bundle.result
-    if result["size"] == "smoke":
-        yield _found(bundle, RESULT, "/size", "smoke", "full")
-    meter = result["sampling"]["meter"]
-    if meter.partition(":")[0] in PRETENDING_METERS:
-        yield _found(bundle, RESULT, "/sampling/meter", meter, "a meter that measures")
-    if bundle.standing == "closed" and result["settings"]["input"] != "synthetic":
-        yield _found(bundle, RESULT, "/settings/input", result["settings"]["input"], "synthetic")
-    for n, node in enumerate(bundle.system["nodes"]):
-        for a, accelerator in enumerate(node["accelerators"]):
-            if accelerator["name"].startswith(SIMULATED_PREFIX):
-                yield _found(
-                    bundle,
-                    SYSTEM,
-                    f"/nodes/{n}/accelerators/{a}/name",
-                    accelerator["name"],
-                    "a real board",
-                )
+    settings_input = bundle.result["settings"]["input"]
+    if bundle.result["size"] == "smoke":
+        yield _violate(bundle, RESULT, "/size", "smoke", "full")
+    if bundle.meter in NOT_MEASURING:
+        meter = bundle.result["sampling"]["meter"]
+        yield _violate(bundle, RESULT, "/sampling/meter", meter, "a meter that measures")
+    if bundle.standing == "closed" and settings_input != "synthetic":
+        yield _violate(bundle, RESULT, "/settings/input", settings_input, "synthetic")
+    for accelerator in bundle.listed_accelerators:
+        if accelerator.is_simulated:
+            pointer = f"{accelerator.pointer}/name"
+            yield _violate(bundle, SYSTEM, pointer, accelerator.name, "a real board")
 
 
-def _found(bundle: Bundle, file: str, pointer: str, found: str, expected: str) -> Violation:
-    message = (
-        f"This is not allowed with the standing {bundle.standing}. Declare what the run was, "
-        "or run again."
-    )
+def _violate(bundle: Bundle, file: str, pointer: str, observed: str, allowed: str) -> Violation:
     return Violation(
-        file, pointer, found, f"{expected}, in a bundle that is {bundle.standing}", message
+        file, pointer, observed, f"{allowed}, in a bundle with the standing {bundle.standing}"
     )

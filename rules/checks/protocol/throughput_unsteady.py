@@ -1,17 +1,17 @@
-"""Scored epochs whose throughput varies too much
+"""The throughput varies too much between scored epochs
 
 ## What it does
 Computes the coefficient of variation (standard deviation over mean) of the throughputs of the
-scored epochs and compares it with the protocol's limit. Runs of a server whose requests arrive at a
-rate are left out.
+scored epochs, and compares it with the limit of the protocol (3 %). Serving runs with an arrival
+rate are skipped.
 
 ## Why it is bad
-A run that had not settled, or that shared its node, does not have one throughput that could be
-compared. Where requests arrive by chance, so does the work.
+A run that was not in a steady state, or that shared its node, does not have one throughput that
+could be compared. If requests arrive at random, the work varies too.
 
 ## What to do
-Look at the epochs in the result: a trend means that the board was still warming up, a single slow
-epoch that something else ran. Remove the cause and run again.
+Examine the epochs in the result. A trend means that the board was still warming up, and a single
+slow epoch that another process ran. Remove the cause and run again.
 
 ## Source
 Protocol, section "steadiness".
@@ -29,8 +29,8 @@ RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    requests = bundle.result["settings"].get("requests")
-    if bundle.figures is None or (requests and requests["rate_per_s"] is not None):
+    requests = bundle.request_set
+    if bundle.figures is None or (requests is not None and requests.rate_per_s is not None):
         return
     rate = bundle.figures.headline.items_per_s_per_accelerator
     if rate.sd is None or not rate.mean > 0:
@@ -42,5 +42,4 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             "/headline/items_per_s_per_accelerator",
             f"coefficient of variation {100 * variation:.2f} % over {rate.n} epochs",
             f"at most {100 * bundle.protocol.max_throughput_cv:g} %",
-            "The run was not steady. Find out what disturbed it, and run again.",
         )

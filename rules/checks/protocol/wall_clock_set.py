@@ -1,19 +1,18 @@
-"""A wall clock that was set during the run
+"""The wall clock was set during the run
 
 ## What it does
-Compares how far monotonic and wall clock of a node advanced between the pairs that it noted before
-and after the run (`clocks` of result.json). They may differ by half a second and a thousandth of
-the time, twice what a time service does by slewing.
+Compares the time that passed on the monotonic clock and on the wall clock of a node between the
+pairs that it recorded before and after the run (`clocks` of result.json). The two may differ by
+half a second plus 0.1 % of the time, which is twice the slew rate of a time service.
 
 ## Why it is bad
-The wall clock was set, or the machine slept or was moved to another host meanwhile: the monotonic
-clock stands still then. When the run was made is not sure any more, and neither is what the boards
-did in the time that one clock lacks. It is a warning, because everything that is measured is on the
-monotonic clock.
+The wall clock was set, or the machine was suspended or migrated to another host during the run: the
+monotonic clock then stops. The date of the run is uncertain, and so is the activity of the boards
+in the missing time. It is a warning, because all measurements use the monotonic clock.
 
 ## What to do
-Let a time service run on the nodes well before a run, keep virtual machines where they are, and run
-again.
+Start the time service of the nodes well before a run, do not suspend or migrate virtual machines,
+and run again.
 
 ## Source
 Bundle format, result.json, `clocks`; ntp_adjtime(2) and clock_gettime(2) of Linux: clocks are
@@ -23,34 +22,33 @@ slewed by at most 500 ppm, and CLOCK_MONOTONIC does not count time in suspend.
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
+from rules.declarations import ClockPair
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P121", Severity.WARNING, added="1.3.0")
 
-MOST_S, MOST_SHARE = 0.5, 1e-3
+TOLERANCE_S = 0.5
+TOLERANCE_SHARE = 1e-3
+"""Twice the 500 ppm by which Linux slews a clock."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    before: dict[str, Json] = {}
-    for place, pair in enumerate(bundle.result.get("clocks", [])):
-        if pair["when"] == "before":
-            before[pair["node"]] = pair
-        elif first := before.get(pair["node"]):
-            monotonic_s, wall_s = (
-                (pair[name] - first[name]) / 1e9 for name in ("monotonic_ns", "wall_ns")
-            )
-            most_s = MOST_S + MOST_SHARE * abs(monotonic_s)
-            if abs(wall_s - monotonic_s) > most_s:
+    before: dict[str, ClockPair] = {}
+    for pair in bundle.clock_pairs:
+        if pair.when == "before":
+            before[pair.node] = pair
+        elif first := before.get(pair.node):
+            monotonic_s = (pair.monotonic_ns - first.monotonic_ns) / 1e9
+            wall_s = (pair.wall_ns - first.wall_ns) / 1e9
+            limit_s = TOLERANCE_S + TOLERANCE_SHARE * abs(monotonic_s)
+            if abs(wall_s - monotonic_s) > limit_s:
                 yield Violation(
                     RESULT,
-                    f"/clocks/{place}",
-                    f"{pair['node']}: {wall_s:.1f} s by the wall clock in "
-                    f"{monotonic_s:.1f} s by the monotonic one",
-                    f"within {most_s:.2f} s of each other",
-                    "The clock was set, or the machine slept or moved. Keep both still "
-                    "during a run, and run again.",
+                    pair.pointer,
+                    f"{pair.node}: {wall_s:.1f} s on the wall clock in {monotonic_s:.1f} s on "
+                    "the monotonic clock",
+                    f"a difference of at most {limit_s:.2f} s",
                 )

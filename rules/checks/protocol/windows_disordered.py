@@ -1,16 +1,16 @@
-"""Batch windows that are empty, overlap or run out of order
+"""Batch windows are empty, overlap or are out of order
 
 ## What it does
-Asks that every batch ends after it begins and, in training, that the batches of a rank follow each
-other without overlap in the order of their numbers.
+Checks that every batch ends after it begins and, for training, that the batches of a rank follow
+each other without overlap in the order of their numbers.
 
 ## Why it is bad
 Time and energy count over the union of the windows. One accelerator trains one batch after the
-other; windows that lie over each other or end before they begin were not measured.
+other, so windows that overlap or end before they begin were not measured.
 
 ## What to do
-Record windows with two events on the device's stream, as the recorder of `bench-submit` does.
-Requests of a serving run overlap rightly and are not compared.
+Record windows with two events on the stream of the device, as the recorder of `bench-submit` does.
+Requests of a serving run may overlap and are not compared.
 
 ## Source
 Protocol, section "what counts".
@@ -24,7 +24,6 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.workloads import workloads
 
 RULE = BundleRule(__name__, "P110", Severity.ERROR)
 
@@ -35,27 +34,23 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     start_ns, end_ns = batches.ints("start_ns"), batches.ints("end_ns")
     empty = end_ns <= start_ns
     if empty.any():
-        meaning = "A batch takes time. These windows do not come from the device's clock."
         yield Violation(
             BATCHES,
             rows(batches, empty),
             f"{empty.sum()} batches end before they begin",
             "end_ns > start_ns",
-            meaning,
         )
-    workload = workloads().get(bundle.result["workload"])
-    if workload is None or workload.mode != "training":
+    if not bundle.is_training:
         return
     epoch, rank = batches.ints("epoch"), batches.ints("rank")
     order = np.concatenate([np.empty(0, dtype=np.int64), *bundle.batches_of.values()])
-    same = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
+    same_rank = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
     overlapping = np.zeros(len(order), dtype=bool)
-    overlapping[order[1:][same & (start_ns[order][1:] < end_ns[order][:-1])]] = True
+    overlapping[order[1:][same_rank & (start_ns[order][1:] < end_ns[order][:-1])]] = True
     if overlapping.any():
         yield Violation(
             BATCHES,
             rows(batches, overlapping),
-            f"{overlapping.sum()} batches begin before the batch of the number before has ended",
+            f"{overlapping.sum()} batches begin before the previous batch has ended",
             "the batches of a rank one after the other, in the order of their numbers",
-            "An accelerator trains one batch at a time. Record the windows on the device's stream.",
         )
