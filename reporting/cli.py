@@ -66,17 +66,17 @@ def main(
     try:
         refuse_output(out, MARK)
         collected = collect(paths, keyring)
-        shown = build_page(collected, out)
-        write_output(out, render_page(shown, out, now), MARK)
+        page = build_page(collected, out)
+        write_output(out, render_page(page, out, now), MARK)
         if tables is not None:
             target = tables
-            write_tables(shown, tables, now)
+            write_tables(page, tables, now)
         if figures is not None:
             from reporting.charts.render import write_figures
 
             target = figures
             write_figures(
-                (chart for table in shown.tables for chart in build_charts(table)), figures
+                (chart for table in page.tables for chart in build_charts(table)), figures
             )
     except (ChartError, CheckerError, NothingFoundError, OutputError) as error:
         raise click.ClickException(str(error)) from None

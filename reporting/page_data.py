@@ -73,18 +73,18 @@ def share_cells(records: Sequence[Json]) -> Json:
             ]
         )
 
-    def rows(of: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    def rows(table_rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [
-            cells(row, of[place - 1] if place else [_NO_CELL] * len(row))
-            for place, row in enumerate(of)
+            cells(row, table_rows[place - 1] if place else [_NO_CELL] * len(row))
+            for place, row in enumerate(table_rows)
         ]
 
     heads: dict[str, int] = {}
     tables = []
     for record in records:
-        own = {key: value for key, value in record.items() if key not in _HEAD}
+        table = {key: value for key, value in record.items() if key not in _HEAD}
         head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
-        tables.append({**own, "head": head, "rows": rows(record["rows"])})
+        tables.append({**table, "head": head, "rows": rows(record["rows"])})
     return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
 
 
@@ -92,13 +92,13 @@ def _folded(cells: Sequence[Any]) -> list[Any]:
     """Replace each run of n empty lists in the row by `[-n]`."""
     folded: list[Any] = []
     for empty, run in groupby(cells, key=lambda cell: cell == []):
-        these = list(run)
-        folded += [[-len(these)]] if empty and len(these) > 1 else these
+        group = list(run)
+        folded += [[-len(group)]] if empty and len(group) > 1 else group
     return folded
 
 
-def _same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other  # True == 1 in Python
+def _same(first: object, second: object) -> bool:
+    return type(first) is type(second) and first == second  # True == 1 in Python
 
 
 def _texts(value: Any) -> Iterator[str]:

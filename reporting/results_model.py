@@ -57,8 +57,8 @@ class ResultRow:
     batch_size: int | None = None
     limits_w: tuple[float, ...] = ()
     """The power limits that were read back, each once."""
-    observed_w: Figure | None = None
-    drew_w: float | None = None
+    mean_power_w: Figure | None = None
+    exceeding_power_w: float | None = None
     """Highest mean power of an accelerator that exceeded its cap; None if none did."""
     items_per_s: Figure | None = None
     provenance: Provenance | None = None
@@ -81,11 +81,11 @@ class ResultRow:
         same = ""
         if is_cap_without_effect(findings):
             same = "a higher cap gives the same throughput and power"
-        if self.drew_w is not None:
+        if self.exceeding_power_w is not None:
             also = f"; {same}" if same else ""
             return (
-                f"The cap of {self.cap_w:g} W did not hold: mean power was {self.drew_w:.1f} W"
-                f"{also}."
+                f"The cap of {self.cap_w:g} W did not hold: "
+                f"mean power was {self.exceeding_power_w:.1f} W{also}."
             )
         if same:
             return f"The cap of {self.cap_w:g} W is not shown to be in force: {same}."
@@ -114,8 +114,10 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         batch_size=result["settings"]["batch_size"],
         cap_w=result["power"]["cap_w"],
         limits_w=run.limits_w,
-        observed_w=_make_figure(headline.mean_power_w_per_accelerator),
-        drew_w=max((o.mean_power_w for o in run.observed if o.cap_enforced is False), default=None),
+        mean_power_w=_make_figure(headline.mean_power_w_per_accelerator),
+        exceeding_power_w=max(
+            (o.mean_power_w for o in run.observed if o.cap_enforced is False), default=None
+        ),
         cap_enforced=_is_cap_held([o.cap_enforced for o in run.observed], verdict.findings),
         items_per_s_per_accelerator=_make_figure(headline.items_per_s_per_accelerator),
         items_per_s=_make_figure(headline.items_per_s),

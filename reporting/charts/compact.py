@@ -56,8 +56,8 @@ def svg(drawn: str) -> str:
     return Xml.tostring(root, encoding="unicode")
 
 
-def _to_tenths(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}".removesuffix(".0")
+def _to_tenths(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}".removesuffix(".0")
 
 
 def _prune(element: Xml.Element) -> None:
@@ -108,9 +108,9 @@ def _join(marks: list[Xml.Element]) -> Xml.Element:
     """One path that draws the same as the marks."""
     parts = []
     for mark in marks:
-        found = _SHIFT.fullmatch(mark.get("transform", "translate(0,0)"))
-        assert found is not None
-        x, y = float(found[1]), float(found[2])
+        shift = _SHIFT.fullmatch(mark.get("transform", "translate(0,0)"))
+        assert shift is not None
+        x, y = float(shift[1]), float(shift[2])
         if mark.tag == "line":
             parts.append(f"M{x:g},{y:g}l{mark.get('x2', '0')},{mark.get('y2', '0')}")
         else:
@@ -141,9 +141,9 @@ def _moved(shape: str, x: float, y: float) -> Iterator[str]:
 def _steps(path: str) -> str:
     """Write the horizontal and vertical lines of a path as `H` and `V`."""
     short, at = [], ("", "")
-    for x, y, other in _STEPS.findall(path):
-        if other:
-            short.append(other)
+    for x, y, command in _STEPS.findall(path):
+        if command:
+            short.append(command)
             at = ("", "")  # the position of the pen is unknown
             continue
         short.append(f"H{x}" if y == at[1] else f"V{y}" if x == at[0] else f"L{x},{y}")

@@ -121,7 +121,7 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
         "systems-table",
         "Systems",
         columns,
-        tuple(_make_system_cells(name, own) for name, own in group_by_system(rows)),
+        tuple(_make_system_cells(name, system_rows) for name, system_rows in group_by_system(rows)),
     )
 
 
@@ -282,7 +282,7 @@ def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
         "precision": row.precision,
         "count": row.count,
         "cap_w": row.cap_w,
-        "power_w": row.observed_w.value if row.observed_w else None,
+        "power_w": row.mean_power_w.value if row.mean_power_w else None,
         **_make_measured_cells("items_per_s_per_accelerator", row, "items_per_s_per_accelerator"),
         **_make_measured_cells("items_per_joule", row, "items_per_joule"),
         "standing": row.standing,

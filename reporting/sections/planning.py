@@ -124,7 +124,9 @@ def _make_what_if_cells(row: ResultRow, link: BundleLink, assumptions: Assumptio
     kwh_per_year = comparison.site_kwh(
         joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
     )
-    power_w, kind = (row.observed_w.value, "measured") if row.observed_w else (row.cap_w, "assumed")
+    power_w, kind = (
+        (row.mean_power_w.value, "measured") if row.mean_power_w else (row.cap_w, "assumed")
+    )
     return {
         **make_mark_cells(row, link),
         "workload": row.workload,

@@ -123,7 +123,7 @@ def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> Eff
 def _get_efficiency_with_node_share(row: ResultRow) -> float | None:
     """Items/J with the assumed power of the rest of the node; None if no power and no cap is
     known."""
-    power_w = row.observed_w.value if row.observed_w else row.cap_w
+    power_w = row.mean_power_w.value if row.mean_power_w else row.cap_w
     if power_w is None:
         return None
     return with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
@@ -140,7 +140,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "batch": row.batch_size,
         "cap_w": row.cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
-        **drop_kind(make_figure_cells("power_w", row.observed_w)),
+        **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
         **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
         "items_per_s": row.items_per_s.value if row.items_per_s else None,
         **make_figure_cells("joules_per_item", row.joules_per_item),

@@ -24,9 +24,9 @@ class ScaledRun:
     """A run on several accelerators, compared with runs on one."""
 
     row: ResultRow
-    on_one: float | None
+    reference_items_per_s: float | None
     """Items/s on one accelerator; None without such a run."""
-    against: sweeps.Scaling | None
+    scaling: sweeps.Scaling | None
     """None without a run on one accelerator or without a cap."""
 
 
@@ -130,7 +130,7 @@ ABOUT = (
 
 
 def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
-    row, scaling = run.row, run.against
+    row, scaling = run.row, run.scaling
     imbalance = row.provenance.run.imbalance if row.provenance else None
     ranges = {
         "active": imbalance.active_time if imbalance else None,
@@ -148,7 +148,7 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
         "count": row.count,
         "cap_w": row.cap_w,
         **rate,
-        "on_one": run.on_one,
+        "on_one": run.reference_items_per_s,
         "speed_up": scaling.speed_up if scaling else None,
         "efficiency_percent": scaling.efficiency * 100 if scaling else None,
         "energy_per_item_ratio": scaling.energy_per_item_ratio if scaling else None,

@@ -33,9 +33,9 @@ class SweepPoint:
 
     point: Point
     rows: tuple[ResultRow, ...]
-    observed_w: float
+    mean_power_w: float
     """Mean power per accelerator."""
-    against: Comparison | None
+    comparison: Comparison | None
     """Relative to the default cap; None if there is no run to compare with."""
     doubt: str | None
     """Why the cap is not known to have held or the figures are implausible; None without doubt."""
@@ -72,7 +72,7 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     """The sweeps among the rows, by name. `rows` are either submitted rows or demo rows."""
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
-        if row.provenance is not None and row.observed_w and make_point(row):
+        if row.provenance is not None and row.mean_power_w and make_point(row):
             clocks_changed = are_clocks_changed(row.provenance.findings)
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
     groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
@@ -106,10 +106,10 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
             SweepPoint(
                 point=point,
                 rows=cap_rows,
-                observed_w=estimate_mean(
-                    [row.observed_w.value for row in cap_rows if row.observed_w]
+                mean_power_w=estimate_mean(
+                    [row.mean_power_w.value for row in cap_rows if row.mean_power_w]
                 ).mean,
-                against=compare(point, reference_point) if reference_point else None,
+                comparison=compare(point, reference_point) if reference_point else None,
                 doubt=next(
                     (doubt for row in cap_rows if (doubt := row.doubt or row.implausible)), None
                 ),
@@ -234,17 +234,17 @@ ABOUT = (
 
 
 def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
-    against, row = cap_point.against, cap_point.rows[0]
+    comparison, row = cap_point.comparison, cap_point.rows[0]
     gains: Cells = {}
-    if against is not None:
+    if comparison is not None:
         gains = {
-            "energy_gain_percent": against.energy_gain_percent,
-            "performance_loss_percent": against.performance_loss_percent,
-            "gain_minus_loss_points": against.gain_minus_loss_percent,
-            "edp_js": against.edp_js,
-            "edp_gain_percent": against.edp_gain_percent,
-            "eds_gain_k15_percent": against.eds_gain_percent[1.5],
-            "eds_gain_k2_percent": against.eds_gain_percent[2.0],
+            "energy_gain_percent": comparison.energy_gain_percent,
+            "performance_loss_percent": comparison.performance_loss_percent,
+            "gain_minus_loss_points": comparison.gain_minus_loss_percent,
+            "edp_js": comparison.edp_js,
+            "edp_gain_percent": comparison.edp_gain_percent,
+            "eds_gain_k15_percent": comparison.eds_gain_percent[1.5],
+            "eds_gain_k2_percent": comparison.eds_gain_percent[2.0],
         }
     return {
         **{
@@ -260,7 +260,7 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
         "cap_w": cap_point.point.cap_w,
         "default": cap_point.point.cap_w == sweep.default_cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in cap_point.limits_w) or None,
-        "power_w": cap_point.observed_w,
+        "power_w": cap_point.mean_power_w,
         "items_per_s": cap_point.point.items_per_s,
         "joules_per_item": cap_point.point.joules_per_item,
         "items_per_joule": cap_point.point.items_per_joule,
