@@ -14,7 +14,7 @@ from harness.sweep.plan import Entry, Sweep
 from harness.sweep.table import say
 from harness.system import read_description
 from rules.bundle_format.records import Json
-from rules.checks.across.cap_without_effect import RULE as CAP_WITHOUT_EFFECT
+from rules.cap_findings import is_cap_without_effect
 from rules.finding import Severity
 
 
@@ -75,9 +75,7 @@ def without_effect(out: Path) -> frozenset[str]:
     """The ids of the runs in `out` whose cap changed nothing against another's, which no bundle
     shows alone (X101)."""
     found = [
-        v.path
-        for v in judge_all([out], signed=False).verdicts
-        if CAP_WITHOUT_EFFECT.id in {f.rule for f in v.findings}
+        v.path for v in judge_all([out], signed=False).verdicts if is_cap_without_effect(v.findings)
     ]
     return frozenset(_object(path / "result.json")["run_id"] for path in found)
 
