@@ -1,0 +1,143 @@
+"""Who may sign what: unknown, expired and revoked keys, and other centers."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PRINCIPAL, Submissions, make_key
+from support.verdicts import bench_check
+
+from checker import CheckerError
+from checker.engine import judge
+from harness.sign import sign
+from rules.bundle_format.records import (
+    MANIFEST_FILE,
+)
+
+
+def rules_of(path: Path, keyring: Path | None = None, root: Path | None = None) -> set[str]:
+    return {f.rule for f in judge(path, keyring, root).findings}
+
+
+def sign_by_hand(bundle: Path, key: Path, namespace: str) -> None:
+    """Sign with ssh-keygen alone, in any namespace."""
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", namespace]
+    signed = subprocess.run(
+        command, input=(bundle / MANIFEST_FILE).read_bytes(), capture_output=True, check=True
+    )
+    (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(signed.stdout)
+
+
+# Who signed.
+
+
+def test_signature_by_an_unknown_key(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = submissions.add()
+    sign(bundle, make_key(tmp_path / "stranger"), PRINCIPAL)
+    verdict = judge(bundle)
+    assert {f.rule for f in verdict.findings} == {"I107"}
+    assert verdict.signer is None
+
+
+def test_signature_in_another_namespace(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    sign_by_hand(bundle, submissions.key, "review@wattmark")
+    assert rules_of(bundle) == {"I106"}
+
+
+def test_signature_of_another_bundle(submissions: Submissions) -> None:
+    one, other = submissions.add(run_id="bundle-1"), submissions.add(run_id="bundle-2")
+    shutil.copy(*(b / "signatures" / f"submission.{PRINCIPAL}.sig" for b in (one, other)))
+    assert rules_of(other) == {"I106"}
+
+
+def test_bundle_moved_to_another_center(submissions: Submissions) -> None:
+    submissions.allow(submissions.key, "other@wattmark")
+    moved = submissions.root / "other" / "h200x2" / "run"
+    shutil.copytree(submissions.add(), moved)
+    assert rules_of(moved) == {"I107"}
+
+
+def test_signature_renamed_to_the_principal_of_the_path(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    """The other center has a key in the keyring, and it is not the one that signed."""
+    submissions.allow(make_key(tmp_path / "other"), "other@wattmark")
+    moved = submissions.root / "other" / "h200x2" / "run"
+    shutil.copytree(submissions.add(), moved)
+    signatures = moved / "signatures"
+    (signatures / f"submission.{PRINCIPAL}.sig").rename(
+        signatures / "submission.other@wattmark.sig"
+    )
+    assert rules_of(moved) == {"I107"}
+
+
+def test_second_key_of_a_principal_is_as_good(submissions: Submissions, tmp_path: Path) -> None:
+    key = make_key(tmp_path / "second")
+    submissions.allow(key)
+    bundle = submissions.add()
+    sign(bundle, key, PRINCIPAL)
+    assert rules_of(bundle) == set()
+
+
+def test_expired_key_beside_a_valid_one(submissions: Submissions, tmp_path: Path) -> None:
+    old = make_key(tmp_path / "old")
+    submissions.allow(old, options='valid-before="20200101"')
+    bundle = submissions.add()
+    assert rules_of(bundle) == set()
+    sign(bundle, old, PRINCIPAL)
+    assert rules_of(bundle) == {"I109"}
+
+
+def test_revoked_key_of_somebody_else_does_not_matter(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    lost = make_key(tmp_path / "lost")
+    shutil.copy(lost.with_suffix(".pub"), submissions.keyring / "revoked_signers")
+    bundle = submissions.add()
+    assert rules_of(bundle) == set()
+    submissions.allow(lost)
+    sign(bundle, lost, PRINCIPAL)
+    assert rules_of(bundle) == {"I108"}
+
+
+def test_one_bad_signature_beside_a_good_one(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    (bundle / "signatures" / "submission.zoe@wattmark.sig").write_text("nonsense")
+    verdict = judge(bundle)
+    assert {f.rule for f in verdict.findings} == {"I107"}
+    assert verdict.signer is None
+
+
+def test_named_keyring(submissions: Submissions, tmp_path: Path) -> None:
+    """The center is the first directory below the checked path, or else the bundle's parent
+    directory."""
+    bundle = submissions.add()
+    keyring = shutil.move(submissions.keyring, tmp_path / "named")
+    assert rules_of(bundle) == {"I110"}
+    assert bench_check(submissions.root, "--keyring", keyring).exit_code == 0
+    assert "I107" in bench_check(submissions.root / "example", "--keyring", keyring).output
+    direct = shutil.copytree(bundle, tmp_path / "example" / "run")
+    assert bench_check(direct, "--keyring", keyring).exit_code == 0
+
+
+def test_named_keyring_wins_over_the_one_beside(submissions: Submissions, tmp_path: Path) -> None:
+    submissions.add()
+    named = Submissions(tmp_path / "elsewhere", make_key(tmp_path / "stranger"))
+    named.allow(named.key)
+    done = bench_check(submissions.root, "--keyring", named.keyring)
+    assert (done.exit_code, "I107" in done.output) == (1, True)
+
+
+def test_nothing_passes_without_ssh_keygen(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = submissions.add()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CheckerError, match="ssh-keygen was not found"):
+        judge(bundle)
+    done = bench_check(submissions.root)
+    assert done.exit_code == 3
+    assert "ssh-keygen was not found" in done.output
+    assert "pass" not in done.output
