@@ -2,93 +2,21 @@
 seldom it is asked."""
 
 import base64
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from conftest import PRINCIPAL, Submissions
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from support.signatures import CONTENT, NAMESPACE, OTHER, outcome, signed
+from support.signatures import asked as asked
+from support.signatures import forgotten as forgotten
+from support.signatures import keys as keys
 from support.ssh_agent import agent as agent
-from support.trust_rounds import add_option, rules_of
 
-from checker.engine import judge
 from checker.trust import signature, sshsig
-from checker.trust.keyring import read_keyring
-from checker.trust.signature import verify_signature
-from rules.bundle_format.files import Refused
-from rules.bundle_format.records import REVIEW_NAMESPACE, SUBMISSION_NAMESPACE
-from rules.testing import tampering as forge
-
-CONTENT = b'{"format": "wattmark-manifest/1"}\n'
-OTHER = "other@wattmark"
-NAMESPACE = SUBMISSION_NAMESPACE
-
-
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
-    """What ssh-keygen has said so far: nothing, in each test anew. No time goes by, however long a
-    test takes."""
-    monkeypatch.setattr(signature, "_accepted_until_s", {})
-    clock_says(1000.0, monkeypatch)
-    return signature._accepted_until_s
-
-
-def clock_says(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature, "time", SimpleNamespace(monotonic=lambda: now_s))
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What ssh-keygen was asked, as it is asked."""
-    actions: list[str] = []
-    real = signature._ssh_keygen
-    monkeypatch.setattr(
-        signature,
-        "_ssh_keygen",
-        lambda action, *a, **k: actions.append(action) or real(action, *a, **k),
-    )
-    return actions
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Makes a private key of a kind (`ed25519`, `ed25519-2`, `ecdsa`, `rsa`), once each."""
-    directory = tmp_path_factory.mktemp("keys")
-
-    def make(kind: str) -> Path:
-        path = directory / kind
-        if not path.exists():
-            subprocess.run(
-                ["ssh-keygen", "-q", "-t", kind.partition("-")[0], "-N", "", "-C", "", "-f", path],
-                check=True,
-            )
-        return path
-
-    return make
-
-
-def signed(key: Path, content: bytes = CONTENT, namespace: str = NAMESPACE, *options: str) -> bytes:
-    """A signature as ssh-keygen makes it."""
-    command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", namespace, *options]
-    return subprocess.run(command, input=content, capture_output=True, check=True).stdout
-
-
-def outcome(
-    keyring: Path, made: bytes, content: bytes, principal: str, namespace: str, at: str
-) -> str | list[str]:
-    """The fingerprint of the key that is found good, or what is wrong."""
-    path = keyring.parent / "made.sig"
-    path.write_bytes(made)
-    try:
-        return verify_signature(
-            path, made, content, "made.sig", principal, namespace, read_keyring(keyring), at
-        )
-    except Refused as refusal:
-        return [f"{p.rule} {p.violation.found}" for p in refusal.problems]
+from rules.bundle_format.records import REVIEW_NAMESPACE
 
 
 def blob_of(made: bytes) -> bytes:
@@ -278,131 +206,3 @@ def test_signature_by_an_agent_is_plain(
     found = [outcome(submissions.keyring, made, CONTENT, OTHER, NAMESPACE, "") for _ in range(2)]
     assert isinstance(found[0], str) and found[0] == found[1]
     assert asked == ["verify"]
-
-
-# How often it is asked, and when again.
-
-
-def test_ssh_keygen_is_asked_once_about_a_key(submissions: Submissions, asked: list[str]) -> None:
-    bundles = [submissions.add(run_id=f"run-number-{n}") for n in range(4)]
-    assert [judge(bundle).signer for bundle in bundles] == [PRINCIPAL] * 4
-    assert asked == ["verify"]
-    for bundle in bundles:
-        (bundle / "MANIFEST.json").write_text((bundle / "MANIFEST.json").read_text() + "\n")
-        assert "I106" in rules_of(judge(bundle))
-
-
-def test_ssh_keygen_is_asked_once_about_a_key_that_expired_after_acceptance(
-    submissions: Submissions, asked: list[str]
-) -> None:
-    bundles = [submissions.add(run_id=f"run-number-{n}") for n in range(3)]
-    add_option(submissions, 'valid-before="20260301"')
-    at = "2026-02-01T00:00:00Z"
-    for bundle in bundles[:2]:
-        made, manifest = (
-            (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").read_bytes(),
-            (bundle / "MANIFEST.json").read_bytes(),
-        )
-        assert isinstance(
-            outcome(submissions.keyring, made, manifest, PRINCIPAL, NAMESPACE, at), str
-        )
-    assert asked == ["verify", "verify"]  # now, and then
-    assert rules_of(judge(bundles[2])) == {"I109"}
-
-
-def test_ssh_keygen_is_asked_once_about_a_reviewer(
-    submissions: Submissions, asked: list[str]
-) -> None:
-    bundle = submissions.add()
-    forge.review(bundle)
-    assert [judge(bundle).reviewers for _ in range(3)] == [(forge.REVIEWER,)] * 3
-    assert asked == ["verify", "verify"]  # about who submits, and who reviews
-
-
-@pytest.mark.parametrize(
-    "error", [UnsupportedAlgorithm("none here"), InvalidSignature(), ValueError("odd key")]
-)
-def test_ssh_keygen_has_the_last_word_where_the_library_refuses(
-    submissions: Submissions, asked: list[str], monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    bundle = submissions.add()
-
-    def refuse(public: bytes) -> None:
-        raise error
-
-    monkeypatch.setattr(
-        "cryptography.hazmat.primitives.asymmetric.ed25519.Ed25519PublicKey.from_public_bytes",
-        refuse,
-    )
-    assert [judge(bundle).signer for _ in range(3)] == [PRINCIPAL] * 3
-    assert asked == ["verify"] * 3
-
-
-@pytest.mark.parametrize(
-    "change", ["revoked", "line gone", "another namespace", "expired", "same size and date"]
-)
-def test_keyring_that_changes_is_asked_again(
-    submissions: Submissions, tmp_path: Path, asked: list[str], change: str
-) -> None:
-    bundle = submissions.add()
-    assert [judge(bundle).signer for _ in range(2)] == [PRINCIPAL] * 2
-    assert asked == ["verify"]
-    signers = submissions.keyring / "allowed_signers"
-    text, dates = signers.read_text(), signers.stat()
-    if change == "revoked":
-        shutil.copy(submissions.key.with_suffix(".pub"), submissions.keyring / "revoked_signers")
-    elif change == "expired":
-        add_option(submissions, 'valid-before="20260301"')
-    elif change == "another namespace":
-        signers.write_text(text.replace("submission@", "review@"))
-    elif change == "line gone":
-        signers.write_text("# nobody\n")
-    else:
-        signers.write_text(text.replace("submission@", "submissiom@"))
-        os.utime(signers, ns=(dates.st_atime_ns, dates.st_mtime_ns))
-    assert judge(bundle).signer is None
-
-
-def test_what_was_said_of_a_key_is_believed_for_a_minute(
-    submissions: Submissions, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A key that expires in the middle of a round is not good to its end."""
-    bundle = submissions.add()
-    assert judge(bundle).signer == PRINCIPAL
-    clock_says(1059.0, monkeypatch)
-    assert judge(bundle).signer == PRINCIPAL
-    assert asked == ["verify"]
-    clock_says(1061.0, monkeypatch)
-    assert judge(bundle).signer == PRINCIPAL
-    assert asked == ["verify", "verify"]
-
-
-def test_key_that_a_certificate_vouches_for_is_not_good_alone(
-    submissions: Submissions, keys: Callable[[str], Path]
-) -> None:
-    """The keyring has the key of who certifies; what was said of a certificate holds for the
-    certificate."""
-    submissions.allow(keys("ed25519-2"), OTHER, f'cert-authority,namespaces="{NAMESPACE}"')
-    own, plain = keys("ed25519-3"), signed(keys("ed25519-3"))
-    command = [
-        "ssh-keygen",
-        "-q",
-        "-s",
-        keys("ed25519-2"),
-        "-I",
-        "id",
-        "-n",
-        OTHER,
-        "-V",
-        "+1h",
-        own.with_suffix(".pub"),
-    ]
-    subprocess.run(command, check=True)
-    shutil.copy(own.with_name(f"{own.name}-cert.pub"), own.with_suffix(".pub"))
-    certified = signed(own)  # with the certificate in the place of the public key
-    asking = (CONTENT, OTHER, NAMESPACE, "")
-    assert outcome(submissions.keyring, plain, *asking) == [
-        "I107 a good signature by a key that the keyring does not accept"
-    ]
-    for made, good in ((certified, True), (plain, False), (certified, True), (plain, False)):
-        assert isinstance(outcome(submissions.keyring, made, *asking), str) == good

@@ -1,0 +1,82 @@
+"""Keys, signatures and a record of what ssh-keygen is asked, for tests of signatures."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.ssh_agent import agent as agent
+
+from checker.trust import signature
+from checker.trust.keyring import read_keyring
+from checker.trust.signature import verify_signature
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import SUBMISSION_NAMESPACE
+
+CONTENT = b'{"format": "wattmark-manifest/1"}\n'
+OTHER = "other@wattmark"
+NAMESPACE = SUBMISSION_NAMESPACE
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
+    """What ssh-keygen has said so far: nothing, in each test anew. No time goes by, however long a
+    test takes."""
+    monkeypatch.setattr(signature, "_accepted_until_s", {})
+    clock_says(1000.0, monkeypatch)
+    return signature._accepted_until_s
+
+
+def clock_says(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signature, "time", SimpleNamespace(monotonic=lambda: now_s))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What ssh-keygen was asked, as it is asked."""
+    actions: list[str] = []
+    real = signature._ssh_keygen
+    monkeypatch.setattr(
+        signature,
+        "_ssh_keygen",
+        lambda action, *a, **k: actions.append(action) or real(action, *a, **k),
+    )
+    return actions
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Makes a private key of a kind (`ed25519`, `ed25519-2`, `ecdsa`, `rsa`), once each."""
+    directory = tmp_path_factory.mktemp("keys")
+
+    def make(kind: str) -> Path:
+        path = directory / kind
+        if not path.exists():
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", kind.partition("-")[0], "-N", "", "-C", "", "-f", path],
+                check=True,
+            )
+        return path
+
+    return make
+
+
+def signed(key: Path, content: bytes = CONTENT, namespace: str = NAMESPACE, *options: str) -> bytes:
+    """A signature as ssh-keygen makes it."""
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", namespace, *options]
+    return subprocess.run(command, input=content, capture_output=True, check=True).stdout
+
+
+def outcome(
+    keyring: Path, made: bytes, content: bytes, principal: str, namespace: str, at: str
+) -> str | list[str]:
+    """The fingerprint of the key that is found good, or what is wrong."""
+    path = keyring.parent / "made.sig"
+    path.write_bytes(made)
+    try:
+        return verify_signature(
+            path, made, content, "made.sig", principal, namespace, read_keyring(keyring), at
+        )
+    except Refused as refusal:
+        return [f"{p.rule} {p.violation.found}" for p in refusal.problems]
