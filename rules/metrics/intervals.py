@@ -51,20 +51,12 @@ def are_inside(times: Floats, starts: Floats, ends: Floats) -> Mask:
     return inside
 
 
-def median(values: Floats) -> float:
-    """The median of n >= 1 finite values: NumPy's, without what it does for other cases."""
-    middle = len(values) // 2
-    ordered = np.partition(values, (middle - 1, middle) if len(values) > 1 else 0)
-    return (
-        float(ordered[middle])
-        if len(values) % 2
-        else float(ordered[middle - 1] + ordered[middle]) / 2
-    )
-
-
 def p95(values: Floats) -> float:
-    """The 95th percentile of n >= 1 values, between two of them linearly: NumPy's, without what it
-    does for other cases."""
+    """The 95th percentile of n >= 1 finite values, shape (n,), interpolated linearly.
+
+    The result is that of `np.percentile`, bit for bit. That takes 66 µs for the samples of one
+    accelerator in one epoch, and this 2 µs; it is called for each of them.
+    """
     at = 0.95 * (len(values) - 1)
     low = math.floor(at)
     high = min(low + 1, len(values) - 1)

@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.intervals import median
 from rules.metrics.power_series import Series, halves
 from rules.rule import BundleRule
 
@@ -73,7 +72,7 @@ def compute_f_by_phase(series: Series, bundle: Bundle) -> float | None:
     length_s = end_s - start_s
     if (
         not len(length_s)
-        or median(length_s) > MAX_BATCH_S
+        or float(np.median(length_s)) > MAX_BATCH_S
         or length_s.min() <= 0
         or (end_s[:-1] > start_s[1:]).any()
     ):

@@ -29,7 +29,6 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.intervals import median
 from rules.metrics.power_series import Series, lagged
 from rules.rule import BundleRule
 
@@ -67,7 +66,7 @@ def correlate_with_counter(series: Series) -> float | None:
     finite_w = counted_w[np.isfinite(counted_w)]
     if not len(finite_w):
         return None
-    median_w = median(finite_w)
+    median_w = float(np.median(finite_w))
     low_w, high_w = (factor * median_w for factor in SINGLE_STEP)
     single_w = np.where((counted_w > low_w) & (counted_w < high_w), counted_w, np.nan)
     return lagged(series.under_load_w, single_w, MAX_LAG)

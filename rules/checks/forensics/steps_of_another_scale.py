@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.intervals import median
 from rules.metrics.power_series import distinct
 from rules.rule import BundleRule
 
@@ -75,4 +74,4 @@ def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
     if counts[first] < MIN_STEPS:
         return None
     near = distances[(distances >= first) & (distances < first + WIDTH_MW)]
-    return median(near.astype(np.float64))
+    return float(np.median(near.astype(np.float64)))

@@ -34,7 +34,6 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES, Floats, Table
 from rules.declarations import Accelerator
 from rules.finding import Severity, Violation
-from rules.metrics.intervals import median
 from rules.metrics.parts import Part
 from rules.metrics.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
@@ -77,7 +76,7 @@ def _times(bundle: Bundle) -> Iterator[Violation]:
         if (
             len(intervals) > 1
             and not _alike(intervals, 1)
-            and (unit := _unit(median(intervals), TIME))
+            and (unit := _unit(float(np.median(intervals)), TIME))
         ):
             yield _found(
                 SAMPLES,
@@ -145,7 +144,7 @@ def _average_ratio(samples: Table) -> float | None:
     if _alike(power_w, average_w):
         return 1.0
     both = (power_w > 0) & (average_w > 0)
-    return median(average_w[both] / power_w[both]) if both.any() else None
+    return float(np.median(average_w[both] / power_w[both])) if both.any() else None
 
 
 def _alike(some: Floats, others: Floats | int) -> bool:
