@@ -165,9 +165,7 @@ def _active_windows(
     places = np.concatenate(epochs)
     starts, ends = ((batches.ints(name)[places] - zero_ns) / 1e9 for name in ("start_ns", "end_ns"))
     firsts = np.cumsum([0, *map(len, epochs)], dtype=np.int64)
-    separate = starts[1:] > ends[:-1]
-    separate[firsts[1:-1] - 1] = True  # windows of different epochs are never joined
-    if separate.all() and bool((ends >= starts).all()):
+    if bool((starts[1:] > ends[:-1]).all() and (ends >= starts).all()):
         return starts, ends, firsts[:-1]  # nothing to join, as in training
     joined = [join_intervals(starts[a:b], ends[a:b]) for a, b in pairwise(firsts)]
     firsts = np.cumsum([0, *(len(starts) for starts, _ in joined)], dtype=np.int64)[:-1]

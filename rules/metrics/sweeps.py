@@ -126,8 +126,8 @@ def common_default_cap_w(stated_w: Iterable[float | None]) -> float:
     """The default cap that all boards of a sweep stated. Raises MetricsError where they stated none
     or several, or one of them did not state it."""
     caps_w = set(stated_w)
-    cap_w = next(iter(caps_w), None)
-    if len(caps_w) != 1 or cap_w is None:
+    cap_w = caps_w.pop() if len(caps_w) == 1 else None
+    if cap_w is None:
         raise MetricsError("the boards do not name one default cap")
     return cap_w
 

@@ -9,6 +9,7 @@ from conftest import fresh_evidence
 
 from reporting.sections.planning import build_what_if_table
 from rules.bundle import Bundle
+from rules.metrics import comparison
 from rules.metrics.comparison import (
     accelerators_needed,
     nodes_that_fit,
@@ -28,7 +29,13 @@ from rules.run_profile import PUBLISHED_NODES, node_power
         (90, (89, 91), False, "lower"),
         (102, (101.5, 102.5), True, "higher"),
         (102, (101.5, 102.5), False, "within board spread"),
+        (103.7, (103.5, 103.9), False, "within board spread"),
+        (103.9, (103.7, 104.1), False, "higher"),
+        (96.3, (96.1, 96.5), False, "within board spread"),
+        (96.1, (95.9, 96.3), False, "lower"),
         (101, (100.9, 101.1), True, "intervals overlap"),
+        (102, (101, 103), True, "intervals overlap"),
+        (98, (97, 99), True, "intervals overlap"),
         (110, None, True, "no interval"),
     ],
 )
@@ -36,6 +43,15 @@ def test_difference_is_called_one_where_intervals_do_not_touch(
     value: float, ci95: tuple[float, float] | None, same: bool, told: str
 ) -> None:
     assert told_apart(value, ci95, 100, (99, 101), same) == told
+
+
+def test_difference_as_large_as_the_board_spread_is_called_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No float differs from another by exactly 3.8 %, so 25 % takes its place here."""
+    monkeypatch.setattr(comparison, "BOARD_SPREAD_PERCENT", 25.0)
+    assert told_apart(125, (124, 126), 100, (99, 101), same_boards=False) == "higher"
+    assert told_apart(124, (123, 125), 100, (99, 101), same_boards=False) == "within board spread"
 
 
 def test_no_interval_of_the_baseline_tells_nothing() -> None:

@@ -3,6 +3,7 @@ another way."""
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -25,17 +26,20 @@ from rules.metrics.figures import (
 )
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
-from rules.metrics.intervals import are_inside, join_intervals
+from rules.metrics.intervals import are_inside, join_intervals, p95
 from rules.metrics.parts import Part, split_into_parts
 from rules.metrics.run import (
     MetricsError,
     agreement,
     compute_figures,
+    counter_passes,
+    min_peak_share,
     peak_flops,
     relative_difference,
 )
 from rules.protocol import CURRENT
 from rules.testing.frames import table_of
+from rules.workloads import workloads
 
 S = 1_000_000_000
 STEP_NS = S // 10
@@ -129,6 +133,16 @@ def test_trapezoid_over_uneven_samples() -> None:
     assert trapezoid_energies(times, power, array(0.5), array(2.5)).sum() == pytest.approx(
         0.5 * (200 + 300) / 2 + 1.5 * (300 + 150) / 2
     )
+
+
+def test_energy_up_to_a_sample_is_the_sum_of_the_steps_before_it() -> None:
+    """Bit for bit: at a sample nothing is interpolated."""
+    random = np.random.default_rng(3)
+    times, power = np.cumsum(random.uniform(0.05, 0.2, 200)), random.uniform(100, 700, 200)
+    steps_j = (times[1:] - times[:-1]) * (power[1:] + power[:-1]) / 2
+    ends = times[1:]
+    energies = trapezoid_energies(times, power, np.full(len(ends), times[0]), ends)
+    assert energies.tolist() == np.cumsum(steps_j).tolist()
 
 
 def test_counter_is_interpolated_at_the_edges() -> None:
@@ -417,6 +431,40 @@ def test_energy_of_an_epoch_against_an_independent_sum() -> None:
     assert stated["energy_j_trapezoid"] == pytest.approx(energy, rel=1e-6)
 
 
+def test_windows_that_touch_count_as_one() -> None:
+    """Bit for bit, as one window has no edge to interpolate at in its middle."""
+    random = np.random.default_rng(4)
+    table = samples("a", random.uniform(100, 700, 201))
+    edges_s = [round(float(at), 9) for at in np.sort(random.uniform(1, 19, 12))]
+    touching = pairwise(edges_s)
+    (one,) = split_into_parts(result("a"), table, batches((1, 0, 0, edges_s[0], edges_s[-1], 11)))
+    (joined,) = split_into_parts(
+        result("a"), table, batches(*((1, n, 0, *window, 1) for n, window in enumerate(touching)))
+    )
+    assert (joined.energy_j_trapezoid, joined.energy_j_counter, joined.active_s, joined.items) == (
+        one.energy_j_trapezoid,
+        one.energy_j_counter,
+        one.active_s,
+        one.items,
+    )
+    assert joined.places.tolist() == one.places.tolist()
+
+
+@pytest.mark.parametrize("gap_s", [0.0, 0.3])
+def test_epochs_that_touch_stay_apart(gap_s: float) -> None:
+    table = samples("a", np.linspace(100, 700, 201))
+    windows = batches((1, 0, 0, 2, 5, 1), (1, 1, 0, 6, 8, 1), (2, 0, 0, 8 + gap_s, 10, 1))
+    parts = split_into_parts(result("a"), table, windows)
+    alone = [
+        split_into_parts(result("a"), table, windows[windows["epoch"] == epoch])[0]
+        for epoch in (1, 2)
+    ]
+    for part, expected in zip(parts, alone, strict=True):
+        assert (part.epoch, part.active_s) == (expected.epoch, expected.active_s)
+        assert part.energy_j_trapezoid == expected.energy_j_trapezoid
+        assert part.places.tolist() == expected.places.tolist()
+
+
 def test_failed_reads_are_bridged_by_a_straight_line() -> None:
     power = 100 + 10 * np.arange(21.0)
     table = samples("a", power)
@@ -454,6 +502,53 @@ def test_energy_of_record_follows_the_counters_self_test(factor: float, record: 
     assert found.energy_of_record == record
     expected_j = 500 * 20 * (factor if record == "counter" else 1)
     assert found.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
+
+
+def test_counter_that_stands_still_in_one_scored_epoch_fails_its_self_test() -> None:
+    """Epoch 2 has 0.5 % of the energy: over the run the counter agrees within 1 % all the same."""
+    table = samples("a", np.full(301, 500.0))
+    frozen = table["read_ns"].between(22 * S, 23 * S)
+    table.loc[frozen, "energy_mj"] = table.loc[frozen, "energy_mj"].iloc[0]
+    windows = batches((1, 0, 0, 1, 21, 100), (2, 0, 0, 22.1, 22.2, 1))
+    parts = split_into_parts(result("a"), table, windows)
+    assert [part.energy_j_counter for part in parts] == [pytest.approx(10_000), 0.0]
+    assert not counter_passes(parts, CURRENT)
+    assert counter_passes(parts[:1], CURRENT)
+
+
+@pytest.mark.parametrize(("factor", "passes"), [(1.015, True), (1.025, False)])
+def test_one_averaged_board_loosens_the_counters_self_test(factor: float, passes: bool) -> None:
+    """Averaged power may differ from the counter by 2 %, instantaneous power by 1 %."""
+    instantaneous, averaged = (samples(name, np.full(301, 500.0)) for name in "ab")
+    averaged["power_avg_mw"], averaged["power_mw"] = averaged["power_mw"], np.nan
+    table = pd.concat([instantaneous, averaged], ignore_index=True)
+    table["energy_mj"] *= factor
+    windows = batches((1, 0, 0, 1, 21, 1), (1, 0, 1, 1, 21, 1))
+    parts = split_into_parts(result("a", "b"), table, windows)
+    assert [part.averaged for part in parts] == [False, True]
+    assert counter_passes(parts, CURRENT) is passes
+    assert not counter_passes(parts[:1], CURRENT)
+
+
+def test_mean_power_at_the_tolerance_of_the_cap_keeps_to_it() -> None:
+    table, windows = samples("a", np.full(301, 510.0)), batches((1, 0, 0, 1, 21, 100))
+    parts = split_into_parts(result("a"), table, windows)
+    mean_w = compute_figures(result("a"), system("a"), parts).observed[0].mean_power_w
+    cap_w = mean_w / CURRENT.cap_tolerance
+    candidates_w = (cap_w, np.nextafter(cap_w, 0), np.nextafter(cap_w, 1000))
+    cap_w = float(next(w for w in candidates_w if w * CURRENT.cap_tolerance == mean_w))
+    for declared_w, enforced in ((cap_w, True), (cap_w - 0.001, False)):
+        figures = compute_figures(result("a", cap_w=declared_w), system("a"), parts)
+        assert figures.observed[0].cap_enforced is enforced
+
+
+def test_least_share_of_the_peak_of_requests_that_are_not_the_workloads() -> None:
+    """An output token of another request takes what any token of the workload's request takes."""
+    size = workloads()["llama3-8b-serve"].full
+    flops = size.min_flops_per_item or size.flops_per_item
+    tokens = size.input_shape[0], size.items_per_sample
+    share = min_peak_share(1000.0, size, 989.4, as_defined=False)
+    assert share == pytest.approx(1000 * flops * tokens[1] / sum(tokens) / 989.4e12)
 
 
 def test_no_counter_and_unknown_board_leave_figures_empty() -> None:
@@ -496,6 +591,11 @@ FLAT = np.full(101, 500.0)
         (samples("a", FLAT)[:1], [(1, 0, 0, 0, 0, 1)], "fewer than two"),
         (
             samples("a", FLAT, power_mw=np.nan),
+            [(1, 0, 0, 1, 2, 1)],
+            "fewer than two power readings",
+        ),
+        (
+            samples("a", FLAT, power_mw=np.where(np.arange(101) == 50, 5e5, np.nan)),
             [(1, 0, 0, 1, 2, 1)],
             "fewer than two power readings",
         ),
@@ -571,3 +671,11 @@ def test_unknown_workload_gives_no_figures(change: Json) -> None:
     parts = parts_of(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="rule book has no"):
         compute_figures(one, system("a"), parts)
+
+
+# Percentiles
+
+
+@given(st.lists(st.floats(0, 1e4), min_size=1, max_size=400))
+def test_p95_is_that_of_numpy_bit_for_bit(values: list[float]) -> None:
+    assert p95(np.array(values)) == np.percentile(values, 95)
