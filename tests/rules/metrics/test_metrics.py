@@ -438,8 +438,8 @@ def test_windows_that_touch_count_as_one(seed: int) -> None:
     table = samples("a", random.uniform(100, 700, 201))
     edges_s = [round(float(at), 9) for at in np.sort(random.uniform(1, 19, 12))]
     touching = pairwise(edges_s)
-    (one,) = split_into_parts(result("a"), table, batches((1, 0, 0, edges_s[0], edges_s[-1], 11)))
-    (joined,) = split_into_parts(
+    (one,) = parts_of(result("a"), table, batches((1, 0, 0, edges_s[0], edges_s[-1], 11)))
+    (joined,) = parts_of(
         result("a"), table, batches(*((1, n, 0, *window, 1) for n, window in enumerate(touching)))
     )
     assert (joined.energy_j_trapezoid, joined.energy_j_counter, joined.active_s, joined.items) == (
@@ -455,10 +455,9 @@ def test_windows_that_touch_count_as_one(seed: int) -> None:
 def test_epochs_that_touch_stay_apart(gap_s: float) -> None:
     table = samples("a", np.linspace(100, 700, 201))
     windows = batches((1, 0, 0, 2, 5, 1), (1, 1, 0, 6, 8, 1), (2, 0, 0, 8 + gap_s, 10, 1))
-    parts = split_into_parts(result("a"), table, windows)
+    parts = parts_of(result("a"), table, windows)
     alone = [
-        split_into_parts(result("a"), table, windows[windows["epoch"] == epoch])[0]
-        for epoch in (1, 2)
+        parts_of(result("a"), table, windows[windows["epoch"] == epoch])[0] for epoch in (1, 2)
     ]
     for part, expected in zip(parts, alone, strict=True):
         assert (part.epoch, part.active_s) == (expected.epoch, expected.active_s)
@@ -511,7 +510,7 @@ def test_counter_that_stands_still_in_one_scored_epoch_fails_its_self_test() -> 
     frozen = table["read_ns"].between(22 * S, 23 * S)
     table.loc[frozen, "energy_mj"] = table.loc[frozen, "energy_mj"].iloc[0]
     windows = batches((1, 0, 0, 1, 21, 100), (2, 0, 0, 22.1, 22.2, 1))
-    parts = split_into_parts(result("a"), table, windows)
+    parts = parts_of(result("a"), table, windows)
     assert [part.energy_j_counter for part in parts] == [pytest.approx(10_000), 0.0]
     assert not counter_passes(parts, CURRENT)
     assert counter_passes(parts[:1], CURRENT)
@@ -525,7 +524,7 @@ def test_one_averaged_board_loosens_the_counters_self_test(factor: float, passes
     table = pd.concat([instantaneous, averaged], ignore_index=True)
     table["energy_mj"] *= factor
     windows = batches((1, 0, 0, 1, 21, 1), (1, 0, 1, 1, 21, 1))
-    parts = split_into_parts(result("a", "b"), table, windows)
+    parts = parts_of(result("a", "b"), table, windows)
     assert [part.averaged for part in parts] == [False, True]
     assert counter_passes(parts, CURRENT) is passes
     assert not counter_passes(parts[:1], CURRENT)
@@ -533,7 +532,7 @@ def test_one_averaged_board_loosens_the_counters_self_test(factor: float, passes
 
 def test_mean_power_at_the_tolerance_of_the_cap_keeps_to_it() -> None:
     table, windows = samples("a", np.full(301, 510.0)), batches((1, 0, 0, 1, 21, 100))
-    parts = split_into_parts(result("a"), table, windows)
+    parts = parts_of(result("a"), table, windows)
     mean_w = compute_figures(result("a"), system("a"), parts).observed[0].mean_power_w
     cap_w = mean_w / CURRENT.cap_tolerance
     candidates_w = (cap_w, np.nextafter(cap_w, 0), np.nextafter(cap_w, 1000))
