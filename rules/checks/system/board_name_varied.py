@@ -1,18 +1,18 @@
-"""A board whose name only begins as that of a known one
+"""The name of the board begins like that of a known board
 
 ## What it does
-Looks for boards of the run whose name begins with that of a board in the rule book, its id or its
-vendor and id, and is another: `NVIDIA H200 NVL` beside `NVIDIA H200`. M107 speaks of such a board
-as well, as of every unknown one.
+Looks for boards of the run whose name begins with that of a board in the rule book, with its id or
+with its vendor and id, and is not equal to it: `NVIDIA H200 NVL` beside `NVIDIA H200`. M107 reports
+such a board too, like every unknown board.
 
 ## Why it is bad
-What rests on the data sheet is not asked of an unknown board: W107, W114, W119, T104, T111, E106,
-C111, C112, M115, M116, M117 and the statistics fall silent, and there is no MFU. Most often the
-name is that of a variant; but it is also the cheapest way past those rules, so a reviewer should
-know.
+Rules that need the data sheet do not apply to an unknown board: W107, W114, W119, T104, T111, E106,
+C111, C112, M115, M116, M117 and the statistical rules give no findings, and there is no MFU. Most
+often the name is that of a variant. But a changed name is also the easiest way to avoid these
+rules, so a reviewer must know.
 
 ## What to do
-Hand in the name as the driver gives it. For a variant, propose the board with its data sheet: one
+Submit the name as the driver reports it. For a variant, propose the board with its data sheet: one
 line in `rules/boards.py`.
 
 ## Source
@@ -21,7 +21,7 @@ line in `rules/boards.py`.
 
 from collections.abc import Iterator
 
-from rules.boards import BOARDS, board
+from rules.boards import BOARDS
 from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
 from rules.finding import Severity, Violation
@@ -32,27 +32,24 @@ RULE = BundleRule(__name__, "M118", Severity.WARNING, standings=("closed", "open
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for n, node in enumerate(bundle.system["nodes"]):
-        for a, accelerator in enumerate(node["accelerators"]):
-            name = accelerator["name"]
-            if accelerator["uuid"] not in bundle.accelerator_ranks or board(name) is not None:
-                continue
-            told = " ".join(name.casefold().split())
-            like = next(
-                (
-                    k
-                    for b in BOARDS
-                    for k in (*b.names, b.id, f"{b.vendor} {b.id}")
-                    if told.startswith(k.casefold())
-                ),
-                None,
+    for accelerator in bundle.listed_accelerators:
+        if accelerator.uuid not in bundle.accelerator_ranks or accelerator.board is not None:
+            continue
+        known_name = _find_known_prefix(accelerator.name)
+        if known_name is not None:
+            yield Violation(
+                SYSTEM,
+                f"{accelerator.pointer}/name",
+                accelerator.name[:200],
+                f"{known_name}, or a board with another name",
             )
-            if like is not None:
-                pointer = f"/nodes/{n}/accelerators/{a}/name"
-                message = (
-                    "Rules on its data sheet fall silent. Give the driver's name, or propose "
-                    "the variant as a board."
-                )
-                yield Violation(
-                    SYSTEM, pointer, name[:200], f"{like}, or a board of another name", message
-                )
+
+
+def _find_known_prefix(name: str) -> str | None:
+    """The name of a board in the rule book with which this name begins."""
+    normalised = " ".join(name.casefold().split())
+    for board in BOARDS:
+        for known_name in (*board.names, board.id, f"{board.vendor} {board.id}"):
+            if normalised.startswith(known_name.casefold()):
+                return known_name
+    return None

@@ -1,12 +1,12 @@
-"""A board that the rule book does not know
+"""The board is not in the rule book
 
 ## What it does
-Looks up the boards of the run among those whose peak and power limits the rule book has.
+Looks up the boards of the run among the boards whose peak and power limits the rule book contains.
 
 ## Why it is bad
-It is no offence. But without the peak there is no MFU, and bounds on power and throughput cannot be
-judged. M118 lists the rules that fall silent, and warns where the name begins as that of a known
-board.
+It is not an offence. But without the peak there is no MFU, and the bounds on power and throughput
+cannot be judged. M118 lists the rules that do not apply, and warns if the name begins like that of
+a known board.
 
 ## What to do
 Propose the board with its data sheet: one line in `rules/boards.py`.
@@ -17,7 +17,6 @@ Propose the board with its data sheet: one line in `rules/boards.py`.
 
 from collections.abc import Iterator
 
-from rules.boards import board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SYSTEM
 from rules.finding import Severity, Violation
@@ -28,17 +27,13 @@ RULE = BundleRule(__name__, "M107", Severity.NOTE)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for n, node in enumerate(bundle.system["nodes"]):
-        for a, accelerator in enumerate(node["accelerators"]):
-            if (
-                accelerator["uuid"] in bundle.accelerator_ranks
-                and board(accelerator["name"]) is None
-            ):
-                yield Violation(
-                    SYSTEM,
-                    f"/nodes/{n}/accelerators/{a}/name",
-                    accelerator["name"],
-                    "a board with a known peak and known limits",
-                    "MFU and the bounds on power and throughput are not judged. Propose "
-                    "the board with its data sheet.",
-                )
+    for accelerator in bundle.listed_accelerators:
+        if accelerator.uuid in bundle.accelerator_ranks and accelerator.board is None:
+            yield Violation(
+                SYSTEM,
+                f"{accelerator.pointer}/name",
+                accelerator.name,
+                "a board with a known peak and known limits",
+                "MFU and the bounds on power and throughput are not judged. Propose the board "
+                "with its data sheet.",
+            )

@@ -1,18 +1,17 @@
-"""Closed results without a container's digest
+"""A closed result without the digest of its container
 
 ## What it does
-Asks, of closed bundles, that environment.json has the digest of the container that the run was made
-in: `sha256:` and 64 digits.
+Checks that environment.json of closed bundles contains the digest of the container image of the
+run: `sha256:` and 64 hexadecimal digits.
 
 ## Why it is bad
-The versions of some twenty packages are recorded, and an image holds hundreds, the system's
-libraries among them. Who wants to repeat the run has to guess the rest. It is a note, because
-centers without containers must be able to submit, and because packages, driver and sources, whose
-absence M106 and M108 tell, decide nearly all of the throughput.
+The bundle records the versions of some twenty packages, while an image contains hundreds, including
+system libraries. Without the image, a repetition of the run needs guesses. It is a note, because
+centers without containers must be able to submit, and because packages, driver and sources, which
+M106 and M108 check, determine nearly all of the throughput.
 
 ## What to do
-Run in one of the images of `containers/`, whose launcher hands the digest over in
-`WATTMARK_CONTAINER`.
+Run in one of the images of `containers/`. Their launcher passes the digest in `WATTMARK_CONTAINER`.
 
 ## Source
 Bundle format, environment.json, `container`.
@@ -33,10 +32,5 @@ RULE = BundleRule(__name__, "M112", Severity.NOTE, standings=("closed",), added=
 def check(bundle: Bundle) -> Iterator[Violation]:
     container = bundle.environment["container"]
     if container is None or not re.search(r"sha256:[0-9a-f]{64}$", container[-80:], re.ASCII):
-        message = (
-            "The whole software cannot be had again. Run in an image, and hand its digest over."
-        )
-        found = "none" if container is None else f"{container[:200]}, which has no digest"
-        yield Violation(
-            ENVIRONMENT, "/container", found, "sha256: and the digest of the image", message
-        )
+        observed = "none" if container is None else f"{container[:200]}, without a digest"
+        yield Violation(ENVIRONMENT, "/container", observed, "sha256: and the digest of the image")

@@ -2,14 +2,14 @@
 
 ## What it does
 Compares the counts of corrected and uncorrected ECC errors of every accelerator between the first
-and the last readback.
+and the later readbacks.
 
 ## Why it is bad
-A board whose memory fails retries and remaps. It is neither the board that others buy nor one that
-keeps its speed.
+A board with failing memory retries accesses and remaps rows. It does not represent other boards of
+the model, and its speed changes.
 
 ## What to do
-Have the board looked at, and run on another one.
+Have the board examined, and run on another one.
 
 ## Source
 Protocol, section "invalid"; NVML API reference, `nvmlDeviceGetTotalEccErrors`.
@@ -27,18 +27,20 @@ RULE = BundleRule(__name__, "M105", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    first: dict[tuple[str, str], int] = {}
-    grown: dict[tuple[str, str], tuple[int, int]] = {}
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        for name in ("ecc_corrected", "ecc_uncorrected"):
-            count, key = readback[name], (readback["accelerator"], name)
-            if count is not None and count > first.setdefault(key, count):
-                grown.setdefault(key, (place, count))
-    for (accelerator, name), (place, count) in grown.items():
-        yield Violation(
-            RESULT,
-            f"/readbacks/{place}/{name}",
-            f"{count} on {accelerator}, {first[accelerator, name]} before",
-            "a count that does not grow during the run",
-            "The board's memory fails. Have it looked at, and run on another one.",
-        )
+    first_counts: dict[tuple[str, str], int] = {}
+    violations: dict[tuple[str, str], Violation] = {}
+    for readback in bundle.readbacks:
+        for name, count in (
+            ("ecc_corrected", readback.ecc_corrected),
+            ("ecc_uncorrected", readback.ecc_uncorrected),
+        ):
+            key = readback.accelerator, name
+            if count is not None and count > first_counts.setdefault(key, count):
+                violation = Violation(
+                    RESULT,
+                    f"{readback.pointer}/{name}",
+                    f"{readback.accelerator}: {count}, after {first_counts[key]} before",
+                    "a count that does not increase during the run",
+                )
+                violations.setdefault(key, violation)
+    yield from violations.values()

@@ -1,15 +1,14 @@
-"""An environment that does not say with what was measured
+"""The software environment is not stated
 
 ## What it does
-Asks that environment.json names packages, the driver, and where the code came from: a git commit, a
+Checks that environment.json states packages, the driver and the origin of the code: a git commit, a
 container, or a hash of the sources that is not all zeros.
 
 ## Why it is bad
-Nobody can repeat a run without knowing with what it was made. The run stands; it is shown as not
-repeatable.
+Nobody can repeat a run without knowing its software. The run stands and is shown as not repeatable.
 
 ## What to do
-Run from a git checkout or a container, and hand in environment.json as `bench-submit` writes it.
+Run from a git checkout or a container, and submit environment.json as `bench-submit` wrote it.
 
 ## Source
 Bundle format, environment.json.
@@ -28,18 +27,17 @@ RULE = BundleRule(__name__, "M106", Severity.WARNING, standings=("closed", "open
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     environment = bundle.environment
-    message = "With what was measured cannot be told. Hand in the environment as it was recorded."
     if not environment["packages"]:
-        yield Violation(
-            ENVIRONMENT, "/packages", "none", "the installed packages and their versions", message
-        )
+        expected = "the installed packages and their versions"
+        yield Violation(ENVIRONMENT, "/packages", "none", expected)
     if environment["driver"] is None:
+        expected = "the version of the accelerator's driver"
+        yield Violation(ENVIRONMENT, "/driver", "null", expected)
+    has_hash = set(environment["source_sha256"]) != {"0"}
+    if environment["git"] is None and environment["container"] is None and not has_hash:
         yield Violation(
-            ENVIRONMENT, "/driver", "null", "the version of the accelerator's driver", message
-        )
-    hashed = set(environment["source_sha256"]) != {"0"}
-    if environment["git"] is None and environment["container"] is None and not hashed:
-        expected = "a git commit, a container or a hash of the sources"
-        yield Violation(
-            ENVIRONMENT, "/source_sha256", "neither commit, container nor hash", expected, message
+            ENVIRONMENT,
+            "/source_sha256",
+            "neither commit, container nor hash",
+            "a git commit, a container or a hash of the sources",
         )

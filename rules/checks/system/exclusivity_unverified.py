@@ -1,14 +1,14 @@
-"""Nobody looked who else was on the accelerator
+"""Exclusive use of the accelerator was not verified
 
 ## What it does
-Looks for readbacks that do not say how many foreign processes there were.
+Looks for readbacks without the number of foreign processes.
 
 ## Why it is bad
-A shared accelerator makes a run invalid. Where nobody looked, nobody can say that it was not
-shared. The run stands; a reviewer should ask how the node was reserved.
+A shared accelerator makes a run invalid. Without the number of processes, nobody can tell whether
+the accelerator was shared. The run stands, and a reviewer should ask how the node was reserved.
 
 ## What to do
-Use a meter that can count processes, and give it the rights to.
+Use a meter that counts processes, and give it the necessary privileges.
 
 ## Source
 Protocol, section "invalid".
@@ -26,15 +26,11 @@ RULE = BundleRule(__name__, "M109", Severity.WARNING, standings=("closed", "open
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    readbacks = bundle.result["readbacks"]
-    blind = [
-        place for place, readback in enumerate(readbacks) if readback["foreign_processes"] is None
-    ]
-    if blind:
+    unknown = [readback for readback in bundle.readbacks if readback.foreign_processes is None]
+    if unknown:
         yield Violation(
             RESULT,
-            f"/readbacks/{blind[0]}/foreign_processes",
-            f"null, in {len(blind)} of {len(readbacks)} readbacks",
-            "a number, 0 where there is none",
-            "That the accelerator was not shared is not shown. Use a meter that counts processes.",
+            f"{unknown[0].pointer}/foreign_processes",
+            f"null, in {len(unknown)} of {len(bundle.readbacks)} readbacks",
+            "the number of foreign processes",
         )

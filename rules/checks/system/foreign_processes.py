@@ -1,11 +1,11 @@
-"""Other processes on the accelerator
+"""Foreign processes on the accelerator
 
 ## What it does
-Looks in the readbacks for processes on an accelerator that are not the run's.
+Looks in the readbacks for processes on an accelerator that do not belong to the run.
 
 ## Why it is bad
-They take time, memory and energy. Their energy is counted, their work is not; and the run cannot be
-repeated.
+Foreign processes take time, memory and energy. Their energy counts and their work does not, and the
+run cannot be repeated.
 
 ## What to do
 Reserve the whole node and run again. `nvidia-smi` or `amd-smi process` lists the processes.
@@ -26,13 +26,11 @@ RULE = BundleRule(__name__, "M103", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for place, readback in enumerate(bundle.result["readbacks"]):
-        if readback["foreign_processes"]:
+    for readback in bundle.readbacks:
+        if readback.foreign_processes:
             yield Violation(
                 RESULT,
-                f"/readbacks/{place}/foreign_processes",
-                f"{readback['foreign_processes']} on {readback['accelerator']} "
-                f"({readback['when']})",
+                f"{readback.pointer}/foreign_processes",
+                f"{readback.foreign_processes} on {readback.accelerator} ({readback.when})",
                 "0",
-                "The accelerator was shared. Reserve it and run again.",
             )

@@ -1,14 +1,14 @@
-"""Closed results from edited code
+"""A closed result from modified code
 
 ## What it does
-Looks for a closed bundle made from a git tree with uncommitted changes.
+Looks for closed bundles from a git checkout with uncommitted changes.
 
 ## Why it is bad
-The commit that the bundle names is not the code that ran. The run stands; a reviewer should ask for
-the difference.
+The commit that the bundle states is not the code that ran. The run stands, and a reviewer should
+ask for the differences.
 
 ## What to do
-Commit, and run again from a clean tree.
+Commit the changes, and run again from a clean checkout.
 
 ## Source
 Bundle format, environment.json.
@@ -28,10 +28,5 @@ RULE = BundleRule(__name__, "M108", Severity.WARNING, standings=("closed",))
 def check(bundle: Bundle) -> Iterator[Violation]:
     git = bundle.environment["git"]
     if git is not None and git["dirty"]:
-        yield Violation(
-            ENVIRONMENT,
-            "/git/dirty",
-            f"true, at commit {git['commit'][:12]}",
-            "false",
-            "The code that ran is not that of the commit. Commit it and run again.",
-        )
+        observed = f"true, at commit {git['commit'][:12]}"
+        yield Violation(ENVIRONMENT, "/git/dirty", observed, "false")

@@ -1,15 +1,15 @@
-"""A partitioned GPU
+"""The GPU is partitioned
 
 ## What it does
-Looks in the readbacks for multi-instance GPU (MIG) mode, or AMD's compute partitions, which stand
-in the same place (`mig`).
+Looks in the readbacks for multi-instance GPU (MIG) mode, or for AMD's compute partitions, which the
+field `mig` records too.
 
 ## Why it is bad
-The run had a slice of the board, while power and energy are those of the whole board or not
-supported at all.
+The run used a part of the board, while power and energy are those of the whole board or not
+available.
 
 ## What to do
-Turn MIG off (`nvidia-smi -mig 0`, as root), or let the board be one partition (`amd-smi set
+Disable MIG (`nvidia-smi -mig 0`, as root), or set a single partition (`amd-smi set
 --compute-partition SPX`). Then run again.
 
 ## Source
@@ -28,12 +28,11 @@ RULE = BundleRule(__name__, "M104", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    on = [place for place, readback in enumerate(bundle.result["readbacks"]) if readback["mig"]]
-    if on:
+    partitioned = [readback for readback in bundle.readbacks if readback.mig]
+    if partitioned:
         yield Violation(
             RESULT,
-            f"/readbacks/{on[0]}/mig",
-            f"true, in {len(on)} readbacks",
+            f"{partitioned[0].pointer}/mig",
+            f"true, in {len(partitioned)} readbacks",
             "false",
-            "Power is not measured per slice. Turn MIG or partitions off and run again.",
         )

@@ -1,21 +1,22 @@
-"""Names of people or hosts in the bundle
+"""Names of persons or hosts in the bundle
 
 ## What it does
-Looks in the log, the events, the environment, the system and the run's options for what bundles
-are meant to leave out: home directories with a name in them, addresses of the form user@host, and
-full names of hosts of a site's network. Of log and events the first million characters are looked
-at. Addresses on the web are left alone.
+Searches the log, the events, the environment, the system and the options of the run for names that
+a bundle must not contain: home directories with a user name, addresses of the form user@host, and
+full host names of a site network. The rule searches the first million characters of log and events.
+Web addresses are skipped.
 
 ## Why it is bad
-A bundle is published for good, and signed: it cannot be edited afterwards. Names of users are
-personal data, and names of hosts tell outsiders what a network looks like. It is a note, because
-nothing that is measured depends on it.
+A bundle is published permanently and is signed, so it cannot be edited afterwards. User names are
+personal data, and host names reveal the structure of a network. It is a note, because no
+measurement depends on these names.
 
 ## What to do
-Run under a path without a name in it, then sign. If it is a name that may be public, leave it.
+Run in a path without a name, then sign. If the name may be public, ignore the note.
 
 ## Source
-Bundle format: nodes are called by number, and no variable that may hold a path is kept.
+Bundle format: nodes have numbers instead of names, and variables that may contain a path are not
+recorded.
 """
 
 import re
@@ -33,7 +34,7 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "M113", Severity.NOTE, added="1.3.0")
 
 MOST_CHARACTERS = 1_000_000
-SHORT = 200
+SHORT = 200  # characters; texts up to this length are cached
 _SITES = ("local", "internal", "intranet", "intern", "lan", "cluster", "localdomain", "hpc")
 _DOMAINS = (
     "edu",
@@ -55,7 +56,7 @@ _DOMAINS = (
 )
 
 
-# Names are bounded in length, and begin where a word does, so that no text takes long.
+# Names have a maximum length and begin at a word boundary, so that the search takes linear time.
 _HOST = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 LEAKS = {
     "a home directory": re.compile(
@@ -74,14 +75,16 @@ SIGNS = {
     "user@host": ("@",),
     "the name of a host": (".ac.", *(f".{name}" for name in (*_SITES, *_DOMAINS))),
 }
-"""Each has one of these in it, which is looked for first: most texts have none."""
+"""Every match contains one of these texts. Searching for them first is faster, because most texts
+have none."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     result = bundle.result
-    options = {k: result["settings"].get(k) for k in ("options",)} | {
-        "settings": result["implementation"]["settings"]
+    settings = {
+        "options": result["settings"].get("options"),
+        "settings": result["implementation"]["settings"],
     }
     yield from _search(LOG_FILE, "", bundle.log[:MOST_CHARACTERS])
     events = event_lines(bundle.events or ()).decode()
@@ -89,34 +92,29 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for file, value in (
         (ENVIRONMENT, bundle.environment),
         (SYSTEM, bundle.system),
-        (RESULT, options),
+        (RESULT, settings),
     ):
         for pointer, text in _texts("", value):
             yield from _search(file, pointer, text)
 
 
 def _search(file: str, pointer: str, text: str) -> Iterator[Violation]:
-    for what, found in (_leaks_of_short if len(text) <= SHORT else _leaks)(text):
-        shown = ", ".join(name[:80] for name in found[:3])
-        more = f" and {len(found) - 3} others" if len(found) > 3 else ""
-        message = (
-            "A bundle is published for good. Take the name out before it is signed, by running "
-            "where there is none."
-        )
-        yield Violation(
-            file, pointer, f"{what}: {shown}{more}", "no names of people or hosts", message
-        )
+    find = _find_leaks_cached if len(text) <= SHORT else _find_leaks
+    for kind, names in find(text):
+        listed = ", ".join(name[:80] for name in names[:3])
+        more = f" and {len(names) - 3} others" if len(names) > 3 else ""
+        yield Violation(file, pointer, f"{kind}: {listed}{more}", "no names of persons or hosts")
 
 
-def _leaks(text: str) -> list[tuple[str, list[str]]]:
-    """What leaks, and the names, each once."""
-    asked = (what for what in LEAKS if any(sign in text for sign in SIGNS[what]))
-    found = ((what, list(dict.fromkeys(LEAKS[what].findall(text)))) for what in asked)
-    return [(what, names) for what, names in found if names]
+def _find_leaks(text: str) -> list[tuple[str, list[str]]]:
+    """The kinds of names that a text contains, each with its names without duplicates."""
+    kinds = (kind for kind in LEAKS if any(sign in text for sign in SIGNS[kind]))
+    leaks = ((kind, list(dict.fromkeys(LEAKS[kind].findall(text)))) for kind in kinds)
+    return [(kind, names) for kind, names in leaks if names]
 
 
-# The runs of a round have the same software and boards.
-_leaks_of_short = lru_cache(maxsize=4096)(_leaks)
+# The bundles of a round repeat many short texts, such as those of software and boards.
+_find_leaks_cached = lru_cache(maxsize=4096)(_find_leaks)
 
 
 def _texts(pointer: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -1,16 +1,16 @@
-"""A system that is not described
+"""The system is not described
 
 ## What it does
-Asks that the site, cooling and interconnect of system.json, and the CPU and vendor of every node
-and accelerator, say something. Where something is not known, "not stated" says so; an empty text, a
-dash or "TODO" does not.
+Checks that the name, site, cooling and interconnect in system.json, the CPU of every node and the
+vendor of every accelerator have a value. If something is not known, write "not stated". An empty
+text, a dash or "TODO" is not a value.
 
 ## Why it is bad
-A reader compares systems. Whether one is cooled by water or air, and how its boards are connected,
-explains differences of several per cent in power. The run itself is sound, hence a warning.
+Readers compare systems. Air or water cooling and the interconnect of the boards explain power
+differences of several per cent. It is a warning, because the run itself is valid.
 
 ## What to do
-Describe the system in a TOML file and hand it to `bench-submit` with `--system`.
+Describe the system in a TOML file and pass it to `bench-submit` with `--system`.
 
 ## Source
 Bundle format, system.json.
@@ -25,22 +25,18 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "M114", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
 
-NOTHING = {"", "-", "?", "n/a", "todo", "tbd", "fixme", "xxx"}
+PLACEHOLDERS = {"", "-", "?", "n/a", "todo", "tbd", "fixme", "xxx"}
+"""Texts that are not a value, in lower case."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     system = bundle.system
-    stated = {f"/{key}": system[key] for key in ("name", "site", "cooling", "interconnect")}
+    texts = {f"/{key}": system[key] for key in ("name", "site", "cooling", "interconnect")}
     for n, node in enumerate(system["nodes"]):
-        stated[f"/nodes/{n}/cpu"] = node["cpu"]
-        stated |= {
-            f"/nodes/{n}/accelerators/{a}/vendor": own["vendor"]
-            for a, own in enumerate(node["accelerators"])
-        }
-    for pointer, text in stated.items():
-        if text.strip().lower() in NOTHING:
-            message = (
-                "Readers cannot tell what this system is. Describe it in the file of --system."
-            )
-            yield Violation(SYSTEM, pointer, repr(text), "a description, or: not stated", message)
+        texts[f"/nodes/{n}/cpu"] = node["cpu"]
+        for a, accelerator in enumerate(node["accelerators"]):
+            texts[f"/nodes/{n}/accelerators/{a}/vendor"] = accelerator["vendor"]
+    for pointer, text in texts.items():
+        if text.strip().lower() in PLACEHOLDERS:
+            yield Violation(SYSTEM, pointer, repr(text), "a description, or: not stated")

@@ -1,14 +1,14 @@
-"""An accelerator that system.json does not have
+"""An accelerator is not listed in system.json
 
 ## What it does
 Looks up the accelerators of ranks, samples and readbacks among those of system.json.
 
 ## Why it is bad
-Which board it is, and so its peak and its limits, is not known; and the system has more boards than
-it says.
+The model of the board is not known, and so neither are its peak and its limits. The system has more
+boards than it states.
 
 ## What to do
-List every accelerator of the run in system.json, by the UUID that the driver gives.
+List every accelerator of the run in system.json, by the UUID that the driver reports.
 
 ## Source
 Bundle format, system.json.
@@ -26,19 +26,12 @@ RULE = BundleRule(__name__, "M101", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    readbacks = [r["accelerator"] for r in bundle.result["readbacks"]]
-    named = (
+    expected = f"an accelerator of system.json: {', '.join(list(bundle.accelerators)[:8])}"
+    for file, pointer, uuids in (
         (RESULT, "/ranks", bundle.accelerator_ranks),
-        (RESULT, "/readbacks", readbacks),
+        (RESULT, "/readbacks", [readback.accelerator for readback in bundle.readbacks]),
         (SAMPLES, "", bundle.samples_of),
-    )
-    for file, pointer, names in named:
-        for name in dict.fromkeys(names):
-            if name not in bundle.accelerators:
-                yield Violation(
-                    file,
-                    pointer,
-                    name,
-                    f"one of system.json: {', '.join(list(bundle.accelerators)[:8])}",
-                    "Which board this is, is not known. List it in system.json.",
-                )
+    ):
+        for uuid in dict.fromkeys(uuids):
+            if uuid not in bundle.accelerators:
+                yield Violation(file, pointer, uuid, expected)
