@@ -15,6 +15,7 @@ import argparse
 import csv
 import json
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -61,6 +62,8 @@ STRICT = ("authority", "keyring", "files", "cap_")
 MOST_SURVIVING_PERCENT = 5.0
 TESTS = "tests/rules", "tests/checker", "tests/harness", "tests/reporting"
 SLOW = ("tests/reporting/test_report_browser.py",)
+MOST_LETTERS = 160
+"""Of the id of a test in the table; some have long parameters."""
 LEAST_CHANGES = 16
 """Of each module."""
 BUDGETS_S = 30.0, 150.0
@@ -249,20 +252,23 @@ def record(scratch: Path, processes: int) -> None:
     command = [copy.python, "-m", "pytest", *options, *TESTS]
     subprocess.run(command, cwd=copy.root, env=environment, check=False)
     passed = (line.rstrip("\n").rsplit("\t", 1) for line in (notes / "passed").open())
-    # With groups, pytest-xdist appends the group's name to the id of a test.
-    seconds = {test.partition("@")[0] if test.endswith(("@machine", "@wheel")) else test: float(s)
-               for test, s in passed}  # fmt: skip
+    seconds = {_without_group(test): float(duration) for test, duration in passed}
     lines: dict[str, dict[str, set[int]]] = {}
     for path in notes.glob("*.lines"):
         for line in path.open():
             test, _, places = line.rstrip("\n").partition("\t")
+            of_test = lines.setdefault(_without_group(test), {})
             for place in places.split(","):
                 number, _, at = place.partition(":")
-                reached = lines.setdefault(test, {}).setdefault(list(TARGETS)[int(number)], set())
-                reached.add(int(at))
+                of_test.setdefault(list(TARGETS)[int(number)], set()).add(int(at))
     told = {t: {f: sorted(of) for f, of in lines[t].items()} for t in lines if t in seconds}
     (scratch / "coverage.json").write_text(json.dumps({"seconds": seconds, "lines": told}))
     print(f"{len(seconds)} tests, {len(told)} of which execute a line of {len(TARGETS)} modules")
+
+
+def _without_group(test: str) -> str:
+    """The id of a test, to which pytest-xdist appends the name of its group."""
+    return re.sub(r"@(machine|wheel)$", "", test)
 
 
 def choose_changes(count: int, seed: int, modules: list[str], done: set[Any]) -> list[Change]:
@@ -334,7 +340,7 @@ def run(arguments: argparse.Namespace) -> None:
         for number, done in enumerate(as_completed(attempts), 1):
             change, noticed, took_s = done.result()
             result = "killed" if noticed else "survived"
-            judgement = f"killed by {noticed}" if noticed else "survives"
+            judgement = f"killed by {noticed[:MOST_LETTERS]}" if noticed else "survives"
             told = (change.file, change.line, change.function, change.code, change.changed_to,
                     change.number, result, judgement)  # fmt: skip
             rows[change.key] = dict(zip(COLUMNS, map(str, told), strict=True))

@@ -31,7 +31,8 @@ with contextlib.suppress(SystemExit):
 JUDGE_ALL = f"""
 from pathlib import Path
 from checker.engine import judge
-for manifest in Path({str(Path(__file__).parents[2])!r}).glob("submissions/reference/*/*/MANIFEST.json"):
+root = Path({str(Path(__file__).parents[2])!r})
+for manifest in root.glob("submissions/reference/*/*/MANIFEST.json"):
     assert judge(manifest.parent).status == "pass"
 """
 

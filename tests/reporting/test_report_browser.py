@@ -72,7 +72,8 @@ def column(page: Any, id: str, title: str) -> list[str]:
         """([id, key]) => {
           const table = document.querySelector(`table[data-table="${id}"]`);
           const n = [...table.tHead.rows[0].cells].findIndex((head) => head.dataset.key === key);
-          return [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[n].textContent);
+          return [...table.tBodies[0].rows].filter((row) => !row.hidden)
+            .map((row) => row.cells[n].textContent);
         }""",
         [id, title],
     )
@@ -178,11 +179,14 @@ _POINT_AT = """([id, place]) => {
   const point = document.querySelectorAll(`#${id} POINTS`)[place];
   const at = { bubbles: true, clientX: 200, clientY: 200 };
   document.querySelector(`#${id} .live svg`).dispatchEvent(new PointerEvent("pointerout", at));
-  for (const type of ["pointerover", "pointermove"]) point.dispatchEvent(new PointerEvent(type, at));
+  for (const type of ["pointerover", "pointermove"]) {
+    point.dispatchEvent(new PointerEvent(type, at));
+  }
 }""".replace("POINTS", _POINTS)
 _AXES = """figure => {
   const at = (element) => element.getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
-  const own = [...figure.querySelectorAll(".live .role-axis")].filter((axis) => axis.querySelector(".role-axis-title"));
+  const own = [...figure.querySelectorAll(".live .role-axis")]
+    .filter((axis) => axis.querySelector(".role-axis-title"));
   return own.map((axis) => ({
     title: axis.querySelector(".role-axis-title text").textContent,
     labels: [...axis.querySelectorAll(".role-axis-label text")].map((label) => label.textContent),
@@ -407,8 +411,10 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
       }
       document.getElementById("tables").textContent = JSON.stringify(record);
       document.querySelectorAll(".tools:not([data-everything])").forEach((tools) => tools.remove());
-      const program = [...document.scripts].find((script) => script.textContent.includes("window.wattmark ="));
-      program.replaceWith(Object.assign(document.createElement("script"), { textContent: program.textContent }));
+      const program = [...document.scripts]
+        .find((script) => script.textContent.includes("window.wattmark ="));
+      const again = document.createElement("script");
+      program.replaceWith(Object.assign(again, { textContent: program.textContent }));
     }""")
     assert len(column(page, "evidence", "run")) == 200
     assert page.locator("#evidence .tools output").text_content() == "300 rows, first 200 shown"
@@ -491,9 +497,11 @@ def test_page_is_no_wider_than_the_screen(page: Any, width: int) -> None:
 def test_jump_stays_where_it_landed_while_charts_are_drawn(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.locator('nav a[href="#vitl16-train"]').click()
-    page.wait_for_function("""() => [...document.querySelectorAll("figure.chart")].every((figure) => {
+    page.wait_for_function("""() => [...document.querySelectorAll("figure.chart")]
+      .every((figure) => {
       const { top, bottom } = figure.getBoundingClientRect();
-      return figure.dataset.drawn === "yes" || (!figure.dataset.drawn && (bottom < 0 || top > innerHeight));
+      const away = bottom < 0 || top > innerHeight;
+      return figure.dataset.drawn === "yes" || (!figure.dataset.drawn && away);
     })""")
     top, links, wanted = page.evaluate("""() => [
       document.getElementById("vitl16-train").getBoundingClientRect().top,

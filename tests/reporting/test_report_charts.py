@@ -168,7 +168,8 @@ if __name__ == "__main__":
     from reporting.charts.render import to_svg
     from dataclasses import replace
     to_svg(build_charts(CHART_TABLES[0])[0])
-    tables = [replace(table, id=f"w{n}-" + table.id.rpartition("-")[2]) for n, table in enumerate(CHART_TABLES)]
+    ids = [f"w{n}-" + table.id.rpartition("-")[2] for n, table in enumerate(CHART_TABLES)]
+    tables = [replace(table, id=name) for table, name in zip(CHART_TABLES, ids)]
     drawn = draw(tables)
     same = all(one.svg == to_svg(one.chart) for of in drawn.values() for one in of)
     print(len(drawn), sum(bool(of) for of in drawn.values()), same)

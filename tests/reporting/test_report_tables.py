@@ -205,9 +205,8 @@ def test_text_of_a_cell(row: dict[str, Any], key: str, said: str) -> None:
 def test_csv_keeps_figures_and_disarms_formulas() -> None:
     made = to_csv(table(name="=cmd()", rate=1 / 3, rate_low=0.3, rate_high=float("nan"), rate_n=10))
     assert (
-        made
-        == "name,power_w,power_w_kind,rate,rate_low,rate_high,rate_n,rate_kind,gain_percent,doubt\r\n"
-        + ("'=cmd(),,,0.3333333333,0.3,,10,,,\r\n")
+        made == "name,power_w,power_w_kind,rate,rate_low,rate_high,rate_n,rate_kind,"
+        "gain_percent,doubt\r\n" + ("'=cmd(),,,0.3333333333,0.3,,10,,,\r\n")
     )
 
 

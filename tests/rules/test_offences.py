@@ -86,11 +86,14 @@ def test_what_fits_on_the_chips_is_not_bound_by_memory(monkeypatch: pytest.Monke
 
 
 CLEAN = """
-12:00:01 | File "/opt/torch/.venv/lib/python3.12/site-packages/torch/distributed/run.py", line 990, in main
+12:00:01 | File "/opt/torch/.venv/lib/python3.12/site-packages/torch/distributed/run.py", line 990
 12:00:02 | Checkout 'https://huggingface.co/docs/transformers/main_classes/model.html' and https://docs.nvidia.com/cuda/
-12:00:03 | torch.distributed.elastic.multiprocessing.errors.ChildFailedError; sglang.srt.models.bailing_moe_linear
-12:00:04 | git clone git@github.com:example/code.git; bash /home/ubuntu/run.sh; pip install timm==1.0.29
-12:00:05 | rank 0 signed by reference@wattmark; decorated by @torch.compile; at 3.5 img/s, self.local.data, x.intern(y), nn.lan[0]
+12:00:03 | torch.distributed.elastic.multiprocessing.errors.ChildFailedError
+12:00:03 | sglang.srt.models.bailing_moe_linear
+12:00:04 | git clone git@github.com:example/code.git; bash /home/ubuntu/run.sh
+12:00:04 | pip install timm==1.0.29
+12:00:05 | rank 0 signed by reference@wattmark; decorated by @torch.compile
+12:00:05 | at 3.5 img/s, self.local.data, x.intern(y), nn.lan[0]
 12:00:06 | cap 700 W, 0.05 J/image, N/A, 2.11.0+cu130, 96.00.A5.00.1A, 00000000:00:0B.0, tcp://127.0.0.1:29500
 """
 LEAKED = {

@@ -4,56 +4,74 @@ Each is followed by where it was read, on pages fetched in 2026. `binding` is th
 7.0.2, whose Python sources were read; nothing here was seen on an AMD GPU.
 
 Import
-    without ROCm prints to stdout and raises KeyError: binding, amdsmi_wrapper.py; seen by importing it;
+    without ROCm prints to stdout and raises KeyError: binding, amdsmi_wrapper.py; seen by importing
+    it;
     the same in https://github.com/pytorch/pytorch/pull/188724 (`write_package_without_rocm`).
 Power
-    in W; MI300 has `current_socket_power` alone, MI200 `average_socket_power` alone, the other is "N/A":
-    https://github.com/ROCm/pytorch/pull/1457; all ones in 16 bits become "N/A", but a newer library's all ones in 32 bits pass
+    in W; MI300 has `current_socket_power` alone, MI200 `average_socket_power` alone, the other is
+    "N/A":
+    https://github.com/ROCm/pytorch/pull/1457; all ones in 16 bits become "N/A", but a newer
+    library's all ones in 32 bits pass
     through: binding, amdsmi_get_power_info;
     https://rocm.docs.amd.com/projects/amdsmi/en/develop/doxygen/docBin/html/structamdsmi__power__info__t.html;
     "N/A" or 0 on the second die of a socket: https://github.com/ROCm/rocm_smi_lib/issues/160,
     https://git.zx2c4.com/linux-dev/commit/?id=076f55a45e9e41fcbc377ad064f10f29b26dc298;
-    that of the socket on its first partition only, which alone tells the mode; the others tell their number:
+    that of the socket on its first partition only, which alone tells the mode; the others tell
+    their number:
     https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/partition.html.
 Energy
     a count times a resolution of 15.3 as float32 is uJ; the count was called `power`:
     https://github.com/ml-energy/zeus/issues/123, https://github.com/AMDResearch/hpcfund/issues/21.
 Caps
-    in uW: https://rocm.docs.amd.com/projects/amdsmi/en/docs-6.2.1/doxygen/docBin/html/structamdsmi__power__cap__info__t.html
-    (in W before ROCm 6.1.2: https://rocm.docs.amd.com/en/docs-6.1.2/about/changelog.html); the least reads 0 (design.md,
+    in uW:
+    https://rocm.docs.amd.com/projects/amdsmi/en/docs-6.2.1/doxygen/docBin/html/structamdsmi__power__cap__info__t.html
+    (in W before ROCm 6.1.2: https://rocm.docs.amd.com/en/docs-6.1.2/about/changelog.html); the
+    least reads 0 (design.md,
     section 5), and a cap that is set is that of a sensor, 0 on these boards:
     https://rocm.docs.amd.com/projects/amdsmi/en/docs-6.4.0/doxygen/docBin/html/group__tagPowerControl.html;
-    the board says yes to one below what it enforces (design.md, section 5); limits that are not there are all ones in 64 bits: https://github.com/amd/MxGPU-Virtualization/issues/26.
+    the board says yes to one below what it enforces (design.md, section 5); limits that are not
+    there are all ones in 64 bits: https://github.com/amd/MxGPU-Virtualization/issues/26.
 Threads
-    concurrent calls mix up boards: https://github.com/ROCm/amdsmi/issues/115; not safe before ROCm 7.2:
-    https://github.com/ml-energy/zeus/pull/256. Here every call from another thread than the first one's ends in Crash.
+    concurrent calls mix up boards: https://github.com/ROCm/amdsmi/issues/115; not safe before ROCm
+    7.2:
+    https://github.com/ml-energy/zeus/pull/256. Here every call from another thread than the first
+    one's ends in Crash.
 Throttling
-    `amdsmi_get_violation_status` waits 100 ms between two looks at the residency counters: amd_smi.cc, kFASTEST_POLL_TIME_MS;
-    https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/gpu-violations.html; the counters stand in the GPU
+    `amdsmi_get_violation_status` waits 100 ms between two looks at the residency counters:
+    amd_smi.cc, kFASTEST_POLL_TIME_MS;
+    https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/gpu-violations.html; the
+    counters stand in the GPU
     metrics table, "N/A" on older boards: binding, amdsmi_get_gpu_metrics_info.
 Order
     of handles is not HIP's, `hip_id` is: https://github.com/pytorch/pytorch/pull/160468,
-    https://github.com/ml-energy/zeus/pull/229; `amdsmi_get_gpu_enumeration_info` is there since ROCm 6.4:
+    https://github.com/ml-energy/zeus/pull/229; `amdsmi_get_gpu_enumeration_info` is there since
+    ROCm 6.4:
     https://rocm.docs.amd.com/en/docs-6.4.0/release/changelog.html.
     The variables that choose GPUs mean nothing to AMD SMI:
     https://rocm.docs.amd.com/projects/HIP/en/latest/reference/env_variables.html.
 UUIDs
-    HIP's is the unique id of the kernel's KFD, as 16 hexadecimal digits: https://github.com/ROCm/hipamd/issues/50;
+    HIP's is the unique id of the kernel's KFD, as 16 hexadecimal digits:
+    https://github.com/ROCm/hipamd/issues/50;
     AMD SMI's text is another, 67c63ac3c3c637f9 as 67ff740f-0000-1000-80c6-3ac3c3c637f9:
     https://github.com/ROCm/legacy-rocm-build/issues/5480;
-    `hip_uuid` and `asic_serial` need not be HIP's either: https://github.com/ROCm/rocm-systems/pull/3977.
-    From ROCm 7.13 on the first is: https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/partition.html.
+    `hip_uuid` and `asic_serial` need not be HIP's either:
+    https://github.com/ROCm/rocm-systems/pull/3977.
+    From ROCm 7.13 on the first is:
+    https://rocm.docs.amd.com/projects/amdsmi/en/develop/conceptual/partition.html.
     Without a unique id, HIP says XX: https://github.com/Xilinx/XRT/pull/9146.
 State
-    the level to set is a member of an enumeration: binding, amdsmi_set_gpu_perf_level; only root may set anything;
+    the level to set is a member of an enumeration: binding, amdsmi_set_gpu_perf_level; only root
+    may set anything;
     the performance level is a constant's name:
     https://rocm.docs.amd.com/projects/amdsmi/en/develop/_sources/conceptual/perf-determinism.md;
     one that the binding does not know raises KeyError: binding, amdsmi_get_gpu_perf_level.
 Errors
-    say their number in `err_code`, and their text has several lines: binding, amdsmi_exception.py; a function that a version
+    say their number in `err_code`, and their text has several lines: binding, amdsmi_exception.py;
+    a function that a version
     lacks is an AttributeError.
 Processes
-    the list may hold the caller itself, and is of dictionaries: binding, amdsmi_get_gpu_process_list;
+    the list may hold the caller itself, and is of dictionaries: binding,
+    amdsmi_get_gpu_process_list;
     https://github.com/ROCm/rocm-systems/pull/8396.
 """
 

@@ -40,8 +40,8 @@ def write_bundle(
     power_at_mw: int | None = None,
     **changes: object,
 ) -> Path:
-    """A good bundle of two accelerators at the cap of a run_request, as a run of the sweep would leave it,
-    or with the power that it would have at another cap.
+    """A good bundle of two accelerators at the cap of a run request, as a run of the sweep would
+    leave it, or with the power that it would have at another cap.
     """
     evidence = another_run(fresh_evidence(), run_request.sweep["place"] if run_request.sweep else 0)
     evidence.result["settings"]["seed"] = run_request.seed

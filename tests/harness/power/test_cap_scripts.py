@@ -18,7 +18,10 @@ NVIDIA_SMI = """#!/bin/sh
 boards=$(dirname "$0")/../boards
 case "$*" in
 -L) ls "$boards" ;;
-*power.min_limit*) cd "$boards" && for gpu in *; do echo "$gpu, 200.00, 700.00, 700.00, $(cat ../persistence)"; done ;;
+*power.min_limit*)
+    cd "$boards" && for gpu in *; do
+        echo "$gpu, 200.00, 700.00, 700.00, $(cat ../persistence)"
+    done ;;
 "-i "*" -pl "*)
     echo "$*" >>"$boards/../calls"
     [ "$2" != "$(cat "$boards/../broken")" ] || { echo "no permission"; exit 4; }

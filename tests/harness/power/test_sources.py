@@ -220,7 +220,8 @@ def test_doctor_checks_the_named_meter_only(extra):
 
 @pytest.fixture
 def watts(tmp_path) -> Path:
-    """A file with a power in W that changes all the time, as a program of the site would keep it."""
+    """A file with a power in W that changes all the time, as a program of the site would keep
+    it."""
     path, ended = tmp_path / "watts", threading.Event()
     noise = random.Random(1)
 

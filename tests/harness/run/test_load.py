@@ -283,11 +283,13 @@ async def say_nothing(request: Request) -> AsyncIterator[Progress]:
     [
         (
             refuse,
-            r"request 150, 32 prompt tokens in and 100 out, failed: ConnectionResetError: server went away",
+            r"request 150, 32 prompt tokens in and 100 out, failed: "
+            r"ConnectionResetError: server went away",
         ),
         (
             stop_short,
-            r"request 150 was for 32 prompt tokens in and 100 out, but the server answered for 32 in and 99 out",
+            r"request 150 was for 32 prompt tokens in and 100 out, "
+            r"but the server answered for 32 in and 99 out",
         ),
         (cut_prompt, r"but the server answered for 16 in and 100 out"),
         (say_nothing, r"but the server answered for 0 in and 0 out"),

@@ -616,7 +616,8 @@ def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
     changed = replace(plan(), implementation_sha256="0" * 64)
     with pytest.raises(
         RunFailed,
-        match=r"loaded another support.implementations:build than was planned; has its file changed\?",
+        match=r"loaded another support.implementations:build than was planned; "
+        r"has its file changed\?",
     ):
         take(changed, tmp_path)
 
