@@ -1,6 +1,7 @@
 """The scripts in benchmarks/: those that take long do their work in small, and the figures of
 measured runs that docs/ gives are what they print of the committed bundles."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,39 @@ def test_throughput_of_each_run_is_in_the_page() -> None:
     for name, per_accelerator, of_one, efficiency, *_ in printed[len(MEASURED) :]:
         assert f" {per_accelerator} " in page, name
         assert f" {of_one} | {efficiency} " in page, name
+
+
+SOURCE = b'''"""Docstring with 1 < 2."""
+from typing import Any
+
+LIMIT_W = 700
+
+
+def within(power_w: list[float], cap_w: float = 5.0) -> Any:
+    """Whether 1 < 2."""
+    print(f"{1 < 2}")
+    return any(w <= cap_w for w in power_w[1:] if w > 0) and not LIMIT_W
+'''
+
+
+def test_changes_to_code_are_small_and_leave_docstrings_and_formatted_text() -> None:
+    """Of benchmarks/mutate_code.py."""
+    find_changes = runpy.run_path(str(ROOT / "benchmarks/code_changes.py"))["find_changes"]
+    changes = find_changes("module.py", SOURCE)
+    told = {(change.line, change.code, change.changed_to) for change in changes}
+    assert (4, "700", "701") in told and (4, "700", "699") in told
+    assert (7, "5.0", "6.0") in told
+    assert (9, 'print(f"{1 < 2}")', "pass") in told
+    assert (10, "w <= cap_w", "(w < cap_w)") in told
+    assert (10, "w <= cap_w", "(w >= cap_w)") in told
+    assert (10, "power_w[1:]", "(power_w[:])") in told
+    assert (10, "not LIMIT_W", "(LIMIT_W)") in told
+    assert {change.changed_to for change in changes if change.line == 10} >= {"return None"}
+    assert {change.line for change in changes} == {4, 7, 9, 10}
+    assert len({change.key for change in changes}) == len(changes)
+    for change in changes:
+        changed = change.apply(SOURCE).splitlines()
+        original = SOURCE.splitlines()
+        pairs = enumerate(zip(original, changed, strict=True), 1)
+        differ = [n for n, (before, after) in pairs if before != after]
+        assert differ == [change.line]

@@ -169,7 +169,7 @@ if __name__ == "__main__":
     from dataclasses import replace
     to_svg(build_charts(CHART_TABLES[0])[0])
     ids = [f"w{n}-" + table.id.rpartition("-")[2] for n, table in enumerate(CHART_TABLES)]
-    tables = [replace(table, id=name) for table, name in zip(CHART_TABLES, ids)]
+    tables = [replace(table, id=name) for table, name in zip(CHART_TABLES, ids, strict=True)]
     drawn = draw(tables)
     same = all(one.svg == to_svg(one.chart) for of in drawn.values() for one in of)
     print(len(drawn), sum(bool(of) for of in drawn.values()), same)
