@@ -30,7 +30,7 @@ from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
 from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
 from rules.fingerprints import fingerprint_patterns  # noqa: E402
-from rules.metrics.power_series import Series, patterns, regular  # noqa: E402
+from rules.metrics.power_series import Series, find_patterns, repeat_themselves  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
@@ -268,8 +268,8 @@ def _print_disguised(evidences: Sequence[EvidenceFrames]) -> None:
     for name, disguise in DISGUISES.items():
         shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]
         print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
-    every = np.concatenate([patterns(own) for own in series])
-    every = every[~regular(every)]
+    every = np.concatenate([find_patterns(own) for own in series])
+    every = every[~repeat_themselves(every)]
     print(
         f"\nOf {len(every)} patterns of {len(series)} accelerators "
         f"{len(every) - len(np.unique(every))} are there twice."
@@ -277,7 +277,7 @@ def _print_disguised(evidences: Sequence[EvidenceFrames]) -> None:
 
 
 def _few(power_w: Floats) -> frozenset[int]:
-    return fingerprint_patterns(patterns(power_w))
+    return fingerprint_patterns(find_patterns(power_w))
 
 
 def _print_scatter(evidences: Sequence[EvidenceFrames]) -> None:

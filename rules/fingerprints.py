@@ -6,7 +6,7 @@ They are small enough that one process holds those of a whole round.
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.metrics.power_series import IN_A_ROW, regular, rolling
+from rules.metrics.power_series import IN_A_ROW, hash_windows, repeat_themselves
 
 MIN_DISTINCT = 8
 """A window counts only with so many different values: a few that alternate repeat by chance."""
@@ -31,7 +31,7 @@ def fingerprint_values(values: NDArray[np.int64]) -> frozenset[int]:
     """
     if len(values) < IN_A_ROW:
         return frozenset()
-    mixed = (rolling(values) * _ODD) >> _ONE
+    mixed = (hash_windows(values) * _ODD) >> _ONE
     candidates = min(4 * MAX_FINGERPRINTS, len(mixed) - 1)
     smallest = np.argpartition(mixed, candidates)[: candidates + 1]
     smallest = smallest[np.argsort(mixed[smallest])]
@@ -56,7 +56,7 @@ def fingerprint_patterns(patterns: NDArray[np.uint64]) -> frozenset[int]:
     fingerprints: list[int] = []
     for begin in range(0, len(unique), 4 * MAX_FINGERPRINTS):  # the first pass mostly suffices
         chunk = unique[begin : begin + 4 * MAX_FINGERPRINTS]
-        fingerprints += (chunk[~regular(chunk * _ODD_INVERSE)] >> _ONE).tolist()
+        fingerprints += (chunk[~repeat_themselves(chunk * _ODD_INVERSE)] >> _ONE).tolist()
         if len(fingerprints) >= MAX_FINGERPRINTS:
             break
     return frozenset(fingerprints[:MAX_FINGERPRINTS])

@@ -3,7 +3,7 @@ baseline.
 
 Results are compared only if workload, precision, number of accelerators and scope are equal. A
 difference counts only if the two 95 % intervals do not overlap
-(`rules.metrics.comparison.told_apart`).
+(`rules.metrics.comparison.compare_with_baseline`).
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from reporting.sections.cells import (
     make_mark_cells,
     name_line,
 )
-from rules.metrics.comparison import BOARD_SPREAD_PERCENT, relative_percent, told_apart
+from rules.metrics.comparison import BOARD_SPREAD_PERCENT, compare_with_baseline, relative_percent
 from rules.workloads import Workload
 
 ABOUT = (
@@ -152,8 +152,10 @@ def _make_comparison_cells(row: ResultRow, baseline: ResultRow, link: BundleLink
 
 
 def compare_figures(figure: Figure, baseline: Figure, same_boards: bool) -> str:
-    """The verdict of `rules.metrics.comparison.told_apart` on two figures."""
-    return told_apart(figure.value, figure.ci95, baseline.value, baseline.ci95, same_boards)
+    """The verdict of `rules.metrics.comparison.compare_with_baseline` on two figures."""
+    return compare_with_baseline(
+        figure.value, figure.ci95, baseline.value, baseline.ci95, same_boards
+    )
 
 
 def build_best_table(

@@ -1,4 +1,4 @@
-"""Arithmetic of comparing results with each other, and of what a result would cost somewhere else.
+"""Comparing results with each other, and what a result would cost at another site.
 
 The page of the report computes the same in the browser when its reader changes an assumption; a
 test holds the two together.
@@ -17,7 +17,7 @@ BOARD_SPREAD_PERCENT = 3.8
 (docs/performance.md). A smaller difference between runs on different boards may be that of the
 boards."""
 
-Told = Literal["higher", "lower", "within board spread", "intervals overlap", "no interval"]
+Difference = Literal["higher", "lower", "within board spread", "intervals overlap", "no interval"]
 
 Interval = Sequence[float] | None
 
@@ -27,13 +27,12 @@ def relative_percent(value: float, baseline: float) -> float:
     return 100 * (value / baseline - 1)
 
 
-def told_apart(
+def compare_with_baseline(
     value: float, ci95: Interval, baseline: float, baseline_ci95: Interval, same_boards: bool
-) -> Told:
-    """What may be said of `value` against `baseline`: a difference only where their 95 % intervals
-    do not touch.
+) -> Difference:
+    """How `value` differs from `baseline`: only if their 95 % intervals do not overlap or touch.
 
-    Two intervals that do not touch are a stricter demand than a test of the difference at 5 %.
+    This is stricter than a test of the difference at a significance of 5 %.
     Between different boards a difference below `BOARD_SPREAD_PERCENT` is within the board spread.
     """
     if ci95 is None or baseline_ci95 is None:

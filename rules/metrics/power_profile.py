@@ -1,4 +1,4 @@
-"""Power of a run as it spreads and as it goes over time, and what a node adds to it by assumption.
+"""The distribution of a run's power, its course over time, and an assumed share of the node.
 
 `rules/metrics/run.py` turns power into energy; here nothing is integrated. Powers are in W, times
 in s.
@@ -36,7 +36,7 @@ class PowerSpread:
 
 @dataclass(frozen=True)
 class Bin:
-    """The lowest and the highest of the readings between two times, and how many they are."""
+    """The readings between two times: the lowest, the highest and how many there are."""
 
     from_s: float
     to_s: float
@@ -54,24 +54,25 @@ def spread(power_w: Floats) -> PowerSpread:
 
 
 def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:
-    """At most `bins` bins of equal length over rising times, shape (n,), n >= 2; those without a
+    """At most `bins` bins of equal length over rising times, shape (n,) with n >= 2. Bins without a
     reading are left out.
 
     Every low and high is a reading: nothing is averaged, smoothed or filled.
     """
-    begin, end = float(times_s[0]), float(times_s[-1])
-    width = (end - begin) / bins
-    of = np.minimum(((times_s - begin) / width).astype(np.int64), bins - 1)
-    starts = np.flatnonzero(np.diff(of, prepend=-1))
-    lows, highs = np.minimum.reduceat(power_w, starts), np.maximum.reduceat(power_w, starts)
-    counts = np.diff(starts, append=len(of))
-    for number, low, high, n in zip(of[starts], lows, highs, counts, strict=True):
+    begin_s, end_s = float(times_s[0]), float(times_s[-1])
+    width_s = (end_s - begin_s) / bins
+    # The last reading lies on the end of the last bin, and belongs to it.
+    numbers = np.minimum(((times_s - begin_s) / width_s).astype(np.int64), bins - 1)
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    lows_w, highs_w = np.minimum.reduceat(power_w, starts), np.maximum.reduceat(power_w, starts)
+    counts = np.diff(starts, append=len(numbers))
+    for number, low_w, high_w, n in zip(numbers[starts], lows_w, highs_w, counts, strict=True):
         yield Bin(
-            begin + float(number) * width,
-            begin + (float(number) + 1) * width,
-            float(low),
-            float(high),
-            int(n),
+            from_s=begin_s + float(number) * width_s,
+            to_s=begin_s + (float(number) + 1) * width_s,
+            low_w=float(low_w),
+            high_w=float(high_w),
+            n=int(n),
         )
 
 

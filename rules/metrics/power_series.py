@@ -1,5 +1,4 @@
-"""What a sensor said of one accelerator over a run, as arrays, and the statistics of it that
-several rules use."""
+"""The readings of one accelerator over a run as arrays, and statistics that several rules use."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,8 +105,8 @@ class Series:
 
     @cached_property
     def spread_w(self) -> float:
-        """The `spread` of `under_load_w`."""
-        return spread(self.under_load_w)
+        """The `mean_absolute_deviation` of `under_load_w`."""
+        return mean_absolute_deviation(self.under_load_w)
 
     @cached_property
     def counted_w(self) -> Floats:
@@ -117,8 +116,8 @@ class Series:
 
     @cached_property
     def patterns(self) -> "NDArray[np.uint64]":
-        """The `patterns` of `usable_w`."""
-        return patterns(self.usable_w)
+        """The `find_patterns` of `usable_w`."""
+        return find_patterns(self.usable_w)
 
     @cached_property
     def measured(self) -> bool:
@@ -132,54 +131,58 @@ class Series:
         return rows(self.samples, self.load)
 
 
-def patterns(values: Floats) -> "NDArray[np.uint64]":
-    """Where readings, shape (n,), go up and where not, in every `SIGNS` differences in a row, a bit
-    each: shape (n - SIGNS,)."""
+def find_patterns(values: Floats) -> "NDArray[np.uint64]":
+    """Where the finite readings rise: a bit for each of `SIGNS` successive differences.
+
+    `values` has shape (n,), and the result (n - SIGNS,), one pattern for each start.
+    """
     up = np.diff(values[np.isfinite(values)]) > 0
     if len(up) < SIGNS:
         return np.empty(0, np.uint64)
-    found = up.astype(np.uint64)
+    bits = up.astype(np.uint64)
     length = 1
-    while length < SIGNS:  # each time of twice as many signs, the earliest one as the highest bit
-        found = found[:-length] << np.uint64(length) | found[length:]
+    while length < SIGNS:  # doubles the length each time; the earliest sign is the highest bit
+        bits = bits[:-length] << np.uint64(length) | bits[length:]
         length *= 2
-    return found
+    return bits
 
 
-def regular(some: "NDArray[np.uint64]") -> Mask:
-    """Which of some patterns, shape (n,), repeat themselves at one of `LAGS` lags.
+def repeat_themselves(patterns: "NDArray[np.uint64]") -> Mask:
+    """Which patterns, shape (n,), repeat themselves at one of `LAGS` lags.
 
-    Batches in phase with the sampling give the same ups and downs over and over, in any run of the
-    work: such patterns tell nothing.
+    Batches in phase with the sampling rise and fall alike in every run of the workload, so such
+    patterns do not identify a run.
     """
-    signs = some[:, None]
-    # Of each pattern and lag: where a sign is that of `lag` signs later, as bits, the `lag` last
-    # ones left out.
+    signs = patterns[:, None]
+    # For each pattern and lag, a bit for each sign that equals the sign `lag` later; the last `lag`
+    # signs have none to compare with and are masked.
     agreeing = ~(signs ^ (signs << _LAGS)) & (~np.uint64(0) << _LAGS)
-    counts = _BITS[agreeing.view(np.uint8)].reshape(len(some), LAGS, 8).sum(axis=2, dtype=np.uint8)
-    found: Mask = (counts >= REGULAR * (SIGNS - np.arange(1, LAGS + 1))).any(axis=1)
-    return found
+    counts = (
+        _BITS[agreeing.view(np.uint8)].reshape(len(patterns), LAGS, 8).sum(axis=2, dtype=np.uint8)
+    )
+    regular: Mask = (counts >= REGULAR * (SIGNS - np.arange(1, LAGS + 1))).any(axis=1)
+    return regular
 
 
-def rolling(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
-    """A number for every `IN_A_ROW` of the values, shape (n,), equal where these are equal: shape
-    (n - IN_A_ROW + 1,)."""
-    found = values.astype(np.uint64) * np.uint64(_ODD[0])
-    found ^= found >> np.uint64(29)
+def hash_windows(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
+    """A hash of every `IN_A_ROW` successive values: shape (n - IN_A_ROW + 1,) for values of shape
+    (n,). Equal windows have equal hashes."""
+    hashes = values.astype(np.uint64) * np.uint64(_ODD[0])
+    hashes ^= hashes >> np.uint64(29)
     length = 1
-    for odd in _ODD[1:]:  # each time of twice as many values
-        found = found[:-length] * np.uint64(odd) + found[length:]
+    for odd in _ODD[1:]:  # doubles the length of the windows each time
+        hashes = hashes[:-length] * np.uint64(odd) + hashes[length:]
         length *= 2
-    return found
+    return hashes
 
 
-def distinct(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different ones of values, shape (n,), that are in order."""
+def select_distinct(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The distinct values among ordered ones, shape (n,)."""
     return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
 
 
-def spread(values: Floats) -> float:
-    """The mean absolute deviation of the finite ones of `values`, 0 where there are none."""
+def mean_absolute_deviation(values: Floats) -> float:
+    """The mean absolute deviation of the finite `values`, 0 if there are none."""
     values = _finite(values)
     return _mean(np.abs(values - _mean(values))) if len(values) else 0.0
 
@@ -190,32 +193,32 @@ def _finite(values: Floats) -> Floats:
 
 
 def _mean(values: Floats) -> float:
-    # The method of an array takes three times as long for a few thousand of them.
+    # `values.mean()` takes three times as long for a few thousand values.
     return float(np.add.reduce(values)) / len(values)
 
 
-def lagged(one: Floats, other: Floats, most: int) -> float | None:
-    """Pearson's correlation of the largest magnitude over lags of up to `most` samples either way;
-    both of shape (n,).
+def correlate_lagged(first: Floats, second: Floats, max_lag: int) -> float | None:
+    """Pearson's correlation of two series, shape (n,), at the lag of at most `max_lag` samples
+    either way where its magnitude is largest.
 
-    Where one is not finite it counts as its mean. None where one of them is mostly not finite or
+    A value that is not finite counts as the mean. None if one of the series is mostly not finite or
     does not vary.
     """
-    first, second = _centred(one), _centred(other)
+    first, second = _centre(first), _centre(second)
     scale = float(np.sqrt((first @ first) * (second @ second)))
     if not scale > 0:
         return None
-    found = [
+    covariances = [
         float(
             first[max(0, -lag) : len(first) - max(0, lag)]
             @ second[max(0, lag) : len(second) - max(0, -lag)]
         )
-        for lag in range(-most, most + 1)
+        for lag in range(-max_lag, max_lag + 1)
     ]
-    return max(found, key=abs) / scale
+    return max(covariances, key=abs) / scale
 
 
-def _centred(values: Floats) -> Floats:
+def _centre(values: Floats) -> Floats:
     finite = np.isfinite(values)
     if finite.all() and len(values):
         return values - _mean(values)
@@ -224,9 +227,11 @@ def _centred(values: Floats) -> Floats:
     return np.where(finite, values - _mean(values[finite]), 0.0)
 
 
-def halves(count: int) -> tuple[slice, ...]:
-    """The two halves of `count` samples, where each has `ENOUGH`, so that what holds of one only
-    shows; else the whole."""
+def split_halves(count: int) -> tuple[slice, ...]:
+    """The two halves of `count` samples if each has `ENOUGH`, else the whole.
+
+    A forgery of only one half then stands out as much as one of the whole.
+    """
     return (
         (slice(0, count // 2), slice(count // 2, count))
         if count >= 2 * ENOUGH

@@ -371,7 +371,7 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
                 for r in (row, base)
             ]
             same = row["boards"] == base["boards"]
-            assert row["rate_told"] == comparison.told_apart(
+            assert row["rate_told"] == comparison.compare_with_baseline(
                 row[RATE], ends[0], base[RATE], ends[1], same
             )
             found.add(row["rate_told"])

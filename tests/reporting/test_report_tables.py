@@ -54,7 +54,7 @@ def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
                     comparison.relative_percent(own, other), abs=1e-6
                 )
                 if row is not base:
-                    assert row[f"{short}_told"] == comparison.told_apart(
+                    assert row[f"{short}_told"] == comparison.compare_with_baseline(
                         own, ends[0], other, ends[1], same
                     )
 

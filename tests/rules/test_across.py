@@ -25,7 +25,7 @@ from rules.fingerprints import (
     fingerprint_values,
 )
 from rules.metrics.figures import Estimate, Headline, MeanClocks, estimate_mean
-from rules.metrics.power_series import IN_A_ROW, patterns, regular
+from rules.metrics.power_series import IN_A_ROW, find_patterns, repeat_themselves
 from rules.registry import round_rules, rules_by_id
 from rules.run_summary import RunSummary, submission_key, summarize
 from rules.testing.frames import EvidenceFrames
@@ -469,7 +469,7 @@ def test_repeat_on_a_system_of_another_name_may_have_the_same_seed() -> None:
 
 
 def up_and_down(power_w: np.ndarray) -> frozenset[int]:
-    return fingerprint_patterns(patterns(power_w))
+    return fingerprint_patterns(find_patterns(power_w))
 
 
 def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
@@ -485,7 +485,7 @@ def test_patterns_outlast_a_disguise_and_no_two_series_share_them() -> None:
 
 
 def test_pattern_that_a_series_has_twice_does_not_stand_for_it() -> None:
-    one, other, third = patterns(np.random.default_rng(7).normal(690, 20, 67)).tolist()
+    one, other, third = find_patterns(np.random.default_rng(7).normal(690, 20, 67)).tolist()
     assert len(fingerprint_patterns(np.array([third, other], dtype=np.uint64))) == 2
     assert fingerprint_patterns(
         np.array([one, other, one, third], dtype=np.uint64)
@@ -504,7 +504,7 @@ def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:
 
 
 def irregular(power_w: np.ndarray) -> int:
-    return int((~regular(patterns(power_w))).sum())
+    return int((~repeat_themselves(find_patterns(power_w))).sum())
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(3, []), (4, ["a", "b"])])

@@ -23,7 +23,14 @@ from rules.checks.forensics import (
     steps_of_another_scale,
 )
 from rules.finding import Severity
-from rules.metrics.power_series import ENOUGH, Series, halves, lagged, regular, spread
+from rules.metrics.power_series import (
+    ENOUGH,
+    Series,
+    correlate_lagged,
+    mean_absolute_deviation,
+    repeat_themselves,
+    split_halves,
+)
 from rules.registry import rules_by_id
 from rules.run_summary import summarize
 from rules.testing.frames import EvidenceFrames, read_frames
@@ -88,7 +95,7 @@ def test_no_two_measured_series_have_a_pattern_in_common() -> None:
     nine were in phase."""
     found = [one.patterns for path in MEASURED for one in bundle(measured(path)).series]
     every = np.concatenate(found)
-    every = every[~regular(every)]
+    every = every[~repeat_themselves(every)]
     assert len(found) >= 24 and len(every) > 40_000
     assert len(np.unique(every)) == len(every)
 
@@ -232,26 +239,26 @@ def test_board_of_which_the_book_knows_nothing_is_left_alone() -> None:
 
 
 def test_spread_is_the_mean_absolute_deviation() -> None:
-    assert spread(np.array([1.0, 2.0, 3.0, 4.0, 5.0])) == 1.2
-    assert spread(np.array([np.nan, 5.0, 7.0])) == 1.0
-    assert spread(np.array([np.nan])) == 0.0
+    assert mean_absolute_deviation(np.array([1.0, 2.0, 3.0, 4.0, 5.0])) == 1.2
+    assert mean_absolute_deviation(np.array([np.nan, 5.0, 7.0])) == 1.0
+    assert mean_absolute_deviation(np.array([np.nan])) == 0.0
 
 
 def test_correlation_is_found_at_its_lag_and_with_its_sign() -> None:
     one = np.random.default_rng(0).normal(size=2000)
-    assert lagged(one, one, 0) == pytest.approx(1.0)
-    assert lagged(one, -np.roll(one, 3), 5) == pytest.approx(-1.0, abs=0.01)
-    assert abs(lagged(one, np.roll(one, 3), 2) or 0) < 0.1
-    assert lagged(one, np.full(2000, 7.0), 5) is None
+    assert correlate_lagged(one, one, 0) == pytest.approx(1.0)
+    assert correlate_lagged(one, -np.roll(one, 3), 5) == pytest.approx(-1.0, abs=0.01)
+    assert abs(correlate_lagged(one, np.roll(one, 3), 2) or 0) < 0.1
+    assert correlate_lagged(one, np.full(2000, 7.0), 5) is None
     gaps = one.copy()
     gaps[::3] = np.nan
-    assert (lagged(one, gaps, 0) or 0) > 0.75
-    assert lagged(one, np.full(2000, np.nan), 5) is None
+    assert (correlate_lagged(one, gaps, 0) or 0) > 0.75
+    assert correlate_lagged(one, np.full(2000, np.nan), 5) is None
 
 
 def test_only_long_series_are_halved() -> None:
-    assert halves(2 * ENOUGH - 1) == (slice(0, 2 * ENOUGH - 1),)
-    assert halves(2 * ENOUGH) == (slice(0, ENOUGH), slice(ENOUGH, 2 * ENOUGH))
+    assert split_halves(2 * ENOUGH - 1) == (slice(0, 2 * ENOUGH - 1),)
+    assert split_halves(2 * ENOUGH) == (slice(0, ENOUGH), slice(ENOUGH, 2 * ENOUGH))
 
 
 def test_step_is_that_of_the_readings() -> None:

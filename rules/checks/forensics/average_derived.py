@@ -29,7 +29,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, spread
+from rules.metrics.power_series import Series, mean_absolute_deviation
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -74,5 +74,5 @@ def find_nearest_mean(series: Series) -> tuple[float, int]:
         means_w = (sums_w[length:] - sums_w[:-length]) / length
         loaded = series.load[length - 1 :] & series.load[: len(series.load) - length + 1]
         difference_w = series.average_w[length - 1 :] - means_w
-        deviations.append((spread(difference_w[loaded]) / variation_w, length))
+        deviations.append((mean_absolute_deviation(difference_w[loaded]) / variation_w, length))
     return min(deviations)

@@ -30,7 +30,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, spread
+from rules.metrics.power_series import Series, mean_absolute_deviation
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -68,4 +68,7 @@ def compute_deviation_share(series: Series) -> float:
         return np.inf
     earlier_w, later_w = series.power_w[:-1][both_loaded], series.power_w[1:][both_loaded]
     estimates_w = (earlier_w + later_w) / 2, earlier_w, later_w
-    return min(spread(counted_w - estimate_w) for estimate_w in estimates_w) / variation_w
+    return (
+        min(mean_absolute_deviation(counted_w - estimate_w) for estimate_w in estimates_w)
+        / variation_w
+    )

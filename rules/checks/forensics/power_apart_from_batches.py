@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, halves
+from rules.metrics.power_series import Series, split_halves
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -86,7 +86,8 @@ def compute_f_by_phase(series: Series, bundle: Bundle) -> float | None:
     phase = (read_s - start_s[batch]) / length_s[batch] * EIGHTHS
     eighth = np.minimum(np.maximum(phase.astype(np.int64), 0), EIGHTHS - 1)
     return min(
-        (_compute_f(power_w[half], eighth[half]) for half in halves(len(power_w))), default=None
+        (_compute_f(power_w[half], eighth[half]) for half in split_halves(len(power_w))),
+        default=None,
     )
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, halves, lagged
+from rules.metrics.power_series import Series, correlate_lagged, split_halves
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -79,6 +79,7 @@ def correlate_with_clock(series: Series) -> float | None:
     ):
         return None
     correlations = [
-        lagged(series.under_load_w[half], sm_mhz[half], MAX_LAG) for half in halves(len(sm_mhz))
+        correlate_lagged(series.under_load_w[half], sm_mhz[half], MAX_LAG)
+        for half in split_halves(len(sm_mhz))
     ]
     return min((value for value in correlations if value is not None), key=abs, default=None)

@@ -29,7 +29,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, lagged
+from rules.metrics.power_series import Series, correlate_lagged
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -69,4 +69,4 @@ def correlate_with_counter(series: Series) -> float | None:
     median_w = float(np.median(finite_w))
     low_w, high_w = (factor * median_w for factor in SINGLE_STEP)
     single_w = np.where((counted_w > low_w) & (counted_w < high_w), counted_w, np.nan)
-    return lagged(series.under_load_w, single_w, MAX_LAG)
+    return correlate_lagged(series.under_load_w, single_w, MAX_LAG)

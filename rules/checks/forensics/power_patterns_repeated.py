@@ -29,7 +29,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import SIGNS, regular
+from rules.metrics.power_series import SIGNS, repeat_themselves
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -65,7 +65,7 @@ def find_repeated_patterns(bundle: Bundle) -> tuple[int, set[str]]:
     ordered = np.sort(patterns)
     repeated = ordered[1:][np.diff(ordered) == 0]
     repeated = repeated[np.diff(repeated, prepend=~repeated[:1]) != 0]
-    repeated = repeated[~regular(repeated)]
+    repeated = repeated[~repeat_themselves(repeated)]
     if not len(repeated):
         return 0, set()
     # Positions and series of the repeated patterns alone: they are few of many thousands.

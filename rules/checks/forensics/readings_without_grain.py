@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import distinct
+from rules.metrics.power_series import select_distinct
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -75,4 +75,4 @@ def compute_distinct_share(ordered_mw: NDArray[np.int64]) -> float:
     bins = (ordered_mw - ordered_mw[0]) // BIN_MW
     counts = np.diff(np.flatnonzero(np.diff(bins)), prepend=-1, append=len(bins) - 1)
     expected = BIN_MW * (1 - (1 - 1 / BIN_MW) ** counts)
-    return float(len(distinct(ordered_mw)) / expected.sum())
+    return float(len(select_distinct(ordered_mw)) / expected.sum())

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import distinct
+from rules.metrics.power_series import select_distinct
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -63,7 +63,7 @@ def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
 
     `ordered_mw` are readings in mW in ascending order, shape (n,).
     """
-    distances = np.diff(distinct(ordered_mw))
+    distances = np.diff(select_distinct(ordered_mw))
     distances = distances[(distances >= DISTANCES_MW[0]) & (distances <= DISTANCES_MW[1])]
     counts = np.convolve(
         np.bincount(distances, minlength=DISTANCES_MW[1] + 1),

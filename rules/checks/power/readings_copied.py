@@ -24,7 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, Mask
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import IN_A_ROW, rolling
+from rules.metrics.power_series import IN_A_ROW, hash_windows
 from rules.metrics.readings import to_whole_milliwatts
 from rules.rule import BundleRule
 
@@ -42,7 +42,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     power_w = np.concatenate(columns)
     power_w = np.where(np.isnan(power_w), -1.0, power_w)
     starts = np.flatnonzero(_is_within_part(list(map(len, columns))))
-    hashes = rolling(to_whole_milliwatts(power_w))[starts]
+    hashes = hash_windows(to_whole_milliwatts(power_w))[starts]
     if np.diff(np.sort(hashes)).all():
         return  # the usual case: all sequences differ
     order = np.argsort(hashes, kind="stable")

@@ -12,11 +12,11 @@ from rules.bundle import Bundle
 from rules.metrics import comparison
 from rules.metrics.comparison import (
     accelerators_needed,
+    compare_with_baseline,
     nodes_that_fit,
     relative_percent,
     score,
     site_kwh,
-    told_apart,
 )
 from rules.metrics.run import mean_clocks
 from rules.run_profile import PUBLISHED_NODES, node_power
@@ -42,7 +42,7 @@ from rules.run_profile import PUBLISHED_NODES, node_power
 def test_difference_is_called_one_where_intervals_do_not_touch(
     value: float, ci95: tuple[float, float] | None, same: bool, told: str
 ) -> None:
-    assert told_apart(value, ci95, 100, (99, 101), same) == told
+    assert compare_with_baseline(value, ci95, 100, (99, 101), same) == told
 
 
 def test_difference_as_large_as_the_board_spread_is_called_one(
@@ -50,12 +50,15 @@ def test_difference_as_large_as_the_board_spread_is_called_one(
 ) -> None:
     """No float differs from another by exactly 3.8 %, so 25 % takes its place here."""
     monkeypatch.setattr(comparison, "BOARD_SPREAD_PERCENT", 25.0)
-    assert told_apart(125, (124, 126), 100, (99, 101), same_boards=False) == "higher"
-    assert told_apart(124, (123, 125), 100, (99, 101), same_boards=False) == "within board spread"
+    assert compare_with_baseline(125, (124, 126), 100, (99, 101), same_boards=False) == "higher"
+    assert (
+        compare_with_baseline(124, (123, 125), 100, (99, 101), same_boards=False)
+        == "within board spread"
+    )
 
 
 def test_no_interval_of_the_baseline_tells_nothing() -> None:
-    assert told_apart(110, (109, 111), 100, None, True) == "no interval"
+    assert compare_with_baseline(110, (109, 111), 100, None, True) == "no interval"
 
 
 def test_relative_figure_cost_and_load() -> None:
