@@ -72,12 +72,11 @@ def _is_held(directory: Path) -> bool:
 
 
 def without_effect(out: Path) -> frozenset[str]:
-    """The ids of the runs in `out` whose cap changed nothing against another's, which no bundle
-    shows alone (X101)."""
-    found = [
-        v.path for v in judge_all([out], signed=False).verdicts if is_cap_without_effect(v.findings)
-    ]
-    return frozenset(_object(path / "result.json")["run_id"] for path in found)
+    """Return the ids of the runs in `out` whose cap had no effect, which only the comparison with
+    other runs shows."""
+    judged = judge_all([out], signed=False).verdicts
+    paths = [verdict.path for verdict in judged if is_cap_without_effect(verdict.findings)]
+    return frozenset(_object(path / "result.json")["run_id"] for path in paths)
 
 
 def _bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:

@@ -142,6 +142,73 @@ def test_batches_that_overlap_or_never_began_are_refused():
         recorder.start()
 
 
+def test_a_batch_without_items_is_refused():
+    recorder = EpochRecorder(SteppedClock(), 1, 1.0, 0, lambda v: v, lambda *epoch: None)
+    assert recorder.more()
+    recorder.start()
+    with pytest.raises(ValueError, match="with 0 items"):
+        recorder.end(0, 0.0)
+
+
+def test_an_epoch_of_a_broken_number_of_batches_is_rounded_up():
+    """33 batches of 30 ms would be 0.99 s: shorter than the protocol asks for."""
+    taken, calibrated, _ = run(batch_ms=30)
+    assert calibrated[0][0] == 34 and [len(windows) for _, windows, _ in taken] == [34, 34, 34]
+
+
+class BusyCuda(FakeCuda):
+    """A GPU that has still work to do: 40 ms on the stream of the clock and 90 ms on another one.
+
+    An event is reached when its stream has done its work; whoever waits for it waits that long.
+    """
+
+    OWN_MS, OTHER_MS = 40, 90
+
+    def __init__(self) -> None:
+        super().__init__()
+        cuda = self
+        self.own_ns = self.host_ns + self.OWN_MS * MS
+        self.other_ns = self.host_ns + self.OTHER_MS * MS
+
+        class Event(self.Event):
+            def record(self) -> None:
+                self.reached_ns = max(cuda.host_ns, cuda.own_ns)
+                self.device_ns = self.reached_ns * 1.0001 + 77e9
+
+            def synchronize(self) -> None:
+                super().synchronize()
+                cuda.host_ns = max(cuda.host_ns, self.reached_ns)
+
+        self.Event = Event
+
+    def synchronize(self) -> None:
+        super().synchronize()
+        self.host_ns = max(self.host_ns, self.own_ns, self.other_ns)
+
+
+def test_a_timeline_begins_when_the_device_has_done_all_earlier_work(monkeypatch):
+    cuda = BusyCuda()
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    CudaClock().open()
+    assert cuda.host_ns == cuda.other_ns
+
+
+def test_the_last_batch_ends_when_the_device_has_done_it(monkeypatch):
+    """The host only asks for the batch; the device is busy with it for 40 ms more."""
+    cuda = BusyCuda()
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    clock = CudaClock()
+    clock.open()
+    clock.mark()
+    began_ns, cuda.own_ns = cuda.host_ns, cuda.host_ns + cuda.OWN_MS * MS
+    clock.mark()
+    start_ns, end_ns = clock.close()
+    assert abs(start_ns - began_ns) < 2000
+    assert abs(end_ns - cuda.own_ns) < 2000
+
+
 def test_a_loss_that_is_not_a_number_is_handed_on():
     clock, losses = SteppedClock(), []
     recorder = EpochRecorder(
