@@ -64,6 +64,7 @@ def main(
     now = datetime.now(UTC)
     target = out
     try:
+        # Fail before the check, which may take minutes.
         refuse_output(out, MARK)
         collected = collect(paths, keyring)
         page = build_page(collected, out)

@@ -43,12 +43,14 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
     Raises NothingFoundError for a path with nothing to check, and checker.CheckerError if
     signatures cannot be verified at all.
     """
+    # Fail on a wrong path before anything is checked.
     for path in paths:
         places = find_places(path)
         if not places.bundles and not places.published:
             raise NothingFoundError(
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
+    # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
     verdicts = judge_all(paths, keyring, keep=summarize_bundle).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     papers = [_read_paper(v.path) for v in passed if v.standing == "published"]

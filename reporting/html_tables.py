@@ -116,6 +116,7 @@ class TableMarkup:
         if kind in ("assumed", "bound"):
             html = Markup("<i>{}</i>").format(html)
         interval = format_interval(column, row)
+        # The n is the same for all columns of a row, so only some columns show it.
         if column.key not in _COLUMNS_WITH_N:
             interval = interval.partition(",")[0]
         return html + (Markup("<small>{}</small>").format(interval) if interval else "")

@@ -61,9 +61,11 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     environment = Environment(
         loader=PackageLoader("reporting"),
         autoescape=True,
+        # A misspelt name in a template is an error, not an empty text.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Names of systems and signers come from strangers.
         finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
     environment.filters.update(count_findings=count_findings, pluralize=pluralize)
@@ -156,6 +158,7 @@ def _embed_json(value: object) -> str:
 
 def _make_policy(scripts: Sequence[str]) -> str:
     """A Content-Security-Policy that allows only these scripts and no network access."""
+    # The policy names each script by its hash, so that injected scripts do not run.
     digests = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )

@@ -83,6 +83,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
     ]
     system_rows = overview.group_by_system(rows)
     return PageModel(
+        # Workloads with submitted results come first.
         sections=sorted(sections, key=lambda section: not section.submitted),
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if system_rows else None,

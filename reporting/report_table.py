@@ -145,6 +145,7 @@ def _format_csv_cell(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
+        # A spreadsheet runs a cell as a formula if it starts with one of these characters.
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
     return repr(value)
 
@@ -159,6 +160,7 @@ def _normalize(value: Value) -> Value:
     if not math.isfinite(value):
         return None
     rounded = float(f"{value:.{_DIGITS}g}")
+    # Integers of this size are exact in JavaScript too.
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 

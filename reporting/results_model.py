@@ -159,6 +159,7 @@ def build_published_rows(paper: Json) -> Iterator[ResultRow]:
         rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
         joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
         known_board = board(row["accelerator"])
+        # The lowest MFU that the figure implies: at the highest dense peak in common use.
         peak = known_board.peak_tflops.get(PUBLISHED_PRECISION) if known_board else None
         workload = workloads()[row["workload"]]
         share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
@@ -178,6 +179,7 @@ def build_published_rows(paper: Json) -> Iterator[ResultRow]:
                 share, peak, rate, workload, paper.get("accelerators_per_run")
             ),
             table=row["table"],
+            # Only web addresses become links: the file of a paper comes from strangers.
             url=paper["url"] if paper["url"].startswith(("https://", "http://")) else None,
             caution=row.get("caution"),
         )

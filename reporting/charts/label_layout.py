@@ -41,6 +41,7 @@ def place_labels(table: ReportTable) -> list[Json]:
         zip(rows, points, strict=True), key=lambda item: not item[0][1].get("peak")
     ):
         label_place = (x, y - _ABOVE_PX)
+        # A label that would cover another label or a point is left out.
         if any(_overlap(label_place, neighbour, _WIDE_PX, _HIGH_PX) for neighbour in label_places):
             continue
         if any(

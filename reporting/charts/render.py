@@ -27,6 +27,7 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
+        # Outside the page, currentColor has no value.
         svg = str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)).replace(
             "currentColor", "#000"
         )

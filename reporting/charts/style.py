@@ -90,6 +90,7 @@ def assign_styles(data: Data) -> LineStyles:
     lines = [*submitted_lines, *(line for line in board_of if line in published)]
     boards_repeat = len({board_of[line] for line in submitted_lines}) < len(submitted_lines)
     published_colours = {_BOARDS.get(board_of[line]) for line in published}
+    # Submitted lines must not be taken for published ones.
     free_colours = [colour for colour in _COLOURS if colour not in published_colours]
     colours = [
         free_colours[submitted_lines.index(n) % len(free_colours)]
@@ -104,6 +105,7 @@ def assign_styles(data: Data) -> LineStyles:
         for n in lines
     ]
     dashes = [
+        # More lines than colours differ by their dash pattern.
         _DASHES[submitted_lines.index(n) // len(free_colours) % len(_DASHES)]
         if n in submitted_lines
         else _PUBLISHED_DASH

@@ -58,6 +58,7 @@ def build_compare_table(
             sorted(comparable, key=format_comparison_group), key=format_comparison_group
         )
     ]
+    # Submitted groups come first, the group with the fastest result before the others.
     groups.sort(
         key=lambda group: (group[0].provenance is None, -group[0].items_per_s_per_accelerator.value)
     )
@@ -247,6 +248,7 @@ def build_tuned_table(
             continue
         baseline = max(baselines, key=lambda row: row.items_per_s_per_accelerator.value)
         tuned_rows: dict[str, ResultRow] = {}
+        # In ascending order, so that the fastest repeat replaces the others.
         for row in sorted(system_rows, key=lambda r: r.items_per_s_per_accelerator.value):
             if row.variant != "baseline":
                 tuned_rows[f"{row.variant} {row.precision}"] = row

@@ -298,6 +298,7 @@ def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
     fact lists every value that occurs in the runs."""
     runs = [row.provenance.run for row in rows if row.provenance]
     systems = [run.system_facts for run in runs]
+    # A board that occurs in several runs counts once.
     boards = {board.uuid: board for run in runs for board in run.accelerators}
     board_names = ", ".join(sorted({board.name for board in boards.values()}))
     facts: list[tuple[str, list[str | None]]] = [

@@ -97,6 +97,7 @@ def build_what_if_table(
             for row in rows
             if row.workload == workload.id and row.comparable and row.joules_per_item
         ]
+        # The energy of published results is assumed, so they are ranked separately.
         for standings in (("closed", "open"), ("published",)):
             ranking = _rank([row for row in candidates if row.standing in standings], assumptions)
             cells += [
@@ -242,6 +243,7 @@ def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, No
     """For each system and number of accelerators, the run and node with the highest power."""
     highest: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
     for row in rows:
+        # Demo runs are small or simulated, so their power is not that of a loaded node.
         for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():
             key = row.system, node.accelerators
             if key not in highest or node.max_w > highest[key][1].max_w:

@@ -56,6 +56,7 @@ def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[
             and _reference_key(candidate) == _reference_key(row)
         ):
             runs_by_kind.setdefault(candidate.provenance.run.kind, []).append(candidate)
+    # Runs of the same system share its host and cooling, so they are preferred.
     return max(
         runs_by_kind.values(),
         key=lambda runs: (runs[0].system == row.system, _mean_throughput(runs)),

@@ -73,6 +73,7 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
         if row.provenance is not None and row.mean_power_w and make_point(row):
+            # With changed clocks, the clock and not the cap may limit. Such runs are kept apart.
             clocks_changed = are_clocks_changed(row.provenance.findings)
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
     groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]

@@ -76,6 +76,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         "rated_w": known_board.max_power_w if known_board else None,
         "idle_w": known_board.idle_power_w if known_board else None,
     }
+    # With more bins than readings, most bins would be empty.
     power_bins = envelope(
         power_trace.usable_power_times_s,
         power_trace.usable_power_w,
