@@ -44,6 +44,7 @@ def main() -> None:
     arguments = rest if is_command else sys.argv[1:]
     program = f"bench-check {name}" if is_command else "bench-check"
     try:
+        # In standalone mode, click would handle these exceptions itself, with other exit codes.
         sys.exit(command.main(arguments, program, standalone_mode=False))
     except click.ClickException as error:
         error.show()

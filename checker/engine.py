@@ -86,6 +86,7 @@ def judge_all(
     results = map_in_processes(
         partial(_judge_targets, options=options), list(targets.values()), _report_crash
     )
+    # Rules across bundles need all summaries, so this waits for the last bundle.
     judged = list(watch(results, len(targets)))
     verdicts += add_round_findings(judged)
     trusts = [item.trust for item in judged]

@@ -36,20 +36,23 @@ def find_places(root: Path) -> Places:
     for parent, directories, files in os.walk(
         root, onerror=lambda error: places.bundles.append(Path(error.filename))
     ):
-        here = Path(parent)
+        directory = Path(parent)
         if not BUNDLE_FILES.isdisjoint((*directories, *files)):
-            places.bundles.append(here)
-            directories.clear()
+            places.bundles.append(directory)
+            directories.clear()  # a bundle holds no other bundles
             continue
-        places.published.extend(here / name for name in files if _is_published(here / name))
-        hidden = [here / name for name in directories if name.startswith(".")]
-        linked = [here / name for name in directories if (here / name).is_symlink()]
+        places.published.extend(
+            directory / name for name in files if _is_published(directory / name)
+        )
+        # The harness writes a bundle into a hidden directory and renames it at the end.
+        hidden = [directory / name for name in directories if name.startswith(".")]
+        linked = [directory / name for name in directories if (directory / name).is_symlink()]
         places.skipped.extend(hidden)
         places.bundles.extend(path for path in linked if path not in hidden)
         # os.walk descends into what is left in this list.
-        directories[:] = [d for d in directories if here / d not in (*hidden, *linked)]
+        directories[:] = [d for d in directories if directory / d not in (*hidden, *linked)]
         if KEYRING_DIR in directories:
-            places.keyrings.append(here / KEYRING_DIR)
+            places.keyrings.append(directory / KEYRING_DIR)
             directories.remove(KEYRING_DIR)
     for paths in (places.bundles, places.published, places.keyrings, places.skipped):
         paths.sort()

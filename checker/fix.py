@@ -47,6 +47,7 @@ def fix_all(paths: Iterable[Path], keyring: Path | None, report: Callable[[str],
     unfixed = 0
     for root in paths:
         for path in find_places(root).bundles:
+            # One bundle that cannot be fixed does not keep the others from being fixed.
             try:
                 for change in fix(path):
                     report(f"fixed: {printable(f'{path}: {change}')}")

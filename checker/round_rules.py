@@ -47,6 +47,7 @@ def _run_round_rules(
                 if path not in withdrawn:
                     findings[path].append(finding)
         except Exception as error:
+            # The failure concerns the whole round. Report it once, on the first bundle.
             path = standing[0].path
             findings[path].append(
                 build_internal_finding(path, f"running rule {rule.id} across bundles", error)

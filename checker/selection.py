@@ -90,6 +90,7 @@ def parse_selection(
 def select_findings(judged: Round, selection: Selection) -> RoundView:
     """The part of `judged` to show: the findings of the selected rules, and every failure of the
     checker itself."""
+    # Whatever is selected: a bundle on which the checker failed is not known to be good.
     shown_rules = selection.rules | {INTERNAL}
     verdicts = tuple(
         replace(v, findings=tuple(f for f in v.findings if f.rule in shown_rules))

@@ -29,6 +29,7 @@ def render(view: RoundView) -> str:
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, 0)) for suite in root)))
     ET.indent(root, " ")
+    # Characters beyond ASCII become references, so the encoding of the output does not matter.
     text: bytes = ET.tostring(root, encoding="us-ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text.decode()}'
 

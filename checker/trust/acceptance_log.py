@@ -86,6 +86,7 @@ def read_log(submissions: Path) -> AcceptanceLog:
 @lru_cache(maxsize=64)
 def _read_cached(path: Path, _state: object) -> AcceptanceLog:
     """The LOG at `path`. The state of the file is part of the key of the cache."""
+    # Every bundle of a round asks for the LOG: read it once per process.
     try:
         return _parse_log(read_plain(path, ACCEPTANCE_FILE, MAX_LOG_BYTES))
     except Refused as refusal:
@@ -231,6 +232,7 @@ def append_entries(submissions: Path, head: str, entries: Iterable[LogEntry]) ->
         for entry in entries:
             line = format_line(head, entry)
             text, head = text + line, hashlib.sha256(line).hexdigest()
+        # Check the new lines like those of anybody else, before anything is written.
         after = _parse_log(text)
         write_durable(path, text)
         os.fsync(directory)

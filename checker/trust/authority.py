@@ -74,6 +74,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
         parts = bundle.relative_to(keyring.parent).parts if keyring else ()
         center = parts[0] if len(parts) > 1 else ""
     else:
+        # A named keyring may lie anywhere, so the place follows from the checked path.
         keyring = keyring.resolve()
         parts = bundle.relative_to(root.resolve()).parts
         center = parts[0] if len(parts) > 1 else bundle.parent.name

@@ -112,6 +112,7 @@ def establish_trust(
     if acceptance:
         stated = _read_result(contents) if result is None else result
         problems += _check_acceptance(acceptance, manifest_sha256, stated)
+    # An acceptance that contradicts the bundle counts for nothing.
     if problems:
         acceptance = None
     # Keys and waivers of an accepted bundle must have been valid when it was accepted.
@@ -154,21 +155,23 @@ def check_round_files(
     the LOG lists below them must be present.
     """
     for directory in dict.fromkeys(trust.keyring for trust in trusts if trust.keyring):
-        own = read_keyring(directory)
-        submissions = own.submissions
+        # Cached: the bundles have been judged by it.
+        keyring_of_round = read_keyring(directory)
+        submissions = keyring_of_round.submissions
         log = read_log(submissions)
         present = {t.place for t in trusts if t.keyring == directory and t.place}
         if keyring is None:
             checked = list(_checked_places(submissions, roots))
         else:
+            # With a named keyring, places are relative to the checked path: ask for the whole LOG.
             checked = [""] if present else []
         missing = [p for below in checked for p in find_missing_bundles(log, below, present)]
         for problem in dict.fromkeys((*log.problems, *missing)):
             yield RoundProblem(submissions / ACCEPTANCE_FILE, "log", problem)
-        for file, problem in judge_waivers(own, utc_now())[1]:
+        for file, problem in judge_waivers(keyring_of_round, utc_now())[1]:
             yield RoundProblem(submissions / file, "waiver", problem)
-        for problem in own.problems:
-            yield RoundProblem(own.directory / SIGNERS_FILE, KEYRING_DIR, problem)
+        for problem in keyring_of_round.problems:
+            yield RoundProblem(keyring_of_round.directory / SIGNERS_FILE, KEYRING_DIR, problem)
 
 
 def check_nested_keyrings(

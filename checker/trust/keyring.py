@@ -22,6 +22,7 @@ from rules.rule_ids import KEYRING_LINE_UNCLEAR, KEYRING_MISSING
 PRINCIPAL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
 _NAMESPACE = re.compile(r"[A-Za-z0-9._@+-]+")
 MAX_KEYRING_BYTES = 4 * 2**20
+# Options follow each other without a space, except inside quotes.
 _LINE = re.compile(
     r'(?P<principals>"[^"]*"|\S+)[ \t]+'
     r'(?:(?P<options>(?:[^\s"]|"(?:[^"\\]|\\.)*")+)[ \t]+)??'
@@ -153,6 +154,7 @@ def _read(directory: Path, state: tuple[FileState, ...]) -> Keyring:
     if revoked.is_symlink() or revoked.exists():
         check_revoked(revoked)
     lines, problems = [], []
+    # Bytes that are no UTF-8 become U+FFFD, which no key and no valid principal contains.
     for number, text in enumerate(raw.decode(errors="replace").splitlines(), start=1):
         if not text.strip() or text.lstrip().startswith("#"):
             continue

@@ -68,7 +68,7 @@ def _count_keys(lines: bytes) -> int:
 def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str, str]:
     """The exit code of ssh-keygen, its output, and the last line of its error output."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["ssh-keygen", *options],
             input=content,
             capture_output=True,
@@ -77,8 +77,8 @@ def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str,
         )
     except FileNotFoundError:
         raise CheckerError("ssh-keygen was not found; install OpenSSH's client") from None
-    errors = done.stderr.decode(errors="replace").strip().splitlines()
-    return done.returncode, done.stdout.decode(errors="replace"), errors[-1] if errors else ""
+    errors = process.stderr.decode(errors="replace").strip().splitlines()
+    return process.returncode, process.stdout.decode(errors="replace"), errors[-1] if errors else ""
 
 
 def _unreadable(place: str, found: str, advice: str) -> Refused:

@@ -106,15 +106,15 @@ def sign_content(content: bytes, key: Path, namespace: str) -> bytes:
         signed.write_bytes(content)
         command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace, str(signed)]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
             )
         except FileNotFoundError:
             raise SigningError(NO_SSH_KEYGEN) from None
-        if done.returncode != 0:
+        if process.returncode != 0:
             raise SigningError(
                 f"{key}: ssh-keygen could not sign with it: "
-                f"{_advise(key, done.stderr.decode(errors='replace'))}"
+                f"{_advise(key, process.stderr.decode(errors='replace'))}"
             )
         return signed.with_name("content.sig").read_bytes()
 
@@ -148,15 +148,15 @@ def _explain_refusal(
     has_revoked: bool,
 ) -> Refused:
     """Why a signature is refused. The refusal stands; this only finds the rule and the message."""
-    what = "the manifest" if namespace == SUBMISSION_NAMESPACE else "what is signed"
+    subject = "the manifest" if namespace == SUBMISSION_NAMESPACE else "the document"
     valid, reason = _ssh_keygen("check-novalidate", namespace, signature=path, content=content)
     if not valid:
         message = (
-            f"{what.capitalize()} was changed after signing, or the signature is for another "
+            f"{subject.capitalize()} was changed after signing, or the signature is for another "
             "namespace. Sign it again."
         )
         return refused(
-            SIGNATURE_INVALID, name, "", reason, f"a {namespace} signature of {what}", message
+            SIGNATURE_INVALID, name, "", reason, f"a {namespace} signature of {subject}", message
         )
     # Verify again without the list of revoked keys: if the signature is then good, the key is on
     # the list.
@@ -219,7 +219,7 @@ def _ssh_keygen(
     # Read the dates of a keyring as UTC, so that the verdict does not depend on the time zone.
     environment = {**os.environ, "TZ": "UTC"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=content,
             capture_output=True,
@@ -229,8 +229,9 @@ def _ssh_keygen(
         )
     except FileNotFoundError:
         raise CheckerError(NO_SSH_KEYGEN) from None
-    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    if done.returncode == 0:
-        return True, done.stdout.decode(errors="replace").strip()
+    # ssh-keygen writes most complaints to its error output, but some to its output.
+    lines = (process.stderr or process.stdout).decode(errors="replace").strip().splitlines()
+    if process.returncode == 0:
+        return True, process.stdout.decode(errors="replace").strip()
     timed = [line for line in lines if _is_out_of_time(line)]
     return False, (timed or lines or ["ssh-keygen refused it without saying why"])[0]

@@ -174,6 +174,7 @@ def _write_waiver(record: Json, keyring: Keyring, key: Path) -> Path:
     document = keyring.submissions / WAIVER_DIR / name
     document.parent.mkdir(exist_ok=True)
     signature = document.with_name(f"{name}.sig")
+    # As for a record: write the files, and judge them as the checker does.
     write_all_durable({document: content, signature: sign_content(content, key, WAIVER_NAMESPACE)})
     problems = [
         problem
@@ -222,6 +223,8 @@ def _write_record(
         if (bundle / name).is_file()
     }
     (bundle / SIGNATURE_DIR).mkdir(exist_ok=True)
+    # Write the files and read them back as the checker of any other person does: only then is it
+    # certain that the record counts.
     write_all_durable({bundle / document: content, bundle / signature: signed})
     contents = read_files(bundle).contents
     problems = [

@@ -75,6 +75,7 @@ def verify_waiver(waiver: Waiver, keyring: Keyring, valid_at: str = "") -> Refus
     Raises CheckerError without ssh-keygen.
     """
     outcome = _verify_cached(waiver, keyring, "")
+    # Verify as of now first: only a key that was valid earlier needs the date of the acceptance.
     is_out_of_time = isinstance(outcome, Refused) and any(
         problem.rule == SIGNER_EXPIRED for problem in outcome.problems
     )
@@ -115,6 +116,7 @@ def find_waivers_in_force(
                 WAIVER_BY_OWN_CENTER, waiver.file, "/granted_by", tie, expected, message
             ).problems
         else:
+            # Several waivers may cover the same rule: name the first one.
             waived.setdefault(waiver.rule, waiver.file)
     return waived, problems
 
@@ -174,6 +176,7 @@ def _read_cached(
     directory: Path, name: str, _document: object, _signature: object
 ) -> Waiver | Refused:
     """The waiver `name`. The states of its two files are part of the key of the cache."""
+    # Every bundle of a round asks for all waivers: read each once per process.
     try:
         return _read_waiver(directory, name)
     except Refused as refusal:
@@ -224,6 +227,7 @@ def _read_waiver(directory: Path, name: str) -> Waiver:
 @lru_cache(maxsize=4096)
 def _verify_cached(waiver: Waiver, keyring: Keyring, valid_at: str) -> Refused | str:
     name = Path(waiver.file).name + ".sig"
+    # A refusal is returned, not raised, so that the cache keeps it too.
     try:
         fingerprint = verify_signature(
             keyring.submissions / f"{waiver.file}.sig",
