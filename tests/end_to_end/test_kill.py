@@ -205,14 +205,14 @@ def has_finished(room: Room, pid: int | None) -> bool:
     return False
 
 
-@pytest.mark.parametrize("part", ["worker", "sampler", "caps"])
+@pytest.mark.parametrize("part", ["worker", "sampler", "watchdog"])
 @cases("part")
 def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
     """Without its worker or its sampler a run ends and leaves no bundle; a watchdog is replaced and
     the run goes on."""
     start(room)
     wait_for(lambda: room.part(part) is not None or room.process.poll() is not None)
-    if part == "caps":  # before it stands by, its death ends the run
+    if part == "watchdog":  # before it stands by, its death ends the run
         wait_for(lambda: room.caps_mw != {FOUND_MW} or room.process.poll() is not None)
     time.sleep(moment * (usual_s[1] - usual_s[0]))
     pid = room.part(part)
@@ -223,7 +223,7 @@ def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
     was_done = "epoch 10" in room.said or has_finished(room, pid)
     status = room.ends()
     assert_nothing_is_wrong(room, status)
-    if part == "caps":
+    if part == "watchdog":
         assert status == 0, room.said
     elif pid is not None and not was_done:
         assert status == 1 and not room.bundles, room.said
@@ -290,7 +290,7 @@ def test_a_run_ends_with_a_reason_where_the_watchdog_cannot_be_replaced(room):
     start(room)
     wait_for(lambda: "epoch  1" in room.said)
     (room.state / JOURNAL_FILE).unlink()  # without it a watchdog has nothing to watch
-    os.kill(room.part("caps"), signal.SIGKILL)
+    os.kill(room.part("watchdog"), signal.SIGKILL)
     assert room.ends() == 1, room.said
     assert "the run was ended: its watchdog died" in room.said
     assert "Traceback" not in room.said and "Usage" not in room.said
@@ -303,7 +303,7 @@ def test_a_run_that_was_killed_with_its_watchdog_is_taken_up_once_its_limits_are
     start(room)
     wait_for(lambda: "epoch  0" in room.said)
     os.kill(room.pid, signal.SIGSTOP)  # or it might start another watchdog in between
-    os.kill(room.part("caps"), signal.SIGKILL)
+    os.kill(room.part("watchdog"), signal.SIGKILL)
     room.process.kill()
     room.ends()
     (left,) = room.unfinished

@@ -24,6 +24,11 @@ KILLS = int(os.environ.get("WATTMARK_KILLS", "2"))
 SEED = 20260411
 DEADLINE_S = 300
 DISK_BYTES = 8 << 20
+MODULES = {
+    "sampler": "harness.power.sampler",
+    "watchdog": "harness.power.cap_watchdog",
+    "worker": "harness.run.worker",
+}
 
 
 @dataclass
@@ -62,7 +67,7 @@ class Room:
 
     def part(self, name: str) -> int | None:
         """The process id of the run's `name`: sampler, worker or watchdog."""
-        module = f"harness.{name}".encode()
+        module = MODULES[name].encode()
         for pid in descendants([self.pid]):
             words = command_line(pid)
             if (

@@ -28,8 +28,8 @@ from harness.power.cap_journal import (
     new_journal,
     refuse_foreign_limits,
 )
-from harness.power.limits import is_same_limit
-from harness.power.source import MeterError
+from harness.power.limits import is_same_limit, set_cap
+from harness.power.source import CapControl, MeterError, Readback
 from harness.run import command
 
 
@@ -304,3 +304,72 @@ def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_re
     done = CliRunner().invoke(main, ["restore"])
     assert done.exit_code == 1 and "Input/output error" in done.output
     assert node.limits == {A: 400_000, B: 700_000}
+
+
+def test_everybody_may_read_who_sets_limits_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with lock_directory(tmp_path / "state"):
+            JOURNAL.write(tmp_path / "state" / JOURNAL_FILE)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "state" / JOURNAL_FILE).stat().st_mode & 0o777 == 0o644
+
+
+def test_a_journal_without_a_directory_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "none" / JOURNAL_FILE
+    with pytest.raises(MeterError, match=f"{path}: the journal cannot be written"):
+        JOURNAL.write(path)
+    assert Journal.read(path) is None
+
+
+def test_a_board_that_has_its_limit_again_is_not_set_once_more(node, monkeypatch):
+    """So a user who may not set limits can clear the journal of a run whose limits are back."""
+    power_cut(node)
+    node.change(limits={A: 700_000, B: 400_000})
+    plain, handles = node.nvml.nvmlDeviceSetPowerManagementLimit, []
+
+    def note(handle, limit_mw):
+        handles.append(handle)
+        plain(handle, limit_mw)
+
+    monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", note, raising=False)
+    done = CliRunner().invoke(main, ["restore"])
+    assert (done.exit_code, handles) == (0, [B]) and node.limits == AS_FOUND
+
+
+def test_a_journal_that_cannot_be_shortened_keeps_all_boards(node, monkeypatch):
+    power_cut(node)
+    journal = Journal.read(node.journal)
+    node.change(deaf=[A])
+
+    def refuse(self, path):
+        raise MeterError("no space")
+
+    monkeypatch.setattr(Journal, "write", refuse)
+    done = CliRunner().invoke(main, ["restore"])
+    assert done.exit_code == 1 and f"{B}: restored to 700 W" in done.output
+    assert Journal.read(node.journal) == journal
+
+
+class LateControl(CapControl):
+    """A board whose readback shows a new limit at the third look only."""
+
+    def __init__(self) -> None:
+        self.looks, self.limit_mw = 0, 700_000
+
+    def readback(self, uuid, own_pids):
+        self.looks += 1
+        return Readback(enforced_mw=self.limit_mw if self.looks >= 3 else 700_000)
+
+    def set_cap(self, uuid, cap_mw):
+        self.limit_mw = cap_mw
+
+
+def test_a_limit_that_shows_late_is_waited_for():
+    control = LateControl()
+    set_cap(control, A, 400_000, lambda readback: readback.enforced_mw)
+    assert control.looks == 3
+    with pytest.raises(MeterError, match="the meter cannot set a power state"):
+        control.set_state(A, "P0")

@@ -144,3 +144,14 @@ def test_the_watchdog_leaves_no_directory_behind_where_all_is_restored(node):
     node.state.rmdir()
     _, error = watchdog.communicate(timeout=DEADLINE_S)
     assert (watchdog.returncode, error) == (0, "") and not node.state.exists()
+
+
+def test_files_of_the_working_directory_do_not_shadow_modules_of_the_watchdog(node, monkeypatch):
+    place = node.root / "elsewhere"
+    place.mkdir()
+    (place / "harness.py").write_text("raise SystemExit('the wrong module')\n")
+    (place / "fcntl.py").write_text("raise SystemExit('the wrong module')\n")
+    monkeypatch.chdir(place)
+    with applied_cap(node.plan()):
+        assert node.limits == SET
+    assert node.limits == AS_FOUND

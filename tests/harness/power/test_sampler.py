@@ -220,3 +220,10 @@ def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
     with Sampler(settings(tmp_path)) as sampler:
         pid = sampler._process.pid
         assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(0)
+
+
+def test_files_of_the_working_directory_do_not_shadow_modules_of_the_sampler(tmp_path, monkeypatch):
+    (tmp_path / "harness.py").write_text("raise SystemExit('the wrong module')\n")
+    monkeypatch.chdir(tmp_path)
+    with Sampler(settings(tmp_path)) as sampler:
+        assert sampler.stop()["ticks"] >= 1
