@@ -32,7 +32,7 @@ from typing import IO, Any
 
 from harness.power.source import MeterError, PowerSource, read_back
 from harness.power.sources import open_source
-from harness.run.processes import patience_s
+from harness.processes import patience_s
 from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"

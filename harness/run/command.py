@@ -31,6 +31,7 @@ from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, address
 from harness.run.events import RunEvents
 from harness.run.plan import (
+    SWEEP_SUFFIX,
     Machine,
     Plan,
     PlanError,
@@ -42,7 +43,6 @@ from harness.run.plan import (
 from harness.run.progress import View
 from harness.sign import SigningError, check_keyring, make_signature, write_signature
 from harness.simulation import server as simulator
-from harness.sweep.plan import SUFFIX
 from harness.system import describe_environment, read_description, source_hash
 from rules.bundle_format.events import RunStarted
 from rules.bundle_format.records import MANIFEST_FILE
@@ -119,7 +119,7 @@ def resume(directory: Path) -> bool:
     if directory.is_file():
         what = (
             f"the plan of a sweep: bench-submit sweep --resume {directory}"
-            if directory.name.endswith(SUFFIX)
+            if directory.name.endswith(SWEEP_SUFFIX)
             else "a file"
         )
         raise PlanError(

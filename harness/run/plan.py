@@ -21,6 +21,8 @@ from rules.workloads import Workload, workloads
 FULL_EPOCH_S = 31.5
 SMOKE_EPOCH_S = 1.5
 PLAN_FILE = "plan.json"
+SWEEP_SUFFIX = ".sweep.json"
+"""How the name of a sweep's plan ends. A run knows it to tell users which --resume they need."""
 SIMULATED_WORK = "harness.simulation.work:build"
 
 

@@ -12,11 +12,11 @@ from checker.cpu import count_cores
 from harness import interrupts
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Sampler, Settings
+from harness.processes import Workers, descendants
 from harness.run.cluster import Cluster, address
 from harness.run.events import RunEvents
 from harness.run.evidence import Measurements, gather, share_of
 from harness.run.plan import SIMULATED_WORK, Plan
-from harness.run.processes import Workers, descendants
 from harness.run.progress import View, headline
 from harness.run.run_directory import write_state
 from rules.bundle_format import write as bundle

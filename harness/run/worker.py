@@ -18,8 +18,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
+from harness.processes import LAUNCHER_VARIABLE, die_with_parent
 from harness.run.plan import SIMULATED_WORK, Plan, file_hash
-from harness.run.processes import LAUNCHER_VARIABLE, die_with_parent
 
 if __name__ == "__main__":
     die_with_parent(

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.power.source import MeterError
-from harness.run.processes import die_with_parent
+from harness.processes import die_with_parent
 from harness.simulation.boards import Boards, parse
 
 VARIABLE = "WATTMARK_SIMULATOR"

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.power.cap_journal import sync_directory
 from harness.run.plan import (
     SIMULATED_WORK,
+    SWEEP_SUFFIX,
     Plan,
     PlanError,
     RunRequest,
@@ -28,7 +29,6 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 
 FORMAT = "wattmark-sweep/1"
-SUFFIX = ".sweep.json"
 DEFAULT_CAPS_W = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 750.0)
 """The protocol's; a board that allows fewer has those of them that it allows."""
 AS_FOUND = "as-found"
@@ -98,7 +98,7 @@ class Sweep:
     def save(self, out: Path) -> Path:
         """Write the plan to `out` so that a power cut leaves it whole or absent. Raises PlanError
         where that cannot be done."""
-        path = out / f"{self.id}{SUFFIX}"
+        path = out / f"{self.id}{SWEEP_SUFFIX}"
         try:
             out.mkdir(parents=True, exist_ok=True)
             fields = asdict(self)
@@ -121,11 +121,12 @@ class Sweep:
         except FileNotFoundError:
             raise PlanError(
                 f"{path}: there is no such file; --resume takes the plan of a sweep, "
-                f"OUT/SWEEP{SUFFIX}"
+                f"OUT/SWEEP{SWEEP_SUFFIX}"
             ) from None
         except IsADirectoryError:
             raise PlanError(
-                f"{path}: is a directory; --resume takes the plan of a sweep, a file SWEEP{SUFFIX}"
+                f"{path}: is a directory; --resume takes the plan of a sweep, a file "
+                f"SWEEP{SWEEP_SUFFIX}"
             ) from None
         except OSError as error:
             raise PlanError(

@@ -43,10 +43,10 @@ from harness.cli import main
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.source import MeterError
 from harness.power.sources import simulated
+from harness.processes import descendants
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import PLAN_FILE, RunRequest
-from harness.run.processes import descendants
 from rules.finding import Severity
 
 EPOCH_S = 0.3

@@ -33,7 +33,7 @@ from support.kills import (
 from checker.engine import judge
 from harness.cli import main
 from harness.power.cap_journal import JOURNAL_FILE
-from harness.run.processes import descendants
+from harness.processes import descendants
 
 CAPS_W = (300, 500)
 FOUND_MW = 700_000

@@ -20,8 +20,8 @@ from support.kills import command_line, wait_for
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
+from harness.processes import descendants
 from harness.run.plan import Machine, Plan, RunRequest, make_plan
-from harness.run.processes import descendants
 from harness.system import DESCRIPTION
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"

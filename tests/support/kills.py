@@ -17,7 +17,7 @@ import pytest
 from checker.find import find_places
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.sources import open_source
-from harness.run.processes import descendants
+from harness.processes import descendants
 from harness.simulation import server as simulator
 
 KILLS = int(os.environ.get("WATTMARK_KILLS", "2"))
@@ -73,7 +73,7 @@ class Room:
             if (
                 module in words
                 and b"torch.distributed.run" not in words
-                and b"harness.run.processes" not in words
+                and b"harness.processes" not in words
             ):
                 return pid
         return None

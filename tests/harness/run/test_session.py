@@ -21,11 +21,11 @@ from checker.engine import judge, judge_all
 from harness import interrupts
 from harness.cli import main
 from harness.power.sources import open_source
+from harness.processes import descendants
 from harness.run import batch_size as batchsize
 from harness.run import command, preflight
 from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError, RunRequest, make_plan
-from harness.run.processes import descendants
 from harness.run.session import RunFailed
 from harness.system import DESCRIPTION, source_hash
 from rules.bundle_format import write as bundle

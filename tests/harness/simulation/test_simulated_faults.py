@@ -37,7 +37,7 @@ ATTEMPTS = 5
 
 
 class Thread:
-    """Stands in for the workers of a run; see `harness.run.processes.Workers`."""
+    """Stands in for the workers of a run; see `harness.processes.Workers`."""
 
     def __init__(self, *_: object) -> None:
         self._status = 1

@@ -74,7 +74,7 @@ class Workers:
     ) -> None:
         launcher = [
             "-m",
-            "harness.run.processes",
+            "harness.processes",
             str(os.getpid()),
             *(meeting or []),
             f"--nproc-per-node={count}",
