@@ -49,11 +49,11 @@ from checker.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
-from rules.bundle_format.records import SAMPLE_COLUMNS, EvidenceFrames  # noqa: E402
+from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
-from rules.testing.frames import read_frames  # noqa: E402
+from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 
 def main() -> None:

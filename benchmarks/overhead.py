@@ -21,7 +21,6 @@ import torch
 
 from harness.power.sampler import SAMPLES_FILE, Sampler, Settings
 from harness.power.sources import open_source
-from harness.run.plan import NODE
 from harness.run.recorder import CudaClock
 from reference.resnet50_train import build
 from rules.contract import Built, Job
@@ -90,7 +89,7 @@ def main() -> None:
         bare.append(timed(built, Bare(batches), batches * asked.batch))
         print(f"A bare      {bare[-1]:9.1f} images/s", flush=True)
         with tempfile.TemporaryDirectory() as place:
-            with Sampler(Settings("nvidia", (uuid,), NODE, 100, place)) as sampler:
+            with Sampler(Settings("nvidia", (uuid,), "node0", 100, place)) as sampler:
                 clock.open()
                 recorded.append(timed(built, Recorded(batches, clock), batches * asked.batch))
                 clock.close()

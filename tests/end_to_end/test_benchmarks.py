@@ -1,6 +1,8 @@
 """The scripts in benchmarks/: those that take long do their work in small, and the figures of
 measured runs that docs/ gives are what they print of the committed bundles."""
 
+import ast
+import importlib
 import runpy
 import subprocess
 import sys
@@ -29,6 +31,26 @@ def printed_by(script: str, *arguments: object) -> str:
 )
 def test_rounds_that_are_timed_are_good_ones(script: str, bundles: int, says: str) -> None:
     assert says in printed_by(script, "--bundles", bundles)
+
+
+@pytest.mark.parametrize(
+    "script",
+    sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("scripts/*.py")]),
+    ids=lambda path: path.name,
+)
+def test_what_scripts_import_from_the_project_is_there(script: Path) -> None:
+    """Some scripts run on a GPU only, or take long: no other test runs these."""
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        package = (
+            node.module.partition(".")[0]
+            if isinstance(node, ast.ImportFrom) and node.module
+            else ""
+        )
+        if package in {"harness", "rules", "checker", "reporting"}:
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                if not hasattr(module, alias.name):
+                    importlib.import_module(f"{node.module}.{alias.name}")
 
 
 def rows(script: str) -> list[list[str]]:
