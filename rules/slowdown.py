@@ -1,4 +1,4 @@
-"""What the bits of a slowdown mask mean, by the `vendor` of the board in system.json.
+"""The meaning of the bits of a slowdown mask, by the `vendor` of the board in system.json.
 
 NVIDIA's and the simulated boards' are NVML's reasons as they are (NVML API reference,
 nvmlClocksEventReasons). AMD's meter sets a bit for each residency counter of throttling that grew
@@ -19,7 +19,7 @@ SYNC_BOOST = {"NVIDIA": 0x10, "simulated": 0x10}
 """The board waits for the slowest of a group that boosts together."""
 
 
-def invalid(protocol: Protocol, vendor: str) -> int:
+def get_invalid_mask(protocol: Protocol, vendor: str) -> int:
     """The bits that no scored sample of a board of this vendor may have; 0 where their meaning is
     not known."""
     masks = {
@@ -30,13 +30,14 @@ def invalid(protocol: Protocol, vendor: str) -> int:
     return masks.get(vendor, 0)
 
 
-def bits(samples: Table) -> NDArray[np.uint64]:
+def read_masks(samples: Table) -> NDArray[np.uint64]:
     """The slowdown masks of samples, shape (n,), 0 where none was read."""
-    read = samples.floats("slowdown")
-    return np.minimum(np.where(read > 0, read, 0.0), 2.0**63).astype(np.uint64)
+    masks = samples.floats("slowdown")
+    # The table holds floats; a larger number than 2**63 would overflow in the cast.
+    return np.minimum(np.where(masks > 0, masks, 0.0), 2.0**63).astype(np.uint64)
 
 
-def any_of(samples: Table, mask: int) -> NDArray[np.bool_]:
+def have_any_bit(samples: Table, mask: int) -> NDArray[np.bool_]:
     """Which samples, shape (n,), have any of the bits of `mask`."""
-    found: NDArray[np.bool_] = (bits(samples) & np.uint64(mask)) != 0
-    return found
+    matches: NDArray[np.bool_] = (read_masks(samples) & np.uint64(mask)) != 0
+    return matches

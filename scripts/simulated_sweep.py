@@ -73,7 +73,7 @@ class Swept:
     @property
     def peak_w(self) -> float | None:
         try:
-            return sweeps.measured_peak(self.points).cap_w
+            return sweeps.find_measured_peak(self.points).cap_w
         except MetricsError:
             return None
 

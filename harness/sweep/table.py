@@ -94,7 +94,7 @@ def compare(
         points = _points(results, without_effect)
         if told := peak(points, item):
             console.print(f"{on}: {told}")
-        reference = sweeps.reference(
+        reference = sweeps.find_reference(
             points,
             sweeps.common_default_cap_w(cap for run in results for cap in run.default_caps_w),
         )
@@ -148,7 +148,7 @@ def scale(
     for cap_w in sorted(ones):
         for gpus in [g for g in points if g > 1 and cap_w in points[g]]:
             several = points[gpus][cap_w]
-            one = sweeps.scaling(several, gpus, ones[cap_w])
+            one = sweeps.compute_scaling(several, gpus, ones[cap_w])
             held = False if False in (several.enforced, ones[cap_w].enforced) else None
             figures = (
                 f"{one.speed_up:.2f}",
@@ -227,7 +227,7 @@ def _points(results: Sequence[SweepRun], without_effect: Collection[str]) -> lis
 def peak(points: Sequence[sweeps.Point], item: str) -> str | None:
     """Where the sweep is most efficient; None of a single cap. Raises MetricsError where no run may
     be the peak."""
-    measured, quadratic = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
+    measured, quadratic = sweeps.find_measured_peak(points), sweeps.fit_quadratic_peak(points)
     if measured.edge == "only":
         return (
             None

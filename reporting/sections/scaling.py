@@ -70,7 +70,7 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
         [reference_point for reference in references if (reference_point := make_point(reference))],
     )
     scaling = (
-        sweeps.scaling(point, row.count or 0, combine(reference_points)[0])
+        sweeps.compute_scaling(point, row.count or 0, combine(reference_points)[0])
         if point and reference_points
         else None
     )

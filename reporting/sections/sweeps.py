@@ -19,9 +19,9 @@ from rules.metrics.sweeps import (
     combine,
     common_default_cap_w,
     compare,
-    measured_peak,
-    quadratic_peak,
-    reference,
+    find_measured_peak,
+    find_reference,
+    fit_quadratic_peak,
 )
 from rules.workloads import Workload
 
@@ -122,7 +122,7 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
 
 def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
     try:
-        return measured_peak(points), quadratic_peak(points)
+        return find_measured_peak(points), fit_quadratic_peak(points)
     except MetricsError:  # no run is comparable
         return None, None
 
@@ -138,7 +138,7 @@ def _find_reference(
     except MetricsError as error:
         return None, None, str(error)
     try:
-        return default_w, reference(points, default_w), None
+        return default_w, find_reference(points, default_w), None
     except MetricsError as error:
         return default_w, None, str(error)
 

@@ -14,7 +14,7 @@ from rules.metrics.readings import (
     read_power_w,
     to_whole_milliwatts,
 )
-from rules.slowdown import POWER_CAP, any_of
+from rules.slowdown import POWER_CAP, have_any_bit
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
@@ -76,7 +76,7 @@ class Series:
     @cached_property
     def capped(self) -> Mask:
         """Which samples say that the power cap held the clock down."""
-        return any_of(self.samples, POWER_CAP.get(self.vendor, 0))
+        return have_any_bit(self.samples, POWER_CAP.get(self.vendor, 0))
 
     @cached_property
     def capped_share(self) -> float:

@@ -132,11 +132,11 @@ def common_default_cap_w(stated_w: Iterable[float | None]) -> float:
     return cap_w
 
 
-def reference(points: Sequence[Point], default_cap_w: float) -> Point:
+def find_reference(points: Sequence[Point], default_cap_w: float) -> Point:
     """The point at the board's default cap.
 
-    Raises MetricsError where the sweep has none, or two at one cap, and where that point is not
-    comparable itself.
+    Raises MetricsError if the sweep has no such point, two points at one cap, or a point at the
+    default cap that is not comparable.
     """
     at_default = next((point for point in _by_cap(points) if point.cap_w == default_cap_w), None)
     if at_default is None:
@@ -175,7 +175,7 @@ def compare(point: Point, reference: Point) -> Comparison:
     accelerators."""
     energy_ratio, time_ratio = _ratios(point, reference)
     gain, loss = 100 * (1 - energy_ratio), 100 * (time_ratio - 1)
-    eds_by_k = {k: eds(point, reference, k) for k in EDS_K}
+    eds_by_k = {k: compute_eds(point, reference, k) for k in EDS_K}
     return Comparison(
         energy_gain_percent=gain,
         performance_loss_percent=loss,
@@ -187,7 +187,7 @@ def compare(point: Point, reference: Point) -> Comparison:
     )
 
 
-def eds(point: Point, reference: Point, k: float) -> float:
+def compute_eds(point: Point, reference: Point, k: float) -> float:
     """EDS = alpha E + beta t with alpha = (k - 1) / (k E_ref) and beta = 1 / (k t_ref): 1 at the
     reference, lower is better.
 
@@ -218,18 +218,17 @@ class Peak:
     cap_w: float
     items_per_joule: float
     edge: Literal["lowest", "highest", "only"] | None = None
-    """Which of the caps that count it is at, where no cap beyond it counts: the true peak may lie
-    there. None between two."""
+    """The edge of the comparable caps that the peak lies at: the true peak may lie beyond it. None
+    for a peak between two caps."""
 
     @property
     def beyond(self) -> str | None:
-        """What is to be said of a run at an edge, which is not shown to be a peak; None of one
-        between two caps."""
+        """A caution for a peak at an edge of the sweep; None for one between two caps."""
         where = {"lowest": "below", "highest": "above"}.get(self.edge or "")
         return f"the edge of the sweep: the peak may lie {where}" if where else None
 
 
-def measured_peak(points: Sequence[Point]) -> Peak:
+def find_measured_peak(points: Sequence[Point]) -> Peak:
     """The run with the most items per joule among the comparable ones, at the lower cap where two
     are equal.
 
@@ -253,15 +252,15 @@ def _edge(best: Point, comparable: Sequence[Point]) -> Literal["lowest", "highes
     return "lowest" if best is comparable[0] else "highest" if best is comparable[-1] else None
 
 
-def quadratic_peak(points: Sequence[Point]) -> Peak | None:
+def fit_quadratic_peak(points: Sequence[Point]) -> Peak | None:
     """The vertex of items/J as a quadratic in the cap, through the measured peak and the runs at
     the caps beside it.
 
     None where the measured peak is at an edge of the sweep, or a run beside it is not comparable.
-    Raises MetricsError as `measured_peak` does.
+    Raises MetricsError as `find_measured_peak` does.
     """
     ordered = _by_cap(points)
-    best = [p.cap_w for p in ordered].index(measured_peak(points).cap_w)
+    best = [p.cap_w for p in ordered].index(find_measured_peak(points).cap_w)
     around = ordered[max(best - 1, 0) : best + 2]
     if len(around) < 3 or not all(p.comparable for p in around):
         return None
@@ -287,9 +286,9 @@ class Scaling:
     """J per item as a multiple of that on one accelerator."""
 
 
-def scaling(several: Point, accelerators: int, one: Point) -> Scaling:
-    """How a run on `accelerators` does against the run on `one`. Raises MetricsError where they
-    differ in cap."""
+def compute_scaling(several: Point, accelerators: int, one: Point) -> Scaling:
+    """A run on several accelerators against the run on one. Raises MetricsError if their caps
+    differ."""
     if accelerators < 1:
         raise MetricsError(
             f"a run on {accelerators} accelerators cannot be; there must be at least one"

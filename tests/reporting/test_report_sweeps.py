@@ -8,7 +8,7 @@ from support.html import Element, Line, Report, embedded, lines, table_ids
 from support.report_runs import add_sweep, as_baseline, at_cap
 
 from reporting.report_table import format_number
-from rules.metrics.sweeps import Point, compare, quadratic_peak
+from rules.metrics.sweeps import Point, compare, fit_quadratic_peak
 from rules.testing.frames import EvidenceFrames
 
 
@@ -74,7 +74,7 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
         "default cap",
     ]
     (peak,) = lines(page, PEAKS)
-    between = quadratic_peak([point(evidence) for evidence in runs])
+    between = fit_quadratic_peak([point(evidence) for evidence in runs])
     assert between is not None
     assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
     assert peak.text("quadratic_items_per_joule") == format_number(between.items_per_joule)

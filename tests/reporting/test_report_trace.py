@@ -143,7 +143,7 @@ def test_peaks_are_those_of_the_rules(whole: Whole) -> None:
             assert one is not None
             runs = whole.sweep(one)
             points = sweeps.combine([r.point for r in runs])
-            peak, between = sweeps.measured_peak(points), sweeps.quadratic_peak(points)
+            peak, between = sweeps.find_measured_peak(points), sweeps.fit_quadratic_peak(points)
             assert between is not None
             wanted = {
                 "default_cap_w": default_cap_w(runs),

@@ -278,7 +278,7 @@ def scaled(whole: Whole, one: Result) -> Numbers:
     if not ones:
         return dict(one.numbers)
     (on_one,) = sweeps.combine([r.point for r in ones])
-    against = sweeps.scaling(one.point, one.count or 0, on_one)
+    against = sweeps.compute_scaling(one.point, one.count or 0, on_one)
     return {
         **one.numbers,
         "on_one": on_one.items_per_s,
@@ -299,7 +299,7 @@ def swept(whole: Whole, one: Result) -> Numbers:
     runs = whole.sweep(one)
     points = sweeps.combine([r.point for r in runs])
     (own,) = [point for point in points if point.cap_w == one.cap_w]
-    against = sweeps.compare(own, sweeps.reference(points, default_cap_w(runs)))
+    against = sweeps.compare(own, sweeps.find_reference(points, default_cap_w(runs)))
     return {
         "cap_w": own.cap_w,
         "in_force_w": one.numbers["in_force_w"],

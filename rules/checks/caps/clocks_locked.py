@@ -29,7 +29,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.slowdown import POWER_CAP, any_of, invalid
+from rules.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 
 RULE = BundleRule(__name__, "C111", Severity.WARNING, added="1.3.0")
 
@@ -57,9 +57,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             continue
         usual = float(np.median(mhz))
         same = float(np.mean(mhz == usual))
-        held = any_of(own, POWER_CAP.get(known.vendor, 0) | invalid(bundle.protocol, known.vendor))[
-            told
-        ]
+        held = have_any_bit(
+            own, POWER_CAP.get(known.vendor, 0) | get_invalid_mask(bundle.protocol, known.vendor)
+        )[told]
         if (
             same >= SAME_SHARE
             and 0 < usual < BELOW_BOOST * known.boost_mhz

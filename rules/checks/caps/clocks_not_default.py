@@ -31,7 +31,7 @@ from rules.bundle_format.table import RESULT, SAMPLES, rows
 from rules.declarations import Readback
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, any_of
+from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit
 
 RULE = BundleRule(__name__, "C108", Severity.WARNING, added="1.2.0")
 
@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         mask = SYNC_BOOST.get(vendor, 0)
         if uuid not in with_default_clock:
             mask |= APPLICATION_CLOCKS.get(vendor, 0)
-        limited = any_of(samples, mask)
+        limited = have_any_bit(samples, mask)
         if limited.any():
             yield Violation(
                 SAMPLES,

@@ -31,7 +31,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.slowdown import any_of, bits, invalid
+from rules.slowdown import get_invalid_mask, have_any_bit, read_masks
 
 RULE = BundleRule(__name__, "C106", Severity.ERROR)
 
@@ -39,10 +39,10 @@ RULE = BundleRule(__name__, "C106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.scored_samples_of.items():
-        mask = invalid(bundle.protocol, bundle.vendor_of(accelerator))
-        slowed = any_of(samples, mask)
+        mask = get_invalid_mask(bundle.protocol, bundle.vendor_of(accelerator))
+        slowed = have_any_bit(samples, mask)
         if slowed.any():
-            reasons = int(np.bitwise_or.reduce(bits(samples)[slowed]))
+            reasons = int(np.bitwise_or.reduce(read_masks(samples)[slowed]))
             yield Violation(
                 SAMPLES,
                 rows(samples, slowed),

@@ -8,7 +8,7 @@ import pytest
 from support.simulated_bench import Bench, S
 
 from harness.simulation.throughput_model import Curve, fit
-from rules.metrics.sweeps import Point, measured_peak
+from rules.metrics.sweeps import Point, find_measured_peak
 from rules.protocol import CURRENT
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +56,7 @@ def test_every_published_throughput_comes_out_within_4_percent_and_caps_hold_whe
 @pytest.mark.parametrize("curve", STATED_PEAKS_W, ids="-".join)
 def test_every_stated_efficiency_peak_comes_out_and_not_narrowly(curve):
     found = points(curve)
-    peak = measured_peak(found)
+    peak = find_measured_peak(found)
     assert peak.cap_w == STATED_PEAKS_W[curve]
     assert all(
         p.items_per_joule < 0.985 * peak.items_per_joule for p in found if p.cap_w != peak.cap_w
@@ -65,7 +65,7 @@ def test_every_stated_efficiency_peak_comes_out_and_not_narrowly(curve):
 
 def test_no_peak_of_the_mi300x_is_at_a_cap_that_it_does_not_enforce():
     assert all(
-        measured_peak(points(curve)).cap_w >= 400 for curve in CURVES if curve[0] == "MI300X"
+        find_measured_peak(points(curve)).cap_w >= 400 for curve in CURVES if curve[0] == "MI300X"
     )
 
 

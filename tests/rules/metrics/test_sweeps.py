@@ -23,12 +23,12 @@ from rules.metrics.sweeps import (
     combine,
     common_default_cap_w,
     compare,
-    eds,
+    compute_eds,
+    compute_scaling,
+    find_measured_peak,
+    find_reference,
+    fit_quadratic_peak,
     make_point,
-    measured_peak,
-    quadratic_peak,
-    reference,
-    scaling,
 )
 from rules.protocol import PROTOCOLS
 
@@ -55,7 +55,7 @@ def sweep(
 
 def test_reference_is_the_run_at_the_default_cap() -> None:
     runs = sweep(1, 2, 3)
-    assert reference(runs, 300) is runs[1]
+    assert find_reference(runs, 300) is runs[1]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_reference_is_the_run_at_the_default_cap() -> None:
 )
 def test_reference_that_is_not_there_is_an_error(runs: list[Point], says: str) -> None:
     with pytest.raises(MetricsError, match=says):
-        reference(runs, 700)
+        find_reference(runs, 700)
 
 
 @pytest.mark.parametrize("name", ["cap_w", "items_per_s", "joules_per_item"])
@@ -265,7 +265,7 @@ def test_other_units_of_work_and_energy_change_no_share(
 @given(points, points, st.floats(1.001, 100))
 def test_eds_is_its_formula(point: Point, ref: Point, k: float) -> None:
     alpha, beta = (k - 1) / (k * ref.joules_per_item), 1 / (k / ref.items_per_s)
-    assert eds(point, ref, k) == pytest.approx(
+    assert compute_eds(point, ref, k) == pytest.approx(
         alpha * point.joules_per_item + beta / point.items_per_s, rel=1e-9
     )
 
@@ -273,7 +273,7 @@ def test_eds_is_its_formula(point: Point, ref: Point, k: float) -> None:
 @pytest.mark.parametrize("k", [1.0, 0.5, float("nan"), float("inf")])
 def test_eds_of_a_ratio_that_allows_no_loss_is_an_error(k: float) -> None:
     with pytest.raises(MetricsError, match="ratio k above 1"):
-        eds(Point(1, 1, 1, True), Point(1, 1, 1, True), k)
+        compute_eds(Point(1, 1, 1, True), Point(1, 1, 1, True), k)
 
 
 # The efficiency peak
@@ -282,7 +282,7 @@ def test_eds_of_a_ratio_that_allows_no_loss_is_an_error(k: float) -> None:
 def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
     caps = (200, 300, 400, 500, 750)
     runs = sweep(*(5 - ((cap - 365) / 100) ** 2 / 4 for cap in caps), caps_w=caps)
-    measured, quadratic = measured_peak(runs), quadratic_peak(runs)
+    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
     assert (measured.method, measured.cap_w, measured.items_per_joule) == (
         "measured",
         400,
@@ -299,8 +299,8 @@ def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
 def test_runs_may_come_in_any_order() -> None:
     runs = sweep(1, 3, 4, 2)
     shuffled = [runs[2], runs[0], runs[3], runs[1]]
-    assert measured_peak(shuffled) == measured_peak(runs)
-    assert quadratic_peak(shuffled) == quadratic_peak(runs) is not None
+    assert find_measured_peak(shuffled) == find_measured_peak(runs)
+    assert fit_quadratic_peak(shuffled) == fit_quadratic_peak(runs) is not None
 
 
 @given(st.lists(st.tuples(positive, positive), min_size=1, max_size=8, unique_by=lambda at: at[0]))
@@ -308,7 +308,7 @@ def test_interpolation_stays_beside_the_measured_peak_and_not_below_it(
     at: list[tuple[float, float]],
 ) -> None:
     runs = [Point(cap, 1.0, joules, True) for cap, joules in at]
-    measured, quadratic = measured_peak(runs), quadratic_peak(runs)
+    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
     assert measured.items_per_joule == max(1 / p.joules_per_item for p in runs)
     if quadratic is None:
         return
@@ -321,8 +321,8 @@ def test_interpolation_stays_beside_the_measured_peak_and_not_below_it(
 @pytest.mark.parametrize("values", [(1,), (1, 2), (3, 2, 1), (1, 2, 3), (2, 2, 2)])
 def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
     runs = sweep(*values)
-    assert measured_peak(runs).items_per_joule == max(values)
-    assert quadratic_peak(runs) is None
+    assert find_measured_peak(runs).items_per_joule == max(values)
+    assert fit_quadratic_peak(runs) is None
 
 
 @pytest.mark.parametrize(
@@ -337,16 +337,16 @@ def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
 def test_best_run_at_an_edge_is_not_shown_to_be_a_peak(
     values: tuple[float, ...], edge: str | None, beyond: str | None
 ) -> None:
-    peak = measured_peak(sweep(*values))
+    peak = find_measured_peak(sweep(*values))
     assert (peak.edge, peak.beyond) == (edge, beyond)
 
 
 def test_edge_is_that_of_the_runs_that_may_win() -> None:
     runs = sweep(9, 3, 2)
     runs[0] = replace(runs[0], enforced=False)
-    assert (measured_peak(runs).cap_w, measured_peak(runs).edge) == (300, "lowest")
+    assert (find_measured_peak(runs).cap_w, find_measured_peak(runs).edge) == (300, "lowest")
     runs[2] = replace(runs[2], enforced=False)
-    assert measured_peak(runs).edge == "only"
+    assert find_measured_peak(runs).edge == "only"
 
 
 @pytest.mark.parametrize(
@@ -379,8 +379,8 @@ def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
 
 def test_of_equals_the_lower_cap_is_the_measured_peak() -> None:
     runs = sweep(1, 4, 4, 1)
-    assert measured_peak(runs).cap_w == 300
-    quadratic = quadratic_peak(runs)
+    assert find_measured_peak(runs).cap_w == 300
+    quadratic = fit_quadratic_peak(runs)
     assert quadratic is not None
     assert quadratic.cap_w == pytest.approx(350)
 
@@ -392,8 +392,8 @@ NOT_COMPARABLE = [{"enforced": False}, {"enforced": None}, {"plausible": False}]
 def test_run_that_is_not_comparable_never_wins(fault: dict[str, bool | None]) -> None:
     runs = sweep(9, 2, 3, 1)
     runs[0] = replace(runs[0], **fault)
-    assert measured_peak(runs).cap_w == 400
-    assert quadratic_peak(runs) is not None
+    assert find_measured_peak(runs).cap_w == 400
+    assert fit_quadratic_peak(runs) is not None
 
 
 @pytest.mark.parametrize("fault", NOT_COMPARABLE)
@@ -402,13 +402,13 @@ def test_nothing_is_interpolated_beside_a_run_that_is_not_comparable(
     beside: int, fault: dict[str, bool | None]
 ) -> None:
     runs = sweep(1, 2, 3, 2, 1)
-    assert quadratic_peak(runs) is not None
+    assert fit_quadratic_peak(runs) is not None
     runs[beside] = replace(runs[beside], **fault)
-    assert measured_peak(runs).cap_w == 400
-    assert quadratic_peak(runs) is None
+    assert find_measured_peak(runs).cap_w == 400
+    assert fit_quadratic_peak(runs) is None
 
 
-@pytest.mark.parametrize("peak", [measured_peak, quadratic_peak])
+@pytest.mark.parametrize("peak", [find_measured_peak, fit_quadratic_peak])
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
@@ -459,25 +459,25 @@ def mayr(workload: str, accelerator: str) -> list[Point]:
 
 @pytest.mark.parametrize("sweep_of", sorted(STATED_PEAKS_W.keys() - {CONTRADICTED}))
 def test_nine_peaks_come_out_of_the_throughputs(sweep_of: tuple[str, str]) -> None:
-    assert measured_peak(mayr(*sweep_of)).cap_w == STATED_PEAKS_W[sweep_of]
+    assert find_measured_peak(mayr(*sweep_of)).cap_w == STATED_PEAKS_W[sweep_of]
 
 
 def test_tenth_peak_comes_out_where_the_table_has_it_and_not_where_the_text_says() -> None:
     runs = mayr(*CONTRADICTED)
     assert [round(p.items_per_joule, 3) for p in runs if p.cap_w in (300, 400)] == [0.661, 0.609]
-    assert measured_peak(runs).cap_w == 300 != STATED_PEAKS_W[CONTRADICTED]
+    assert find_measured_peak(runs).cap_w == 300 != STATED_PEAKS_W[CONTRADICTED]
 
 
 def test_unenforced_mi300x_would_win_at_200_w_and_does_not() -> None:
     runs = mayr("sd2-train", "MI300X")
-    assert measured_peak([replace(p, enforced=True) for p in runs]).cap_w == 200
-    assert measured_peak(runs).cap_w == 500
+    assert find_measured_peak([replace(p, enforced=True) for p in runs]).cap_w == 200
+    assert find_measured_peak(runs).cap_w == 500
 
 
 def test_peak_beside_the_unenforced_caps_of_the_mi300x_is_not_interpolated() -> None:
     runs = mayr("resnet50-train", "MI300X")
-    assert measured_peak(runs).cap_w == 400
-    assert quadratic_peak(runs) is None
+    assert find_measured_peak(runs).cap_w == 400
+    assert fit_quadratic_peak(runs) is None
 
 
 # Scaling over the number of accelerators
@@ -492,14 +492,14 @@ def test_koszczal_speed_up_on_eight(
 ) -> None:
     """Fig. 7 and section 4.4, at 170 and 260 W. 423.7 s is derived from the printed 4.95: its label
     is lost."""
-    found = scaling(Point(170, 1 / time_s, 1.0, True), 8, Point(170, 1 / one_s, 1.0, True))
+    found = compute_scaling(Point(170, 1 / time_s, 1.0, True), 8, Point(170, 1 / one_s, 1.0, True))
     assert round(found.speed_up, 3) == speed_up
     assert found.speed_up == pytest.approx(printed, abs=0.005)
     assert found.efficiency == pytest.approx(found.speed_up / 8)
 
 
 def test_scaling_by_hand() -> None:
-    found = scaling(Point(700, 300, 2.5, True), 4, Point(700, 100, 2.0, True))
+    found = compute_scaling(Point(700, 300, 2.5, True), 4, Point(700, 100, 2.0, True))
     assert (found.accelerators, found.speed_up, found.efficiency, found.energy_per_item_ratio) == (
         4,
         3,
@@ -510,7 +510,7 @@ def test_scaling_by_hand() -> None:
 
 @given(points)
 def test_one_accelerator_scales_perfectly(one: Point) -> None:
-    found = scaling(one, 1, one)
+    found = compute_scaling(one, 1, one)
     assert (found.speed_up, found.efficiency, found.energy_per_item_ratio) == (1, 1, 1)
 
 
@@ -519,6 +519,6 @@ def test_scaling_between_caps_or_on_nothing_is_an_error() -> None:
     with pytest.raises(
         MetricsError, match=r"on 4 accelerators is at 600 W and that on one at 700 W"
     ):
-        scaling(replace(one, cap_w=600), 4, one)
+        compute_scaling(replace(one, cap_w=600), 4, one)
     with pytest.raises(MetricsError, match="at least one"):
-        scaling(one, 0, one)
+        compute_scaling(one, 0, one)
