@@ -40,11 +40,10 @@ from harness.run.plan import (
     make_plan,
     workload_of,
 )
-from harness.run.progress import View
+from harness.run.progress import View, announce
 from harness.sign import SigningError, check_keyring, make_signature, write_signature
 from harness.simulation import server as simulator
 from harness.system import describe_environment, read_description, source_hash
-from rules.bundle_format.events import RunStarted
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity
 from rules.workloads import workloads
@@ -297,8 +296,8 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             rundir.attempt(plan, directory) as events,
             View(console, directory / rundir.LOG_FILE) as view,
         ):
-            _announce(plan, view)
-            _record_start(plan, events)
+            announce(plan, view)
+            events.start(plan)
             with applied_cap(plan) as guard:
                 if plan.batch_search == ():
                     plan = _with_highest_batch(plan, directory, view, events)
@@ -343,47 +342,6 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View, events: RunEven
     found = replace(plan.with_batch(best), batch_search=trials)
     found.save(directory)  # the workers read it there
     return found
-
-
-def _announce(plan: Plan, view: View) -> None:
-    nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
-    accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
-    view.say(
-        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_cap(plan)}, "
-        f"meter {plan.meter}"
-    )
-    view.say(
-        f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
-        f"{plan.standing}"
-    )
-    for remark in preflight.remarks(plan):
-        view.say(f"note: {remark}")
-
-
-def _record_start(plan: Plan, events: RunEvents) -> None:
-    events.add(
-        RunStarted,
-        workload=plan.workload,
-        variant=plan.variant,
-        size=plan.size,
-        standing=plan.standing,
-        meter=plan.meter,
-        nodes=plan.nodes,
-        accelerators=len(plan.devices),
-        cap_w=plan.cap_w,
-        batch_size=plan.batch_size,
-        epochs=plan.epochs,
-        epoch_target_s=plan.epoch_s,
-    )
-
-
-def _cap(plan: Plan) -> str:
-    if plan.cap_w is None:
-        return "no cap"
-    if plan.found_mw is None:
-        return f"cap {plan.cap_w:g} W as found"
-    found = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
-    return f"cap {plan.cap_w:g} W, set for this run (found {found})"
 
 
 def _simulated(meter: str) -> str | None:

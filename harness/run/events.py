@@ -6,9 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from harness.run.plan import Plan
 from rules.bundle_format.events import (
     AttemptEnded,
     Event,
+    RunStarted,
     event_from_json,
     event_lines,
 )
@@ -37,6 +39,23 @@ class RunEvents:
         event = kind(node=self._node, attempt=self._attempt, time_ns=time.monotonic_ns(), **facts)
         self._file.write(event_lines([event]))
         self._file.flush()
+
+    def start(self, plan: Plan) -> None:
+        """Record that an attempt at the plan begins. Raises OSError."""
+        self.add(
+            RunStarted,
+            workload=plan.workload,
+            variant=plan.variant,
+            size=plan.size,
+            standing=plan.standing,
+            meter=plan.meter,
+            nodes=plan.nodes,
+            accelerators=len(plan.devices),
+            cap_w=plan.cap_w,
+            batch_size=plan.batch_size,
+            epochs=plan.epochs,
+            epoch_target_s=plan.epoch_s,
+        )
 
     def end_attempt(
         self, outcome: str = "finished", signal: str | None = None, error: str | None = None

@@ -168,22 +168,12 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
             "sha256": plan.implementation_sha256,
             **{k: built[k] for k in ("precision", "parameters", "input_shape", "settings")},
         },
-        "settings": {
-            "accelerators": sum(len(b["accelerators"]) for _, b in ranks),
-            "nodes": plan.nodes,
-            "batch_size": plan.batch_size,
-            "batches_per_epoch": head["batches_per_epoch"],
-            "epoch_target_s": plan.epoch_s,
-            "seed": plan.seed,
-            "input": "synthetic" if built["corpus_sha256"] is None else "real",
-            "corpus_sha256": built["corpus_sha256"],
-            "weights": "seeded"
-            if built["weights_sha256"] is None
-            else f"sha256:{built['weights_sha256']}",
-            "options": dict(plan.options),
-            "requests": None if plan.requests is None else asdict(plan.requests),
-            "batch_search": None if plan.batch_search is None else list(plan.batch_search),
-        },
+        "settings": _settings(
+            plan,
+            built,
+            accelerators=sum(len(b["accelerators"]) for _, b in ranks),
+            batches_per_epoch=head["batches_per_epoch"],
+        ),
         "ranks": [
             {"rank": b["rank"], "node": node, "accelerators": b["accelerators"]}
             for node, b in ranks
@@ -196,6 +186,26 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
     return result if head["tally"] is None else {**result, "tally": head["tally"]}
+
+
+def _settings(plan: Plan, built: Json, accelerators: int, batches_per_epoch: int) -> Json:
+    """Return `settings` of result.json; `built` is what rank 0 has built."""
+    return {
+        "accelerators": accelerators,
+        "nodes": plan.nodes,
+        "batch_size": plan.batch_size,
+        "batches_per_epoch": batches_per_epoch,
+        "epoch_target_s": plan.epoch_s,
+        "seed": plan.seed,
+        "input": "synthetic" if built["corpus_sha256"] is None else "real",
+        "corpus_sha256": built["corpus_sha256"],
+        "weights": "seeded"
+        if built["weights_sha256"] is None
+        else f"sha256:{built['weights_sha256']}",
+        "options": dict(plan.options),
+        "requests": None if plan.requests is None else asdict(plan.requests),
+        "batch_search": None if plan.batch_search is None else list(plan.batch_search),
+    }
 
 
 def dates(shares: Sequence[Json]) -> Json:

@@ -234,17 +234,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
     Raises PlanError that names the option, what was found and what to do.
     """
     workload = workload_of(run_request)
-    if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
-        raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
-    cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if run_request.nodes > 1 and workload.mode == "inference":
-        raise PlanError(f"--nodes {run_request.nodes}: {workload.id} is one server, on one node")
-    if run_request.nodes > 1 and run_request.batch == "auto":
-        raise PlanError(
-            f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
-            "name it"
-        )
+    _check_options(run_request, workload)
     batch_size = _batch_size(run_request.batch) or default_batch_size(
         workload, run_request.size, run_request.variant, len(machine.devices)
     )
@@ -252,16 +242,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         SIMULATED_WORK if run_request.simulates_work else run_request.implementation, workload
     )
     plan = Plan(
-        run_id="-".join(
-            [
-                stamp,
-                workload.id,
-                run_request.variant,
-                f"x{run_request.nodes * len(machine.devices)}",
-                cap,
-                secrets.token_hex(3),
-            ]
-        ),
+        run_id=_make_run_id(run_request, machine),
         workload=workload.id,
         variant=run_request.variant,
         size=run_request.size,
@@ -295,6 +276,29 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         sweep=run_request.sweep,
     )
     return replace(plan, standing=_standing(plan, workload))
+
+
+def _check_options(run_request: RunRequest, workload: Workload) -> None:
+    """Raise PlanError for options that contradict the workload or each other."""
+    if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
+        raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
+    if run_request.nodes > 1 and workload.mode == "inference":
+        raise PlanError(f"--nodes {run_request.nodes}: {workload.id} is one server, on one node")
+    if run_request.nodes > 1 and run_request.batch == "auto":
+        raise PlanError(
+            f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
+            "name it"
+        )
+
+
+def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
+    """Return a new name for a run: time, workload, variant, number of accelerators, cap and six
+    random digits, so that runs started in the same second differ."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    count = run_request.nodes * len(machine.devices)
+    cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
+    parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap)
+    return "-".join((*parts, secrets.token_hex(3)))
 
 
 def _standing(plan: Plan, workload: Workload) -> str:

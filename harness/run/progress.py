@@ -15,6 +15,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from harness.power.limits import format_limit
+from harness.run import preflight
+from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.metrics.figures import Percentiles
 from rules.metrics.figures_json import figures_from_json
@@ -82,6 +85,31 @@ class View:
         if self._live:
             self._live.stop()
             self._live = None
+
+
+def announce(plan: Plan, view: View) -> None:
+    """Print what is run, at which cap and with which meter, and remarks about the machine."""
+    nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
+    accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
+    view.say(
+        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_cap(plan)}, "
+        f"meter {plan.meter}"
+    )
+    view.say(
+        f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
+        f"{plan.standing}"
+    )
+    for remark in preflight.remarks(plan):
+        view.say(f"note: {remark}")
+
+
+def _cap(plan: Plan) -> str:
+    if plan.cap_w is None:
+        return "no cap"
+    if plan.found_mw is None:
+        return f"cap {plan.cap_w:g} W as found"
+    found = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
+    return f"cap {plan.cap_w:g} W, set for this run (found {found})"
 
 
 def headline(result: Json) -> Iterator[str]:
