@@ -57,7 +57,7 @@ def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_meas
     # 511 of 512 tokens: 7.505 G parameters over 512 requests, and 64 Ki numbers of 1 024 + 255
     # tokens before; two bytes each.
     by_hand = 2 * (511 / 512) * (7.504924672e9 / 512 + 65_536 * (1024 + 255))
-    least = throughput_above_bandwidth.bytes_per_token(size, asked, copies=1, width=2)
+    least = throughput_above_bandwidth.compute_bytes_per_token(size, asked, copies=1, value_bytes=2)
     assert least == pytest.approx(by_hand, rel=1e-9)
     served = [p.parent for p in MEASURED if "serve" in p.parent.name]
     assert served
@@ -68,7 +68,7 @@ def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_meas
 
 def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copies() -> None:
     size = workloads()["llama3-8b-serve"].full
-    of = throughput_above_bandwidth.bytes_per_token
+    of = throughput_above_bandwidth.compute_bytes_per_token
     assert (
         of(size, size.request_set(64), 1, 2)
         > of(size, size.request_set(512), 1, 2)

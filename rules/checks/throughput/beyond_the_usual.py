@@ -1,17 +1,17 @@
-"""Possible, but beyond what is usual
+"""Performance or batch size above the usual range
 
 ## What it does
-Speaks of closed bundles where a scored epoch reaches more than 75 % of the dense peak (MFU; above
-100 % T104 speaks), or where the batch is larger than the largest that the search for the highest
-stable batch would try (`max_batch_size` of the workload; for a server, times its accelerators).
+Reports closed bundles in which a scored epoch reaches more than 75 % of the dense peak (MFU; T104
+reports more than 100 %), or in which the batch is larger than the largest that the search for the
+highest stable batch tries (`max_batch_size` of the workload; for a server, times its accelerators).
 
 ## Why it is bad
-Neither is an offence. But the best of the measured runs, LLaMA 3 8B pre-training on an H200,
-reaches 65 %, and items that are counted too high or batches that are stated too large show here
-first, well before T104 calls them impossible.
+Neither is an offence. But the best measured run, LLaMA 3 8B pre-training on an H200, reaches 65 %.
+Items that are counted too high and batch sizes that are overstated are visible here long before
+T104 calls them impossible.
 
 ## What to do
-Nothing, if it is so: tell the reviewer how it was reached.
+Nothing, if the figures are correct: tell the reviewer how they were reached.
 
 ## Source
 Protocol, section "bounds"; `rules/workloads/`, `rules/boards.py`.
@@ -23,42 +23,29 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.workloads import workloads
 
 RULE = BundleRule(__name__, "T114", Severity.NOTE, standings=("closed",), added="1.3.0")
 
 USUAL_MFU = 0.75
+"""Highest usual share of the dense peak; the best measured run reaches 0.65."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    workload = workloads().get(bundle.result["workload"])
+    workload = bundle.workload
     if workload is None or bundle.result["size"] != "full":
         return
     epochs = () if bundle.figures is None else bundle.figures.scored_epochs
     mfu = max((epoch.mfu or 0 for epoch in epochs), default=0)
     if USUAL_MFU < mfu <= bundle.protocol.max_peak_share:
-        yield _found(BATCHES, "", f"{mfu:.0%} of the dense peak", f"up to {USUAL_MFU:.0%}")
-    each = (
-        max((len(r["accelerators"]) for r in bundle.result["ranks"]), default=1)
-        if workload.mode == "inference"
-        else 1
-    )
-    batch, most = bundle.result["settings"]["batch_size"], workload.full.max_batch_size * each
-    if batch > most:
-        yield _found(
+        yield Violation(BATCHES, "", f"{mfu:.0%} of the dense peak", f"at most {USUAL_MFU:.0%}")
+    max_batch_size = workload.full.max_batch_size
+    if workload.mode == "inference":
+        max_batch_size *= max((len(rank.accelerators) for rank in bundle.ranks), default=1)
+    if bundle.batch_size > max_batch_size:
+        yield Violation(
             RESULT,
             "/settings/batch_size",
-            str(batch),
-            f"up to {most}, the largest that a search would try",
+            str(bundle.batch_size),
+            f"at most {max_batch_size}, the largest batch that a search tries",
         )
-
-
-def _found(file: str, pointer: str, found: str, expected: str) -> Violation:
-    return Violation(
-        file,
-        pointer,
-        found,
-        expected,
-        "It is possible, and more than was ever measured. Tell how it was reached.",
-    )

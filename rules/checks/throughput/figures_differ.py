@@ -1,15 +1,15 @@
-"""Stated figures that are not those of the evidence
+"""Stated figures differ from the evidence
 
 ## What it does
 Recomputes from samples and batches every figure of every epoch and accelerator, the means of the
-headline and the observed powers, and what a server's users see, and compares them with result.json.
-Spread and intervals are T103's.
+headline, the observed powers and the serving figures, and compares them with result.json. T103
+compares spread and intervals.
 
 ## Why it is bad
-The stated figures are what readers quote.
+Readers cite the stated figures.
 
 ## What to do
-Leave result.json as `bench-submit` writes it. If you wrote it yourself, use
+Submit result.json and the tables as `bench-submit` wrote them. To write result.json yourself, use
 `rules.metrics.run.compute_figures`.
 
 ## Source
@@ -30,64 +30,63 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
 
+NOT_FIGURES = ("scored", "loss", "losses")
+"""Keys of an epoch that other rules compare."""
+
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None:
         return
-    result, right = bundle.result, figures_to_json(bundle.figures)
-    by_number = {e["epoch"]: e for e in right["epochs"]}
-    compared: list[tuple[str, Any, Any]] = [
+    result, computed = bundle.result, figures_to_json(bundle.figures)
+    computed_epochs = {epoch["epoch"]: epoch for epoch in computed["epochs"]}
+    pairs: list[tuple[str, Any, Any]] = [
         (
-            f"/epochs/{place}",
-            {k: v for k, v in epoch.items() if k not in ("scored", "loss", "losses")},
-            by_number[epoch["epoch"]],
+            f"/epochs/{i}",
+            {key: value for key, value in epoch.items() if key not in NOT_FIGURES},
+            computed_epochs[epoch["epoch"]],
         )
-        for place, epoch in enumerate(result["epochs"])
-        if epoch["epoch"] in by_number
+        for i, epoch in enumerate(result["epochs"])
+        if epoch["epoch"] in computed_epochs
     ]
-    compared.append(("/headline", _means(result["headline"]), _means(right["headline"])))
-    compared.append(("/observed", result["observed"], right["observed"]))
-    if "serving" in right:
-        compared.append(("/serving", result.get("serving"), right["serving"]))
-    for pointer, stated, computed in compared:
-        for where, claim, value in _differences(
-            pointer, stated, computed, bundle.protocol.recompute_tolerance
-        ):
+    pairs.append(("/headline", _take_means(result["headline"]), _take_means(computed["headline"])))
+    pairs.append(("/observed", result["observed"], computed["observed"]))
+    if "serving" in computed:
+        pairs.append(("/serving", result.get("serving"), computed["serving"]))
+    for pointer, stated_json, computed_json in pairs:
+        differences = _find_differences(
+            pointer, stated_json, computed_json, bundle.protocol.recompute_tolerance
+        )
+        for leaf_pointer, stated, expected in differences:
             yield Violation(
-                RESULT,
-                where,
-                str(claim),
-                f"{value}, recomputed from the tables",
-                "The stated figure does not follow from the tables: one of them was "
-                "changed. Leave both as the run wrote them.",
+                RESULT, leaf_pointer, str(stated), f"{expected}, recomputed from the tables"
             )
 
 
-def _means(headline: Json) -> Json:
+def _take_means(headline: Json) -> Json:
     figures = {name: headline[name] for name in FIGURES if name in headline}
     return {name: figure if figure is None else figure["mean"] for name, figure in figures.items()}
 
 
-def _differences(
-    pointer: str, stated: Any, right: Any, tolerance: float
+def _find_differences(
+    pointer: str, stated: Any, computed: Any, tolerance: float
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Pointer, stated and recomputed value of every leaf that differs; keys only `stated` has are
-    extensions."""
-    if stated == right:
+    """Pointer, stated and computed value of every leaf that differs. Keys that only `stated` has
+    are extensions of the format and are skipped."""
+    if stated == computed:
         return
-    if isinstance(stated, dict) and isinstance(right, dict):
-        for key in filter(stated.__contains__, right):
-            yield from _differences(f"{pointer}/{key}", stated[key], right[key], tolerance)
-    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
-        for place, (one, other) in enumerate(zip(stated, right, strict=True)):
-            yield from _differences(f"{pointer}/{place}", one, other, tolerance)
-    elif isinstance(stated, (int, float)) and isinstance(right, (int, float)):
-        if not math.isclose(stated, right, rel_tol=tolerance):
-            yield pointer, stated, right
-    elif stated != right:
-        yield pointer, _short(stated), _short(right)
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        for key in filter(stated.__contains__, computed):
+            yield from _find_differences(f"{pointer}/{key}", stated[key], computed[key], tolerance)
+    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
+        for i, (stated_item, computed_item) in enumerate(zip(stated, computed, strict=True)):
+            yield from _find_differences(f"{pointer}/{i}", stated_item, computed_item, tolerance)
+    elif isinstance(stated, (int, float)) and isinstance(computed, (int, float)):
+        if not math.isclose(stated, computed, rel_tol=tolerance):
+            yield pointer, stated, computed
+    elif stated != computed:
+        yield pointer, _abbreviate(stated), _abbreviate(computed)
 
 
-def _short(value: Any) -> Any:
+def _abbreviate(value: Any) -> Any:
     return f"{len(value)} entries" if isinstance(value, (dict, list)) else value

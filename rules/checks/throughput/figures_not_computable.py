@@ -1,14 +1,14 @@
-"""Figures that the evidence does not give
+"""The figures cannot be computed from the evidence
 
 ## What it does
-Recomputes all figures from samples and batches, and says why, where that is not possible.
+Recomputes all figures from samples and batches, and reports the reason if that is not possible.
 
 ## Why it is bad
-A figure that cannot be recomputed is a claim.
+A figure that cannot be recomputed has no evidence.
 
 ## What to do
-Read the reason. Most often another finding names the cause: batches of an unknown rank, samples out
-of order or missing.
+Read the reason. Most often another finding names the cause: batches of an unknown rank, or samples
+that are out of order or missing. Remove the cause and run again.
 
 ## Source
 Protocol, sections "what counts" and "energy of record".
@@ -31,6 +31,5 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             RESULT,
             "/headline",
             bundle.figures_error,
-            "samples and batches from which every figure follows",
-            "The stated figures have no evidence. Remove the cause and run again.",
+            "samples and batches from which every figure can be computed",
         )

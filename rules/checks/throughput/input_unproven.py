@@ -1,16 +1,16 @@
-"""Input or weights that are claimed and not named
+"""Input or weights are stated without a valid hash
 
 ## What it does
-Asks that `settings` of result.json agrees with itself: `input` is `real` exactly where
-`corpus_sha256` is the hash of a corpus, and `weights` is `seeded` or `sha256:` and the hash of a
-checkpoint. The hash of nothing and a hash of one repeated digit are none.
+Checks that `settings` of result.json is consistent: `input` is `real` if and only if
+`corpus_sha256` is the hash of a corpus, and `weights` is `seeded`, or `sha256:` and the hash of a
+checkpoint. The hash of an empty file and a hash of one repeated digit are invalid.
 
 ## Why it is bad
-Synthetic input that is called real, or random weights that are called trained, sound better than
-they are. A hash lets anybody who has the file look whether it is the one.
+Synthetic input that is stated as real, or random weights that are stated as trained, overstate the
+result. With a hash, anybody who has the file can verify it.
 
 ## What to do
-Give the harness the file (`--corpus`, `--weights`); it writes the hash. Otherwise declare
+Pass the file to the harness (`--corpus`, `--weights`), which writes the hash. Otherwise declare
 `synthetic` and `seeded`.
 
 ## Source
@@ -28,46 +28,31 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T112", Severity.ERROR, added="1.3.0")
 
-OF_NOTHING = hashlib.sha256(b"").hexdigest()
+HASH_OF_EMPTY_FILE = hashlib.sha256(b"").hexdigest()
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     settings = bundle.result["settings"]
-    corpus, weights = settings.get("corpus_sha256"), settings["weights"]
-    if settings["input"] == "synthetic" and corpus is not None:
-        yield _found(
-            "/settings/input",
-            "synthetic, with the hash of a corpus",
-            "real, where a corpus was read",
-        )
-    if settings["input"] == "real" and not _is_hash(corpus):
-        yield _found(
-            "/settings/corpus_sha256", f"{corpus}, with real input", "the SHA-256 of the corpus"
-        )
-    if weights != "seeded" and not (
-        weights.startswith("sha256:") and _is_hash(weights.removeprefix("sha256:"))
-    ):
-        yield _found(
-            "/settings/weights", weights, "seeded, or sha256: and the hash of the checkpoint"
-        )
+    corpus_sha256, weights = settings.get("corpus_sha256"), settings["weights"]
+    if settings["input"] == "synthetic" and corpus_sha256 is not None:
+        observed = "synthetic, with the hash of a corpus"
+        yield Violation(RESULT, "/settings/input", observed, "real, because a corpus was read")
+    if settings["input"] == "real" and not _is_file_hash(corpus_sha256):
+        observed = f"{corpus_sha256}, with real input"[:200]
+        expected = "the SHA-256 of the corpus"
+        yield Violation(RESULT, "/settings/corpus_sha256", observed, expected)
+    is_hash = weights.startswith("sha256:") and _is_file_hash(weights.removeprefix("sha256:"))
+    if weights != "seeded" and not is_hash:
+        expected = "seeded, or sha256: and the hash of the checkpoint"
+        yield Violation(RESULT, "/settings/weights", weights[:200], expected)
 
 
-def _is_hash(text: str | None) -> bool:
-    """Whether this can be the SHA-256 of a file that holds something."""
+def _is_file_hash(text: str | None) -> bool:
+    """Whether the text can be the SHA-256 of a file that is not empty."""
     return (
         text is not None
         and re.fullmatch(r"[0-9a-f]{64}", text) is not None
         and len(set(text)) > 1
-        and text != OF_NOTHING
-    )
-
-
-def _found(pointer: str, found: str, expected: str) -> Violation:
-    return Violation(
-        RESULT,
-        pointer,
-        found[:200],
-        expected,
-        "What the run read is claimed and not named. Name it, or do not claim it.",
+        and text != HASH_OF_EMPTY_FILE
     )

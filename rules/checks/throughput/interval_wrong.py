@@ -1,15 +1,15 @@
-"""Stated spread or interval that is not that of the epochs
+"""Stated spread or interval differs from that of the epochs
 
 ## What it does
 Recomputes n, standard deviation and the 95 % interval of every headline figure and compares them
 with result.json.
 
 ## Why it is bad
-The interval says how sure a figure is, and whether two systems differ at all.
+The interval states the uncertainty of a figure, and decides whether two systems differ.
 
 ## What to do
-Leave result.json as `bench-submit` writes it: standard deviation with n - 1, interval by Student's
-t.
+Submit result.json and the tables as `bench-submit` wrote them: standard deviation with n - 1,
+interval by Student's t.
 
 ## Source
 Protocol: every mean carries n, standard deviation and a 95 % interval;
@@ -18,9 +18,9 @@ Protocol: every mean carries n, standard deviation and a 95 % interval;
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.figures_json import headline_to_json
@@ -33,29 +33,26 @@ RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None:
         return
-    for name, right in headline_to_json(bundle.figures.headline).items():
+    for name, computed in headline_to_json(bundle.figures.headline).items():
         stated = bundle.result["headline"][name]
-        if stated is None or right is None:
+        if stated is None or computed is None:
             continue
-        margin = bundle.protocol.recompute_tolerance * abs(right["mean"])
+        margin = bundle.protocol.recompute_tolerance * abs(computed["mean"])
         for key in ("n", "sd", "ci95"):
-            if not _agree(_numbers(stated, key), _numbers(right, key), margin):
+            if not _are_close(_to_numbers(stated[key]), _to_numbers(computed[key]), margin):
                 yield Violation(
                     RESULT,
                     f"/headline/{name}/{key}",
                     str(stated[key]),
-                    f"{right[key]}, recomputed from the scored epochs",
-                    "The stated spread does not follow from the tables: one was changed. "
-                    "Leave both as the run wrote them.",
+                    f"{computed[key]}, recomputed from the scored epochs",
                 )
 
 
-def _numbers(figure: Json, key: str) -> list[float]:
-    value = figure[key]
+def _to_numbers(value: Any) -> list[float]:
     return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
-def _agree(stated: list[float], right: list[float], margin: float) -> bool:
-    return len(stated) == len(right) and all(
-        math.isclose(a, b, rel_tol=0, abs_tol=margin) for a, b in zip(stated, right, strict=True)
+def _are_close(stated: list[float], computed: list[float], margin: float) -> bool:
+    return len(stated) == len(computed) and all(
+        math.isclose(a, b, rel_tol=0, abs_tol=margin) for a, b in zip(stated, computed, strict=True)
     )

@@ -1,15 +1,15 @@
-"""Training without a loss
+"""A training run without a loss
 
 ## What it does
-Asks that every epoch of a training run states a finite loss.
+Checks that every epoch of a training run states a finite loss.
 
 ## Why it is bad
-Without a loss nobody can tell whether anything was trained. A loss that overflowed is no training
-either; arithmetic on NaN can also be faster.
+Without a loss nobody can tell whether a model was trained. A loss that overflowed is no training
+either, and arithmetic on NaN can be faster.
 
 ## What to do
-Return the loss of the step to the recorder. If it overflowed, lower the learning rate or fix the
-precision.
+Return the loss of the step to the recorder. If it overflowed, lower the learning rate or correct
+the precision.
 
 ## Source
 Bundle format, result.json: `null` stands for a loss that is missing or not finite.
@@ -21,25 +21,19 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
-from rules.workloads import workloads
 
 RULE = BundleRule(__name__, "T105", Severity.ERROR)
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    workload = workloads().get(bundle.result["workload"])
-    if workload is None or workload.mode != "training":
+    if not bundle.is_training:
         return
-    missing = [
-        place for place, epoch in enumerate(bundle.result["epochs"]) if epoch["loss"] is None
-    ]
+    missing = [epoch for epoch in bundle.stated_epochs if epoch.loss is None]
     if missing:
         yield Violation(
             RESULT,
-            f"/epochs/{missing[0]}/loss",
-            f"null, in {len(missing)} of {len(bundle.result['epochs'])} epochs",
+            f"{missing[0].pointer}/loss",
+            f"null, in {len(missing)} of {len(bundle.stated_epochs)} epochs",
             "a finite loss in every epoch",
-            "Whether anything was trained cannot be told. Record the loss; if it "
-            "overflowed, fix the training.",
         )

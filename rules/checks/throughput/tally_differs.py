@@ -1,15 +1,16 @@
-"""The server counts other tokens than the answers
+"""The token counts of server and answers differ
 
 ## What it does
-Compares the output tokens of all answers, warm-up included, with the server's own counter over the
-same time, and asks that they are at least those of the requests that are listed.
+Compares the output tokens of all answers, including the warm-up, with the server's own counter over
+the same time. They must be at least the tokens of the listed requests.
 
 ## Why it is bad
-Output tokens are the headline. Answers that claim more tokens than the server generated were
-counted wrongly, or came from somewhere else.
+The headline counts output tokens. Answers that state more tokens than the server generated were
+counted wrongly, or came from another source.
 
 ## What to do
-Count what the answer says in its last message. If the server answers others as well, run it alone.
+Count the tokens that the last message of an answer states. If the server also answers other
+clients, run it alone.
 
 ## Source
 Protocol, section "serving". SGLang's counter is `sglang:generation_tokens_total` of its metrics.
@@ -30,28 +31,20 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     tally = bundle.result.get("tally")
     if tally is None:
         return
-    client, server = tally["client_output_tokens"], tally["server_output_tokens"]
-    if client != server:
-        yield _found(
+    client_tokens, server_tokens = tally["client_output_tokens"], tally["server_output_tokens"]
+    if client_tokens != server_tokens:
+        yield Violation(
+            RESULT,
             "/tally/server_output_tokens",
-            f"{server} by the server",
-            f"{client}, as the answers say",
+            f"{server_tokens} by the counter of the server",
+            f"{client_tokens}, the tokens of the answers",
         )
     if bundle.requests is not None:
-        listed = int(bundle.requests.ints("output_tokens").sum())
-        if listed > client:
-            yield _found(
+        listed_tokens = int(bundle.requests.ints("output_tokens").sum())
+        if listed_tokens > client_tokens:
+            yield Violation(
+                RESULT,
                 "/tally/client_output_tokens",
-                f"{client}",
-                f"at least {listed}, those of {len(bundle.requests)} requests",
+                f"{client_tokens}",
+                f"at least {listed_tokens}, the tokens of {len(bundle.requests)} requests",
             )
-
-
-def _found(pointer: str, found: str, expected: str) -> Violation:
-    return Violation(
-        RESULT,
-        pointer,
-        found,
-        expected,
-        "Tokens were counted wrongly, or others used the server. Run again, alone.",
-    )

@@ -1,13 +1,13 @@
-"""A workload that the rule book does not have
+"""The workload is not in the rule book
 
 ## What it does
 Looks up the workload and its size in the rule book.
 
 ## Why it is bad
-Without a definition there is no unit of work, no FLOPs and nothing to compare with.
+Without a definition there is no unit of work, no FLOPs and no comparison.
 
 ## What to do
-Check the spelling. A new workload is one definition in `rules/workloads/`; propose it there.
+Check the spelling. A new workload is one definition in `rules/workloads/`: propose it there.
 
 ## Source
 Workload definitions, `rules/workloads/`.
@@ -26,10 +26,8 @@ RULE = BundleRule(__name__, "T108", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    name, size = bundle.result["workload"], bundle.result["size"]
-    workload = workloads().get(name)
-    message = "The rule book has no such thing. Check the spelling, or propose the workload."
-    if workload is None:
-        yield Violation(RESULT, "/workload", name, f"one of {', '.join(workloads())}", message)
-    elif getattr(workload, size) is None:
-        yield Violation(RESULT, "/size", size, f"a size that {name} has", message)
+    name, size_name = bundle.result["workload"], bundle.result["size"]
+    if bundle.workload is None:
+        yield Violation(RESULT, "/workload", name, f"one of {', '.join(workloads())}")
+    elif bundle.size is None:
+        yield Violation(RESULT, "/size", size_name, f"a size that {name} has")

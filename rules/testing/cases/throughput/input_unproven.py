@@ -1,6 +1,6 @@
 """Mutations that the rule `input-unproven` must find."""
 
-from rules.checks.throughput.input_unproven import OF_NOTHING, RULE
+from rules.checks.throughput.input_unproven import HASH_OF_EMPTY_FILE, RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
@@ -12,7 +12,7 @@ def synthetic_claimed_as_real(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "P112", "T107")
 def corpus_of_nothing(evidence: EvidenceFrames) -> None:
-    evidence.result["settings"].update(input="real", corpus_sha256=OF_NOTHING)
+    evidence.result["settings"].update(input="real", corpus_sha256=HASH_OF_EMPTY_FILE)
 
 
 @mutation(RULE)
