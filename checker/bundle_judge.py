@@ -96,8 +96,10 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
     """Run each rule on all bundles of the group before the next rule. The processor then keeps the
     code of the rule in its caches: this takes 6 % less CPU time than bundle by bundle."""
     for rule in rules_by_id().values():
+        if not isinstance(rule, FormRule | BundleRule):
+            continue
         for item in group:
-            if isinstance(rule, FormRule | BundleRule) and rule.id in item.rules:
+            if rule.id in item.rules:
                 item.findings += _run_rule(rule, item.bundle)
     return {
         item.bundle.path: _or_failure(item.bundle.path, partial(_conclude, item, options))
