@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import site
 import subprocess
 import sys
@@ -68,8 +69,8 @@ LEAST_CHANGES = 16
 """Of each module."""
 BUDGETS_S = 30.0, 150.0
 """Seconds of tests that are run first, and where they notice nothing."""
-PATIENCE = 4.0
-"""A change may make tests take so many times their usual time; then it counts as noticed."""
+PATIENCE, LEAST_S = 4.0, 30.0
+"""A test that takes this many times its usual time, and so many seconds, has noticed the change."""
 PRELOADED = (
     "numpy",
     "pandas",
@@ -154,10 +155,11 @@ class Copy:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=self.root, env=environment, **pipes)  # type: ignore[call-overload, no-any-return]
 
-    def run_tests(self, tests: list[str], timeout_s: float) -> str:
-        """What notices: a test, `import` or `timeout`; empty where all tests pass."""
+    def run_tests(self, timeouts_s: dict[str, float]) -> str:
+        """Run tests, each for at most its time. What notices: a test, `import` or `timeout`; empty
+        where all tests pass."""
         assert self.server.stdin and self.server.stdout
-        self.server.stdin.write(json.dumps({"tests": tests, "timeout_s": timeout_s}) + "\n")
+        self.server.stdin.write(json.dumps(timeouts_s) + "\n")
         self.server.stdin.flush()
         return str(json.loads(self.server.stdout.readline())["noticed"])
 
@@ -170,8 +172,8 @@ class Copy:
             for budget_s in BUDGETS_S:
                 tests = coverage.choose_tests(change, budget_s)
                 if rest := [test for test in tests if test not in tried]:
-                    timeout_s = 30 + PATIENCE * sum(coverage.seconds[test] for test in rest)
-                    if noticed := self.run_tests(rest, timeout_s):
+                    timeouts_s = {t: LEAST_S + PATIENCE * coverage.seconds[t] for t in rest}
+                    if noticed := self.run_tests(timeouts_s):
                         return noticed
                 tried += rest
             return ""
@@ -186,13 +188,13 @@ def serve() -> None:
     for module in PRELOADED:
         __import__(module)
     for line in sys.stdin:
-        request = json.loads(line)
+        timeouts_s = json.loads(line)
         with tempfile.NamedTemporaryFile("r") as notes:
             child = os.fork()
             if child == 0:
                 os.setsid()
-                os._exit(_run_pytest(request["tests"], notes.name))
-            noticed = _await(child, request["timeout_s"])
+                os._exit(_run_pytest(timeouts_s, notes.name))
+            noticed = _await(child, LEAST_S + sum(timeouts_s.values()))
             noticed = notes.read() or noticed
         answers.write(json.dumps({"noticed": noticed}) + "\n")
         answers.flush()
@@ -205,6 +207,8 @@ def _await(child: int, timeout_s: float) -> str:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             code = os.waitstatus_to_exitcode(status)
+            if code == -signal.SIGALRM:
+                return "timeout"
             return "" if code == 0 else "import" if code in (1, 2, 3, 4) else f"exit {code}"
         if time.monotonic() > deadline:
             with suppress(ProcessLookupError):
@@ -214,10 +218,10 @@ def _await(child: int, timeout_s: float) -> str:
         time.sleep(0.05)
 
 
-def _run_pytest(tests: list[str], notes: str) -> int:
+def _run_pytest(timeouts_s: dict[str, float], notes: str) -> int:
     import pytest
 
-    order = {test: place for place, test in enumerate(tests)}
+    order = {test: place for place, test in enumerate(timeouts_s)}
 
     class Selection:
         def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -225,11 +229,14 @@ def _run_pytest(tests: list[str], notes: str) -> int:
                 (item for item in items if item.nodeid in order), key=lambda i: order[i.nodeid]
             )
 
+        def pytest_runtest_setup(self, item: pytest.Item) -> None:
+            signal.setitimer(signal.ITIMER_REAL, timeouts_s[item.nodeid])  # SIGALRM ends the run
+
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and not Path(notes).stat().st_size:
                 Path(notes).write_text(report.nodeid)
 
-    files = sorted({test.partition("::")[0] for test in tests})
+    files = sorted({test.partition("::")[0] for test in timeouts_s})
     options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
     os.dup2(os.open(os.devnull, os.O_RDWR), 2)
     return int(pytest.main([*options, *files], plugins=[Selection()]))
