@@ -76,6 +76,6 @@ def read_recorded(directory: Path) -> tuple[Event, ...]:
     events = []
     for path in (*earlier, directory / EVENTS_FILE):
         for line in path.read_bytes().splitlines():
-            with suppress(ValueError, LookupError):  # a power cut may leave anything
+            with suppress(ValueError, LookupError, TypeError):  # a power cut may leave anything
                 events.append(event_from_json(json.loads(line)))
     return tuple(events)
