@@ -286,25 +286,25 @@ class Scaling:
     """J per item as a multiple of that on one accelerator."""
 
 
-def compute_scaling(several: Point, accelerators: int, one: Point) -> Scaling:
+def compute_scaling(several: Point, accelerators: int, single: Point) -> Scaling:
     """A run on several accelerators against the run on one. Raises MetricsError if their caps
     differ."""
     if accelerators < 1:
         raise MetricsError(
             f"a run on {accelerators} accelerators cannot be; there must be at least one"
         )
-    if several.cap_w != one.cap_w:
+    if several.cap_w != single.cap_w:
         raise MetricsError(
             f"the run on {accelerators} accelerators is at {several.cap_w:g} W and that on "
-            f"one at {one.cap_w:g} W; "
+            f"one at {single.cap_w:g} W; "
             "scaling needs runs at the same cap"
         )
-    speed_up = several.items_per_s / one.items_per_s
+    speed_up = several.items_per_s / single.items_per_s
     return Scaling(
         accelerators=accelerators,
         speed_up=speed_up,
         efficiency=speed_up / accelerators,
-        energy_per_item_ratio=several.joules_per_item / one.joules_per_item,
+        energy_per_item_ratio=several.joules_per_item / single.joules_per_item,
     )
 
 

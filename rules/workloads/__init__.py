@@ -76,18 +76,18 @@ class Workload:
 
     def size(self, name: str) -> Size:
         """The size of that name. Raises KeyError where the workload has none."""
-        found = {"full": self.full, "smoke": self.smoke}[name]
-        if found is None:
+        size = {"full": self.full, "smoke": self.smoke}[name]
+        if size is None:
             raise KeyError(name)
-        return found
+        return size
 
 
 @cache
 def workloads() -> Mapping[str, Workload]:
     """All workloads by id, in order of id: every module of this folder defines one as
     `WORKLOAD`."""
-    found = [
+    definitions = [
         importlib.import_module(f"{__name__}.{m.name}").WORKLOAD
         for m in pkgutil.iter_modules(__path__)
     ]
-    return {w.id: w for w in sorted(found, key=lambda w: w.id)}
+    return {w.id: w for w in sorted(definitions, key=lambda w: w.id)}
