@@ -527,8 +527,8 @@ def test_copy_is_told_with_the_run_that_has_most_of_it() -> None:
         path.name: finding.found
         for path, finding in rules_by_id()["X112"].judge_round([little, much, copied])
     }
-    assert found["c"].startswith("16 of 16") and found["c"].endswith("most of center/system/b")
-    assert found["a"].endswith("most of center/system/c")
+    assert found["c"].startswith("16 of 16") and found["c"].endswith("most in center/system/b")
+    assert found["a"].endswith("most in center/system/c")
 
 
 # X113: the code of a commit.

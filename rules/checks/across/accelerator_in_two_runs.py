@@ -1,20 +1,18 @@
-"""One accelerator in two runs at a time
+"""One accelerator in two simultaneous runs
 
 ## What it does
 Looks among all bundles that are checked together, of all centers, for two runs that overlap in time
-by more than five seconds, by `started_at` and `ended_at`, and have an accelerator in common, by its
-UUID. Demos are left out: simulated boards share their names.
+by more than five seconds, by `started_at` and `ended_at`, and that use the same accelerator, by
+UUID. Demos are skipped, because simulated boards share their names.
 
-It speaks of both, but not of one that is withdrawn.
+The rule reports both runs, except withdrawn ones.
 
 ## Why it is bad
-One board cannot be in two places, and two runs side by side on one board measure neither: the
-energy of each is counted in the other. Either a foreign process was missed, or a UUID or a date is
-not that of the run.
+Two simultaneous runs on one board disturb each other: the energy of each counts in the other.
+Either a foreign process was not detected, or a UUID or a date does not belong to the run.
 
 ## What to do
-Run again, one run at a time. Where the clock of a node was wrong, say so to the reviewer, who can
-waive this.
+Run again, one run at a time. If the clock of a node was wrong, tell the reviewer.
 
 ## Source
 Protocol, section "invalid": foreign processes on the accelerator.
@@ -31,35 +29,29 @@ from rules.run_summary import RunSummary
 RULE = RoundRule(
     __name__, "X108", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
 )
+
 TOLERANCE_S = 5.0
+"""Overlap that clocks and rounded dates may cause."""
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    on: dict[str, list[RunSummary]] = {}
-    for digest in digests:
-        for board in (
-            digest.boards if digest.standing != "demo" and digest.from_s <= digest.until_s else ()
-        ):
-            on.setdefault(board, []).append(digest)
-    met: dict[Path, tuple[str, RunSummary, RunSummary]] = {}
-    for board, runs in on.items():
-        runs.sort(key=lambda run: (run.from_s, run.path))
-        latest = runs[0]
-        for run in runs[1:]:
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    runs_by_board: dict[str, list[RunSummary]] = {}
+    for run in runs:
+        if run.standing != "demo" and run.from_s <= run.until_s:
+            for board in run.boards:
+                runs_by_board.setdefault(board, []).append(run)
+    overlaps: dict[Path, tuple[str, RunSummary, RunSummary]] = {}
+    for board, board_runs in runs_by_board.items():
+        board_runs.sort(key=lambda run: (run.from_s, run.path))
+        latest = board_runs[0]
+        for run in board_runs[1:]:
             if min(latest.until_s, run.until_s) - run.from_s > TOLERANCE_S:
-                met.setdefault(run.path, (board, run, latest))
-                met.setdefault(latest.path, (board, latest, run))
-            latest = max(latest, run, key=lambda one: one.until_s)
-    for path, (board, run, other) in met.items():
-        together_s = min(run.until_s, other.until_s) - max(run.from_s, other.from_s)
-        yield (
-            path,
-            Violation(
-                RESULT,
-                "/started_at",
-                f"{board} is in {other.name} too, for {together_s:.0f} s at the same time",
-                "one run at a time on an accelerator",
-                "One board cannot do both. Run again, with nothing else on the board.",
-            ),
-        )
+                overlaps.setdefault(run.path, (board, run, latest))
+                overlaps.setdefault(latest.path, (board, latest, run))
+            latest = max(latest, run, key=lambda run: run.until_s)
+    for path, (board, run, other) in overlaps.items():
+        overlap_s = min(run.until_s, other.until_s) - max(run.from_s, other.from_s)
+        observed = f"{board} is in {other.name} too, for {overlap_s:.0f} s at the same time"
+        expected = "one run at a time on an accelerator"
+        yield path, Violation(RESULT, "/started_at", observed, expected)

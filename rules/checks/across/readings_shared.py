@@ -1,28 +1,26 @@
-"""Two bundles with the same readings
+"""Two bundles share readings
 
 ## What it does
 Compares fingerprints of the readings of all bundles that are checked together: sequences of 32
-power readings under load, to the milliwatt, and of 32 delays, to the nanosecond, from when a
-reading was due to when it was made; each with at least eight different values. It does not matter
-when they were taken, on which accelerator, or under what name the runs stand. Each series is stood
-for by its 16 smallest fingerprints, so a copy of a tenth of a run is mostly found, and one of half
-of it always.
+power readings under load, to the milliwatt, and of 32 delays between the scheduled and the actual
+time of a reading, to the nanosecond, each with at least eight different values. Time, accelerator
+and names of the runs are ignored. Each series is represented by its 16 smallest fingerprints, so
+that a copy of a tenth of a run is usually found, and a copy of half a run always.
 
-It speaks of every bundle that has such readings, but for withdrawn ones: which of them is the copy,
-the readings do not tell.
+The rule reports every bundle that shares readings, except withdrawn ones. The readings do not show
+which bundle is the copy.
 
 ## Why it is bad
-Noise does not repeat. One of the runs was not made, or not so.
+Noise does not repeat. One of the runs was not made, or not as stated.
 
 ## What to do
-Withdraw the copy. A bundle that was accepted before the other one came is not refused for it: there
-this is a note. Where neither was, and another center has copied yours, tell the reviewer, who can
-waive this for the one that was measured.
+Withdraw the copy. A bundle that was accepted before the other one is not refused: for it the
+finding is a note. If neither was accepted and another center copied your run, tell the reviewer.
 
 ## Source
-None: with eight different values among 32 readings a repetition by chance is out of the question.
-Keeping the smallest of the fingerprints follows Broder, On the Resemblance and Containment of
-Documents, 1997.
+Own derivation: with eight different values among 32 readings, a repetition by chance can be
+excluded. Keeping the smallest of the fingerprints follows Broder, On the Resemblance and
+Containment of Documents, 1997.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,27 +37,16 @@ RULE = RoundRule(
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for run, other, count in find_shared(digests, lambda d: d.readings):
-        yield (
-            run.path,
-            Violation(
-                SAMPLES,
-                "",
-                f"{count} of {len(run.readings)} fingerprints of the power readings are "
-                f"those of {other.name}",
-                "readings that were each taken once",
-                "Noise does not repeat to the milliwatt: one of the two series was copied. "
-                "Withdraw the copy.",
-            ),
-        )
-    for run, other, count in find_shared(digests, lambda d: d.delays):
-        found = (
-            f"{count} of {len(run.delays)} fingerprints of the delays of readings are those of "
-            f"{other.name}"
-        )
-        message = (
-            "No two samplers are late alike to the nanosecond: one of the two series was "
-            "copied. Withdraw the copy."
-        )
-        yield run.path, Violation(SAMPLES, "", found, "readings that were each taken once", message)
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    for run, other, count in find_shared(runs, lambda run: run.readings):
+        observed = f"{count} of {len(run.readings)} fingerprints of power readings"
+        yield run.path, _violate(observed, other)
+    for run, other, count in find_shared(runs, lambda run: run.delays):
+        observed = f"{count} of {len(run.delays)} fingerprints of delays of readings"
+        yield run.path, _violate(observed, other)
+
+
+def _violate(observed: str, other: RunSummary) -> Violation:
+    return Violation(
+        SAMPLES, "", f"{observed} occur in {other.name} too", "readings that occur once"
+    )

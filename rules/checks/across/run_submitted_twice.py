@@ -1,23 +1,23 @@
-"""One run submitted twice
+"""One run was submitted twice
 
 ## What it does
-Looks among all bundles that are checked together for two of one submission with the same run id,
-and for two, of whatever submission, whose batches took the same times to the nanosecond: sequences
-of 32 batches with at least eight different lengths.
+Looks among all bundles that are checked together for two bundles of one submission with the same
+run id, and for two bundles of any submission whose batches have equal durations to the nanosecond:
+sequences of 32 batches with at least eight different durations.
 
-It speaks of every such bundle that is not withdrawn: what was withdrawn cannot be handed in again
-either.
+The rule reports every such bundle that is not withdrawn. A withdrawn bundle must not be submitted
+again either.
 
 ## Why it is bad
-What was measured once would count twice, and a mean over repeats would be surer of itself than it
-may be. Two clocks do not agree to the nanosecond over 32 batches.
+One measurement would count twice, and the interval of a mean over repeats would be too narrow. Two
+measurements do not agree to the nanosecond over 32 batches.
 
 ## What to do
-Withdraw or remove all but one.
+Withdraw or remove all but one of the bundles.
 
 ## Source
-docs/sweep-figures.md: a mean over repeats is one over runs. Two clocks that agree to the
-nanosecond are one.
+docs/sweeps.md: a mean over repeats is a mean over runs. Durations that agree to the nanosecond are
+one measurement.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,22 +31,21 @@ from rules.run_summary import RunSummary, find_shared
 RULE = RoundRule(
     __name__, "X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
 )
-ADVICE = "A run counts once. Withdraw or remove all but one of them."
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    named: dict[tuple[str, str], list[RunSummary]] = {}
-    for digest in digests:
-        named.setdefault((digest.center, digest.run_id), []).append(digest)
-    for (_, run_id), runs in named.items():
-        for run in runs if len(runs) > 1 else ():
-            other = next((one for one in runs if one is not run), run)
-            found = f"{run_id}, which is that of {other.name} too"
-            yield run.path, Violation(RESULT, "/run_id", found, "an id of its own", ADVICE)
-    for run, other, count in find_shared(digests, lambda d: d.windows):
-        found = (
-            f"{count} of {len(run.windows)} fingerprints of the batches' lengths are those of "
-            f"{other.name}"
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    runs_by_id: dict[tuple[str, str], list[RunSummary]] = {}
+    for run in runs:
+        runs_by_id.setdefault((run.center, run.run_id), []).append(run)
+    for (_, run_id), same_id in runs_by_id.items():
+        for run in same_id if len(same_id) > 1 else ():
+            other = next((other for other in same_id if other is not run), run)
+            observed = f"{run_id}, which is the id of {other.name} too"
+            yield run.path, Violation(RESULT, "/run_id", observed, "a unique id")
+    for run, other, count in find_shared(runs, lambda run: run.windows):
+        observed = (
+            f"{count} of {len(run.windows)} fingerprints of the durations of batches occur in "
+            f"{other.name} too"
         )
-        yield run.path, Violation(BATCHES, "", found, "batches that were each timed once", ADVICE)
+        yield run.path, Violation(BATCHES, "", observed, "durations that occur once")

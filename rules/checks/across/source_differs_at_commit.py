@@ -1,61 +1,60 @@
-"""Other code at the same commit
+"""Different code at the same commit
 
 ## What it does
-Looks among all bundles that are checked together for those that name one commit of wattmark, in a
-checkout without changes, and have different hashes over the code (`source_sha256`). It speaks of
-the bundles that do not have the hash that most centers have; where no hash has more centers than
-every other, of all of them.
+Looks among all bundles that are checked together for bundles that state the same commit of
+wattmark, from a checkout without changes, and different hashes of the code (`source_sha256`). The
+rule reports the bundles without the hash that most centers have. If no hash has more centers than
+every other, it reports all of them.
 
 ## Why it is bad
-A clean checkout of one commit has one hash. Either the code was altered and the checkout said to be
-clean, or a field was edited. It is a warning: what was altered, the bundle does not say.
+A clean checkout of one commit has one hash. Either the code was changed and the checkout was stated
+as clean, or a field was edited. It is a warning, because the bundle does not show what was changed.
 
 ## What to do
-Check the commit out anew, run `git status`, and run again.
+Check out the commit again, run `git status`, and run again.
 
 ## Source
-docs/bundle-format.md, environment.json: the hash is over names and contents of the Python files of
+docs/bundle-format.md, environment.json: the hash covers names and contents of the Python files of
 rules, reference and harness.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rules.bundle_format.table import ENVIRONMENT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X113", Severity.WARNING, added="1.3.0")
 
-SHOWN = 12
+DIGITS = 12
+"""Leading digits of hashes in findings."""
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    commits: dict[str, dict[str, list[RunSummary]]] = {}
-    for digest in digests:
-        if digest.source is not None:
-            commit, code = digest.source
-            commits.setdefault(commit, {}).setdefault(code, []).append(digest)
-    for commit, by_code in commits.items():
-        if len(by_code) > 1:
-            yield from _differing(commit, by_code)
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    hashes_by_commit: dict[str, dict[str, list[RunSummary]]] = {}
+    for run in runs:
+        if run.source is not None:
+            commit, sha256 = run.source
+            hashes_by_commit.setdefault(commit, {}).setdefault(sha256, []).append(run)
+    for commit, runs_by_hash in hashes_by_commit.items():
+        if len(runs_by_hash) > 1:
+            yield from _compare_hashes(commit, runs_by_hash)
 
 
-def _differing(
-    commit: str, by_code: dict[str, list[RunSummary]]
+def _compare_hashes(
+    commit: str, runs_by_hash: dict[str, list[RunSummary]]
 ) -> Iterator[tuple[Path, Violation]]:
-    centers = {code: len({run.center for run in runs}) for code, runs in by_code.items()}
-    most = [code for code, count in centers.items() if count == max(centers.values())]
-    for code, runs in by_code.items():
-        if most == [code]:
+    centers = {sha256: len({run.center for run in runs}) for sha256, runs in runs_by_hash.items()}
+    most = max(centers.values())
+    majority = [sha256 for sha256, count in centers.items() if count == most]
+    for sha256, runs in runs_by_hash.items():
+        if majority == [sha256]:
             continue
-        other = next(other for other in (*most, *by_code) if other != code)
+        other = next(other for other in (*majority, *runs_by_hash) if other != sha256)
+        expected = f"{other[:DIGITS]}…, as in {runs_by_hash[other][0].name} at that commit"
         for run in runs:
-            found = f"{code[:SHOWN]}…, at commit {commit[:SHOWN]} without changes"
-            expected = f"{other[:SHOWN]}…, as {by_code[other][0].name} has it at that commit"
-            message = "A clean checkout of a commit has one hash. Check it out anew and run again."
-            yield (
-                run.path,
-                Violation("environment.json", "/source_sha256", found, expected, message),
-            )
+            observed = f"{sha256[:DIGITS]}…, at commit {commit[:DIGITS]} without changes"
+            yield run.path, Violation(ENVIRONMENT, "/source_sha256", observed, expected)

@@ -1,24 +1,24 @@
-"""Bundles of one sweep that contradict each other
+"""Bundles of one sweep contradict each other
 
 ## What it does
-Looks among the bundles of one sweep for two that claim one place of it, for two that claim the same
-cap, number of accelerators and repeat at different places, and for different numbers of runs,
-orders or seeds of the sweep.
+Looks among the bundles of one sweep for two with the same place, for two with the same cap, number
+of accelerators and repeat at different places, and for different numbers of runs, orders or seeds
+of the sweep.
 
-It speaks of every bundle of a contradicting pair or group.
+The rule reports every bundle of a contradicting pair or group.
 
 ## Why it is bad
-A sweep is planned once and each of its runs counts once. Of two bundles at one place one is the
-better of two tries; of two runs at one cap that claim to be different ones, one stands in for a cap
-that was not run. It is a warning, because a run that was made again after a crash may lie beside
-the first honestly.
+A sweep is planned once and each of its runs counts once. Of two bundles at one place, one may be
+the better of two attempts. Of two runs at one cap that claim to be different runs, one replaces a
+cap that was not run. It is a warning, because a run that was repeated after a crash may be present
+beside the first attempt.
 
 ## What to do
-Remove the bundles that the sweep does not need; `bench-submit sweep --resume` names them at its
+Remove the bundles that the sweep does not need; `bench-submit sweep --resume` lists them at its
 end.
 
 ## Source
-docs/sweep-figures.md.
+docs/sweeps.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,44 +32,40 @@ from rules.run_summary import RunSummary, group_by_sweep
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
-
 Claim = Callable[[RunSummary, Json], tuple[object, ...]]
-
-
-ADVICE = "Each run of a sweep counts once. Remove what the sweep does not need."
+"""What a run claims for itself, from its summary and its label in the sweep."""
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for runs in group_by_sweep(digests).values():
-        yield from _claims(runs, "/sweep/place", "place {}", lambda run, label: (label["place"],))
-        yield from _claims(
-            [run for run in runs if run[0].cap_w is not None],
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    for members in group_by_sweep(runs).values():
+        yield from _find_conflicts(
+            members, "/sweep/place", "place {}", lambda run, label: (label["place"],)
+        )
+        yield from _find_conflicts(
+            [(run, label) for run, label in members if run.cap_w is not None],
             "/power/cap_w",
             "{:g} W on {} accelerators, repeat {}",
             lambda run, label: (run.cap_w, len(run.boards), label["repeat"]),
         )
-        plans = {(label["of"], label["order"], label["seed"]) for _, label in runs}
-        if len(plans) > 1:
-            for run, label in runs:
-                found = (
-                    f"{label['of']} runs, {label['order']}, seed {label['seed']}; another "
-                    "bundle of the sweep says otherwise"
-                )
-                yield run.path, Violation(RESULT, "/sweep", found, "one plan of a sweep", ADVICE)
-
-
-def _claims(
-    runs: Sequence[tuple[RunSummary, Json]], pointer: str, what: str, claim: Claim
-) -> Iterator[tuple[Path, Violation]]:
-    claimed: dict[tuple[object, ...], list[RunSummary]] = {}
-    for run, label in runs:
-        claimed.setdefault(claim(run, label), []).append(run)
-    for key, own in claimed.items():
-        for run in own if len(own) > 1 else ():
-            other = next((one for one in own if one is not run), run)
-            found = f"{what.format(*key)}, which {other.name} claims too"
-            yield (
-                run.path,
-                Violation(RESULT, pointer, found, "a place of its own in the sweep", ADVICE),
+        plans = {(label["of"], label["order"], label["seed"]) for _, label in members}
+        for run, label in members if len(plans) > 1 else ():
+            observed = (
+                f"{label['of']} runs, {label['order']}, seed {label['seed']}; another bundle of "
+                "the sweep states another plan"
             )
+            yield run.path, Violation(RESULT, "/sweep", observed, "one plan of a sweep")
+
+
+def _find_conflicts(
+    members: Sequence[tuple[RunSummary, Json]], pointer: str, template: str, claim: Claim
+) -> Iterator[tuple[Path, Violation]]:
+    """Runs whose claim another run makes too. `template` formats a claim."""
+    runs_by_claim: dict[tuple[object, ...], list[RunSummary]] = {}
+    for run, label in members:
+        runs_by_claim.setdefault(claim(run, label), []).append(run)
+    for values, runs in runs_by_claim.items():
+        for run in runs if len(runs) > 1 else ():
+            other = next((other for other in runs if other is not run), run)
+            observed = f"{template.format(*values)}, which {other.name} claims too"
+            yield run.path, Violation(RESULT, pointer, observed, "a unique place in the sweep")

@@ -1,22 +1,22 @@
-"""Runs of a sweep that are not there
+"""Runs of a sweep are missing
 
 ## What it does
-Compares, for every sweep that a bundle says to be of, how many runs it has with how many bundles of
-it pass below the paths that are checked together.
+Compares, for every sweep that a bundle belongs to, the number of its runs with the number of its
+bundles that pass below the paths that are checked together.
 
-It speaks once a sweep, of the first of its bundles.
+The rule reports each sweep once, with the first of its bundles.
 
 ## Why it is bad
-Runs that were made and not handed in may be those that one did not like: a cap that was not kept, a
-repeat that was slower. It is a warning, because a run may also have failed or been refused, or only
-a part of a submission been checked.
+Runs that were made and not submitted may be unwelcome ones: a cap that was not kept, or a slower
+repeat. It is a warning, because a run may also have failed or been refused, or only a part of a
+submission was checked.
 
 ## What to do
-Check the whole submission at once. Hand in all runs of the sweep, also the bad ones; finish it with
-`bench-submit sweep --resume`.
+Check the whole submission together. Submit all runs of the sweep, or finish it with `bench-submit
+sweep --resume`.
 
 ## Source
-docs/sweep-figures.md: a sweep is planned and written down before its first run.
+docs/sweeps.md: a sweep is planned and its plan is written before its first run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,28 +29,23 @@ from rules.run_summary import RunSummary, group_by_sweep
 
 RULE = RoundRule(__name__, "X104", Severity.WARNING, added="1.3.0")
 
-LISTED = 12
+MAX_LISTED = 12
+"""How many missing places a finding lists."""
 
 
 @RULE.check
-def check(digests: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    for sweep, runs in group_by_sweep(digests).items():
-        of = max(label["of"] for _, label in runs)
-        there = {label["place"] for _, label in runs}
-        missing = of - len(there)
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    for (_, sweep_id), members in group_by_sweep(runs).items():
+        planned = max(label["of"] for _, label in members)
+        present = {label["place"] for _, label in members}
+        missing = planned - len(present)
         if missing > 0:
-            first = [
-                place for place in range(1, min(of, len(there) + LISTED) + 1) if place not in there
-            ][:LISTED]
-            yield (
-                runs[0][0].path,
-                Violation(
-                    RESULT,
-                    "/sweep/of",
-                    f"{len(there)} of the {of} runs of sweep {sweep[1]}; not there: "
-                    f"{', '.join(map(str, first))}" + (" …" if missing > len(first) else ""),
-                    "a passing bundle of every run of the sweep",
-                    "Runs of the sweep are missing or were refused. Hand in all of them, "
-                    "or finish the sweep.",
-                ),
+            # A bundle may state any number of runs: do not count through all of them.
+            candidates = range(1, min(planned, len(present) + MAX_LISTED) + 1)
+            listed = [place for place in candidates if place not in present][:MAX_LISTED]
+            places = ", ".join(map(str, listed)) + (" …" if missing > len(listed) else "")
+            observed = (
+                f"{len(present)} of the {planned} runs of sweep {sweep_id}; not there: {places}"
             )
+            expected = "a passing bundle of every run of the sweep"
+            yield members[0][0].path, Violation(RESULT, "/sweep/of", observed, expected)
