@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner
 from support.bundles import good_evidence, good_serving_evidence, write_bundle
-from support.html import Element, Report, Tree
+from support.report.html import Element, Report, Tree
 
 from harness.sign import sign
 from reporting import charts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from support.result_rows import make_figure, make_run_row
+from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
 from support.bundles import another_run, good_evidence, rederive
-from support.html import Element, Line, Report, embedded, lines, table_ids
-from support.report_runs import as_baseline
+from support.report.html import Element, Line, Report, embedded, lines, table_ids
+from support.report.report_runs import as_baseline
 
 from reporting.cli import main
 from reporting.report_table import format_number

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.html import Element, Tree, lines, tables
+from support.report.html import Element, Tree, lines, tables
 
 from reporting.report_table import Column
 from reporting.sections.planning import DEFAULTS

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as Xml
 import altair
 import numpy as np
 import pytest
-from support.chart_tables import (
+from support.report.chart_tables import (
     CHART_TABLES,
     NODE,
     list_charts,
@@ -24,7 +24,7 @@ from support.chart_tables import (
     make_table,
     mark_fronts,
 )
-from support.html import unpacked, whole_tables
+from support.report.html import unpacked, whole_tables
 
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
@@ -163,7 +163,7 @@ _DRAW_TWICE = """
 import sys
 sys.path[:0] = ["../..", "..", "."]
 if __name__ == "__main__":
-    from support.chart_tables import CHART_TABLES
+    from support.report.chart_tables import CHART_TABLES
     from reporting.charts import build_charts, draw
     from reporting.charts.render import to_svg
     from dataclasses import replace

@@ -4,8 +4,8 @@ be a cap in force."""
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
-from support.html import Element, Line, Report, embedded, lines, table_ids
-from support.report_runs import add_sweep, as_baseline, at_cap
+from support.report.html import Element, Line, Report, embedded, lines, table_ids
+from support.report.report_runs import add_sweep, as_baseline, at_cap
 
 from reporting.report_table import format_number
 from rules.metrics.sweeps import Point, compare, fit_quadratic_peak

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.html import Element, Tree, embedded, lines, table_ids, tables
+from support.report.html import Element, Tree, embedded, lines, table_ids, tables
 
 from reporting.charts import build_charts
 from reporting.report_table import (

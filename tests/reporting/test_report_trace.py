@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions
-from support.html import Tree, tables
 from support.recomputation import (
     PER_JOULE,
     RATE,
@@ -27,7 +26,8 @@ from support.recomputation import (
     measured,
     printed,
 )
-from support.report_runs import add_sweep, as_baseline, at_cap
+from support.report.html import Tree, tables
+from support.report.report_runs import add_sweep, as_baseline, at_cap
 
 from checker.engine import judge_all
 from reporting.cli import main

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.html import Element
+from support.report.html import Element
 
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
