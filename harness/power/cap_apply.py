@@ -95,13 +95,16 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     and the actual limit, or why the journal cannot be written. Raises RestoreError at the end.
     """
     directory = state_directory(plan.meter)
+    # A run as found sets nothing. It needs no lock, journal or watchdog.
     if plan.found_mw is None and plan.found_state is None:
         if directory is not None:
+            # Limits that another run set and has not restored are not "as found".
             refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in plan.devices})
         with closing(open_source(plan.meter)) as source:
             _check_unchanged(source, plan)
         yield lambda: None
         return
+    # A watchdog could not reach boards that exist in the memory of this process only.
     if directory is None:
         raise MeterError(
             f"{plan.meter}: a cap can be set on simulated boards in a process of their own only"
@@ -109,6 +112,7 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     path = directory / JOURNAL_FILE
     # The source stays open: a driver without clients may be unloaded, which resets the limits.
     with lock_directory(directory), closing(open_source(plan.meter)) as source:
+        # To overwrite the journal of a killed run would lose the limits that it found.
         refuse_stale_journal(path)
         _check_unchanged(source, plan)
         with _restoring(source, path, plan) as watchdog:
@@ -121,20 +125,26 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
     journal = new_journal(plan.meter, plan.run_id, _limits_to_save(plan))
     watchdog, cause = None, None
     try:
+        # The journal is on disk and the watchdog runs before the first limit changes. A process
+        # killed at any moment thus leaves limits that something can restore.
         journal.write(path)
         watchdog = Watchdog(path)
         _apply(source, plan, journal.accelerators)
         yield watchdog
+    # Not only Exception: `_report_failures` must know whether an interrupt ended the run.
     except BaseException as error:
         cause = error
         raise
     finally:
         # A signal during this block takes effect after it, so that it cannot end the restoring.
         with interrupts.deferred() as signals:
+            # Without journal and watchdog, `_apply` has not run, so there is nothing to restore.
             may_be_set = watchdog is not None or path.exists()
             results = restore_boards(source, path, journal) if may_be_set else []
             failures = [line for line, is_restored in results if not is_restored]
             if watchdog is not None:
+                # After a failure the watchdog tries once more, when it gets the lock that this
+                # block still holds. Waiting for it here would end in a timeout that kills it.
                 watchdog.end(wait=not failures)
             if failures:
                 _report_failures(failures, cause, bool(signals))
@@ -166,7 +176,10 @@ def _check_unchanged(source: PowerSource, plan: CapPlan) -> None:
     """Raise MeterError if a limit or a power state is no longer the one that was planned with."""
     for uuid in (device.uuid for device in plan.devices):
         readback = read_back(source, uuid)
+        # As found, the plan compares the limit in force. A run that sets a cap compares the
+        # requested limit, because that is the one it restores.
         if plan.found_mw is None:
+            # The plan is in W, as users write it. The meters count in whole mW.
             planned_mw = None if plan.cap_w is None else round(1e3 * plan.cap_w)
             current_mw = readback.enforced_mw
         else:
@@ -176,6 +189,7 @@ def _check_unchanged(source: PowerSource, plan: CapPlan) -> None:
         if plan.state == SETTABLE_STATE:
             planned_state = (plan.found_state or {}).get(uuid, plan.state)
             current_state = source.read(uuid).power_state
+            # None: the board did not tell its state, which is no evidence of a change.
             if current_state not in (planned_state, None):
                 raise _changed(uuid, "performance level", planned_state, current_state)
 
@@ -206,6 +220,8 @@ def _apply(source: PowerSource, plan: CapPlan, limits: Sequence[SavedLimit]) -> 
             if limit.found_mw is not None:
                 assert plan.cap_w is not None
                 cap_mw = round(1e3 * plan.cap_w)
+                # The limit in force must be the planned one: a requested limit alone does not cap a
+                # board.
                 set_cap(control, limit.uuid, cap_mw, lambda readback: readback.enforced_mw)
             if limit.found_state is not None:
                 assert plan.state is not None

@@ -72,6 +72,7 @@ class Journal:
 
         Raises MeterError; the file then has its former content.
         """
+        # A rename within one directory is atomic: a reader sees the former or the new journal.
         draft = path.with_suffix(".writing")
         try:
             with draft.open("w") as file:
@@ -81,8 +82,10 @@ class Journal:
                 os.fsync(file.fileno())
             draft.chmod(0o644)  # users who may not set a cap can read who does
             draft.rename(path)
+            # A rename is durable only when the directory is on disk too.
             sync_directory(path.parent)
         except OSError as error:
+            # A full disk leaves a partial draft.
             draft.unlink(missing_ok=True)
             raise MeterError(
                 f"{path}: the journal cannot be written ({error.strerror}), and nothing is "
@@ -99,10 +102,15 @@ class Journal:
             journal = Journal(**document, accelerators=limits)
             if journal.format != FORMAT:
                 raise ValueError(f"format {journal.format}, expected {FORMAT}")
+            # Dataclasses do not check types. Another type would fail later, while limits are
+            # restored.
             if not all(isinstance(limit.found_mw, int | None) for limit in limits):
                 raise ValueError("a power limit is not a whole number of mW")
+        # The usual case: nobody holds a limit.
         except FileNotFoundError:
             return None
+        # The last three are raised by JSON of another shape, such as a list or an unknown field. A
+        # damaged journal blocks runs, because the limits that it held are unknown.
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise BlockedError(
                 f"{path}: the journal of power limits cannot be read "
@@ -159,6 +167,7 @@ def refuse_foreign_limits(
         uuids is None or any(limit.uuid in uuids for limit in journal.accelerators)
     ):
         if time.monotonic() >= deadline_s:
+            # The owner holds the lock as long as it lives. A process id could be reused.
             is_running = is_locked(path.parent)
             raise BlockedError(
                 _describe_running(path, journal) if is_running else _describe_dead(path, journal)
@@ -195,6 +204,7 @@ def is_locked(directory: Path) -> bool:
     """
     try:
         with (directory / _LOCK_FILE).open() as lock:
+            # Closing the file releases the lock.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -213,7 +223,10 @@ def lock_directory(directory: Path, timeout_s: float = GRACE_S) -> Iterator[None
     try:
         if not directory.exists():
             directory.mkdir(parents=True)
+            # The umask of root may be strict. All users must be able to read who holds the limits.
             directory.chmod(0o755)
+        # Mode "a" creates the file if needed and never changes it. The file is not removed
+        # afterwards: another process could hold a lock on the removed file.
         lock = (directory / _LOCK_FILE).open("a")
     except PermissionError as error:
         raise NotAllowedError(f"{error.filename}: may not be written; {ABOUT_CAPS}") from None
@@ -224,8 +237,11 @@ def lock_directory(directory: Path, timeout_s: float = GRACE_S) -> Iterator[None
         ) from None
     with lock:
         deadline_s = time.monotonic() + timeout_s
+        # Poll instead of a blocking flock, which has no timeout.
         while not _try_lock(lock):
             if time.monotonic() >= deadline_s:
+                # The holder writes its journal only after it has the lock, so there may be none
+                # yet.
                 path = directory / JOURNAL_FILE
                 journal = Journal.read(path)
                 raise BlockedError(
@@ -240,6 +256,7 @@ def lock_directory(directory: Path, timeout_s: float = GRACE_S) -> Iterator[None
 
 def _try_lock(lock: IO[str]) -> bool:
     try:
+        # The kernel releases a flock when its holder ends, also by SIGKILL.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

@@ -29,6 +29,7 @@ def restore(path: Path) -> list[tuple[str, bool]]:
         journal = Journal.read(path)
         if journal is None:
             return []
+        # The state directory can lie on a file system that several nodes share.
         if journal.host != platform.node():
             raise MeterError(
                 f"{path}: {journal.owner} set limits on {journal.host}; restore them there"
@@ -49,6 +50,7 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
     for limit in journal.accelerators:
         target = describe_limit(limit)
         try:
+            # A board that fails must not keep the others from being restored.
             _restore_board(source, limit)
         except (MeterError, LookupError, OSError) as error:
             # LookupError: the source does not know the board (any more).
@@ -62,6 +64,7 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
         with contextlib.suppress(MeterError):
             replace(journal, accelerators=tuple(remaining)).write(path)
     else:
+        # Removed last: if this process is killed before, the watchdog restores all boards again.
         journal.remove(path)
     return results
 
@@ -70,6 +73,7 @@ def _restore_board(source: PowerSource, limit: SavedLimit) -> None:
     control, uuid = cap_control(source), limit.uuid
     if limit.found_mw is not None:
         current_mw = limit_to_restore(control.readback(uuid, frozenset()))
+        # Setting a limit takes root. A board that has its limit again needs no right.
         if current_mw != limit.found_mw:
             set_cap(control, uuid, limit.found_mw, limit_to_restore)
     if limit.found_state is not None and source.read(uuid).power_state != limit.found_state:

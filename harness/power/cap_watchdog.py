@@ -56,6 +56,7 @@ class Watchdog:
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
+        # The watchdog has no more to say. It ignores a closed pipe.
         self._process.stdout.close()
         if wait:
             try:
@@ -67,6 +68,7 @@ class Watchdog:
     def _start(self) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
             [sys.executable, "-m", "harness.power.cap_watchdog", str(self._path)],
+            # Python must not import modules from the working directory of the user.
             env={**os.environ, "PYTHONSAFEPATH": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -74,6 +76,7 @@ class Watchdog:
             start_new_session=True,  # a signal to the process group of the harness does not end it
         )
         assert process.stdout is not None
+        # `select` first, because `readline` has no timeout.
         is_readable = bool(select.select([process.stdout], [], [], READY_TIMEOUT_S)[0])
         if not is_readable or process.stdout.readline() != "ready\n":
             process.kill()
@@ -87,6 +90,7 @@ class Watchdog:
 def watch(path: Path) -> None:
     """The watchdog: print `ready`, wait for the end of the standard input, restore what the journal
     at `path` still holds."""
+    # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
     interrupts.ignore()
     journal = Journal.read(path)
     if journal is None:
@@ -100,6 +104,8 @@ def watch(path: Path) -> None:
             )
     with contextlib.suppress(OSError):  # the harness may have ended already
         print("ready", flush=True)
+    # Returns when the other end of the pipe is closed, which the kernel does for a killed harness
+    # too.
     sys.stdin.buffer.read()
     # After a normal end the journal is gone, and its directory may be too. `lock_directory` would
     # make the directory again.
@@ -108,6 +114,7 @@ def watch(path: Path) -> None:
     # The lock may be held by a `bench-submit restore`, so there is no deadline.
     with lock_directory(path.parent, timeout_s=math.inf):
         remaining = Journal.read(path)
+        # Meanwhile the limits may have been restored and another run may have begun.
         if remaining is None or not remaining.is_same_run(journal):
             return
         with closing(open_source(journal.meter)) as source:

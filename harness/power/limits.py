@@ -26,6 +26,7 @@ Value = TypeVar("Value")
 def limit_to_restore(readback: Readback) -> int | None:
     """The limit in mW that was requested last. The one in force can be lower, because something
     else (such as the board's management controller) limits the board too."""
+    # Boards that do not tell the requested limit have only the one in force.
     return readback.enforced_mw if readback.requested_mw is None else readback.requested_mw
 
 
@@ -37,6 +38,7 @@ def format_limit(limit_mw: int | None) -> str:
 def is_same_limit(first_mw: int | None, second_mw: int | None) -> bool:
     """Whether two limits are equal within ROUNDING_MW. None (no limit) equals None only."""
     if first_mw is None or second_mw is None:
+        # An unknown limit is never equal to a known one.
         return first_mw is second_mw
     return abs(first_mw - second_mw) <= ROUNDING_MW
 

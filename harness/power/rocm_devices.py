@@ -16,9 +16,12 @@ def visible_gpus(uuids: Sequence[str], environment: Mapping[str, str]) -> list[i
     numbers and UUIDs; the first invalid entry ends the list. Source: ROCm documentation, GPU
     isolation techniques; ROCr's amd_filter_device.cpp and CLR's rocdevice.cpp.
     """
+    # An empty ROCR_VISIBLE_DEVICES hides all GPUs, so it differs from an unset one. An empty HIP or
+    # CUDA variable is as good as unset.
     rocr, hip, cuda = (environment.get(variable) for variable in VISIBLE_VARIABLES)
     indices = list(range(len(uuids))) if rocr is None else _parse_visible(uuids, rocr)
     if narrower := hip or cuda:
+        # HIP counts from 0 among the GPUs that ROCr left visible.
         indices = [indices[i] for i in _parse_visible([uuids[i] for i in indices], narrower)]
     return indices
 
@@ -45,6 +48,7 @@ def _parse_visible(uuids: Sequence[str], value: str) -> list[int]:
         ]
         if token.isdigit() and int(token) < len(uuids):
             matches = [int(token)]
+        # An unknown, ambiguous or repeated entry ends the list, as in ROCm.
         if len(matches) != 1 or matches[0] in indices:
             break
         indices.append(matches[0])

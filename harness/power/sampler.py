@@ -79,11 +79,13 @@ class Sampler:
             start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
         )
         assert self._process.stdout is not None
+        # Reports of power arrive unasked. A thread reads them, so that they never fill the pipe.
         self._listener = threading.Thread(
             target=self._listen, args=(self._process.stdout,), daemon=True
         )
         self._listener.start()
         try:
+            # Do not start workers before the meter is known to work.
             self._receive("started")
         except BaseException as error:
             self.__exit__(type(error))
@@ -98,6 +100,8 @@ class Sampler:
             with contextlib.suppress(OSError):  # it may have ended by itself
                 process.stdin.close()  # tells the process to write all samples and end
         try:
+            # After an interrupt the wait is short, so that restoring the power limits begins in
+            # time.
             process.wait(patience_s(kind, STOP_TIMEOUT_S))
         except subprocess.TimeoutExpired:
             process.kill()
@@ -133,6 +137,7 @@ class Sampler:
 
     def _receive(self, expected: str) -> Json:
         with self._answer_arrived:
+            # A condition variable may wake up without an answer.
             while not self._answers:
                 if not self._answer_arrived.wait(STOP_TIMEOUT_S):
                     raise SamplerError(f"the sampler did not answer within {STOP_TIMEOUT_S:.0f} s")
@@ -190,14 +195,17 @@ class _Loop:
             latest = (time.monotonic_ns() - start_ns) // interval_ns
             self.missed += latest - slot
             slot = latest + 1
+        # Wait for the writer thread: its error, such as a full disk, must reach the harness.
         self._flush().result()
 
     def _flush(self) -> Future[None]:
+        # The writer thread owns the old list. The loop appends to a new one, so no lock is needed.
         rows, self._rows = self._rows, []
         return self._disk.submit(self._write, rows)
 
     def _write(self, rows: list[tuple[Any, ...]]) -> None:
         self._writer.writerows(rows)
+        # On disk, not only in the page cache: a crash of the node loses at most one epoch.
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -206,9 +214,13 @@ class _Loop:
         commands have ended."""
         while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
             if self._ending:
+                # After `stop` no command is read any more; only the deadline of the last tick is
+                # left.
                 time.sleep(left_ns / 1e9)
+            # Commands run between two ticks, because one thread alone may call the power source.
             elif select.select([commands], [], [], left_ns / 1e9)[0]:
                 line = commands.readline()
+                # End of file: the harness has ended without the command `stop`.
                 if not line:
                     return False
                 self._execute(json.loads(line))
@@ -216,6 +228,7 @@ class _Loop:
 
     def _execute(self, command: Json) -> None:
         if command["do"] == "flush":
+            # Answer when the write is done. Waiting here would delay the next tick.
             self._flush().add_done_callback(self._report_flush)
         elif command["do"] == "readback":
             own_pids = frozenset(command["own_pids"])
@@ -238,6 +251,8 @@ class _Loop:
     def _tick(self, scheduled_ns: int) -> None:
         readings = []
         for uuid in self._settings.accelerators:
+            # Each accelerator has a time of its own, because reading eight boards takes
+            # milliseconds.
             read_ns = time.monotonic_ns()
             reading = self._source.read(uuid)
             readings.append(reading)
@@ -245,6 +260,7 @@ class _Loop:
                 Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading).row()
             )
         self._unreported_mw.append(
+            # RAPL and some boards have averaged power only.
             [r.power_avg_mw if r.power_mw is None else r.power_mw for r in readings]
         )
         # Report a mean: a single reading varies by 100 W and more within a batch.

@@ -60,6 +60,7 @@ def source_class(meter: str) -> type[PowerSource]:
         for member in vars(module).values()
         if inspect.isclass(member)
         and issubclass(member, PowerSource)
+        # Classes that the file imports, such as a base class, are not its source.
         and member.__module__ == module.__name__
         and not member.__name__.startswith("_")
     ]
@@ -74,6 +75,7 @@ def source_class(meter: str) -> type[PowerSource]:
 def open_source(meter: str) -> PowerSource:
     """Open the source that `meter` names. Raises MeterError if it cannot be used here."""
     source = source_class(meter)
+    # Python's own TypeError for missing methods does not name the meter.
     if missing := sorted(getattr(source, "__abstractmethods__", ())):
         raise MeterError(f"the meter {meter} lacks the methods {', '.join(missing)}")
     try:
@@ -96,6 +98,7 @@ def measuring_meters(torch_devices: Container[str] = ("cuda", "cpu")) -> list[st
         try:
             source = source_class(name)
         except MeterError:
+            # Last, so that a broken file does not stop the automatic choice of another meter.
             order.append((math.inf, name))
             continue
         if not source.simulated and source.torch_device in torch_devices:

@@ -89,6 +89,7 @@ class AmdSource(PowerSource, CapControl):
         try:
             with contextlib.redirect_stdout(output):  # the stdout of the sampler is a protocol
                 import amdsmi
+        # Before the general case: without ROCm the package is there and its import raises KeyError.
         except ModuleNotFoundError:
             raise MeterError(
                 "amdsmi is not installed; install it with: pip install 'wattmark[amd]'"
@@ -146,6 +147,7 @@ class AmdSource(PowerSource, CapControl):
         values: dict[str, Any] = {}
         failures: list[str] = []
         for name, get in (
+            # Power comes first, so that its time is closest to the timestamp of the sample.
             ("power", self._get_power),
             ("energy", self._get_energy),
             ("cap", self._get_cap),
@@ -155,6 +157,7 @@ class AmdSource(PowerSource, CapControl):
             try:
                 values |= get(gpu)
             except self._errors as error:
+                # Some boards lack a quantity for good. That is no failure of this reading.
                 if not _is_unsupported(error):
                     failures.append(f"{name}: {_join_lines(error)}")
         gpu.available |= {name for name in ESSENTIAL if values.get(name) is not None}
@@ -170,6 +173,7 @@ class AmdSource(PowerSource, CapControl):
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         smi, handle = self._smi, self._gpus[uuid].handle
         caps = self._try(lambda: self._get_caps(handle)) or {}
+        # The list can hold every process that has the board open, this one too.
         own_pids |= {os.getpid()}
         pids = self._try(
             lambda: [process["pid"] for process in smi.amdsmi_get_gpu_process_list(handle)]
@@ -180,6 +184,7 @@ class AmdSource(PowerSource, CapControl):
             min_mw=caps.get("min_power_cap"),
             max_mw=caps.get("max_power_cap"),
             default_mw=caps.get("default_power_cap"),
+            # AMD SMI has one cap, which is both the requested one and the one in force.
             requested_mw=caps.get("power_cap"),
             enforced_mw=caps.get("power_cap"),
             foreign_processes=None if pids is None else sum(pid not in own_pids for pid in pids),
@@ -192,6 +197,7 @@ class AmdSource(PowerSource, CapControl):
         setting = f"{uuid}: a power limit of {cap_mw / 1e3:g} W"
         self._change(
             setting,
+            # Sensor 0 is the cap of the socket. AMD SMI takes uW.
             lambda: self._smi.amdsmi_set_power_cap(self._gpus[uuid].handle, 0, cap_mw * 1000),
         )
 
@@ -259,6 +265,7 @@ class AmdSource(PowerSource, CapControl):
         """Caps in mW."""
         caps = self._smi.amdsmi_get_power_cap_info(handle)
         numbers = {name: _number(value) for name, value in caps.items()}
+        # From uW to mW.
         return {name: value // 1000 for name, value in numbers.items() if value is not None}
 
     def _describe_device(self, uuid: str, handle: Any) -> Device:
@@ -329,6 +336,7 @@ def _slowdown(gpu: _Gpu, table: Mapping[str, Any]) -> int | None:
     value."""
     counts = {bit: _number(table.get(name)) for bit, name in RESIDENCY_COUNTERS.items()}
     current = {bit: count for bit, count in counts.items() if count is not None}
+    # A counter that is missing this time keeps its earlier value for the next comparison.
     previous, gpu.residencies = gpu.residencies, gpu.residencies | current
     comparable = current.keys() & previous.keys()
     if not comparable:

@@ -51,6 +51,8 @@ class NvidiaSource(PowerSource, CapControl):
         """Open the GPUs that CUDA_VISIBLE_DEVICES leaves visible, or all of them if it is unset.
         `argument` is not used."""
         try:
+            # Imported here, because the harness loads this file on machines without NVIDIA GPUs
+            # too.
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
             raise MeterError(
@@ -72,6 +74,8 @@ class NvidiaSource(PowerSource, CapControl):
             self._try(partial(nvml.nvmlDeviceGetHandleByIndex, i))
             for i in range(nvml.nvmlDeviceGetCount())
         ]
+        # The indices of CUDA_VISIBLE_DEVICES count GPUs without a handle too, so these keep a
+        # place.
         uuids = ["" if h is None else nvml.nvmlDeviceGetUUID(h) for h in handles]
         indices = visible_devices(uuids, visible)
         # A container or cgroup can forbid a GPU: NVML counts it and gives no handle.
@@ -80,6 +84,7 @@ class NvidiaSource(PowerSource, CapControl):
                 f"NVML may not read GPU {forbidden[0]}; choose others with "
                 "CUDA_VISIBLE_DEVICES, or ask for the right"
             )
+        # Getting a handle and probing for support take time, so no tick repeats them.
         self._handles = {uuids[i]: handles[i] for i in indices}
         self._getters = {uuid: self._supported(handle) for uuid, handle in self._handles.items()}
 
@@ -106,6 +111,7 @@ class NvidiaSource(PowerSource, CapControl):
             try:
                 values[name] = get(handle)
             except self._nvml.NVMLError as error:
+                # The status has room for one text. The other quantities of this reading stay valid.
                 values.setdefault("status", f"{name}: {error}")
         return Reading(**values)
 
@@ -146,9 +152,11 @@ class NvidiaSource(PowerSource, CapControl):
     def set_cap(self, uuid: str, cap_mw: int) -> None:
         nvml = self._nvml
         try:
+            # Not `_v2`: the binding drops its return code, so a refusal would look like success.
             nvml.nvmlDeviceSetPowerManagementLimit(self._handles[uuid], cap_mw)
         except nvml.NVMLError as error:
             message = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
+            # Kept apart, because an administrator can help here and not with a limit out of range.
             if error.value == nvml.NVML_ERROR_NO_PERMISSION:
                 raise NotAllowedError(message) from None
             raise MeterError(message) from None
@@ -159,6 +167,7 @@ class NvidiaSource(PowerSource, CapControl):
         )
 
     def close(self) -> None:
+        # A driver that fails at the end of a run must not turn a complete run into a failed one.
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
@@ -176,6 +185,7 @@ class NvidiaSource(PowerSource, CapControl):
 
     def _field(self, handle: Any, field: int) -> int:
         value = self._nvml.nvmlDeviceGetFieldValues(handle, [field])[0]
+        # The call itself succeeds even if the field cannot be read.
         if value.nvmlReturn != self._nvml.NVML_SUCCESS:
             raise self._nvml.NVMLError(value.nvmlReturn)
         return int(value.value.uiVal)
@@ -192,6 +202,7 @@ class NvidiaSource(PowerSource, CapControl):
         Power comes first, so that its time is closest to the timestamp of the sample.
         """
         nvml = self._nvml
+        # Older bindings have only the former name, nvmlDeviceGetCurrentClocksThrottleReasons.
         reasons = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
         getters: dict[str, Callable[[Any], Any]] = {
             "power_mw": lambda h: self._field(h, POWER_INSTANT),
@@ -212,6 +223,7 @@ class NvidiaSource(PowerSource, CapControl):
         try:
             get(handle)
         except self._nvml.NVMLError as error:
+            # Other errors can pass, so the quantity is kept and each failed read is recorded.
             return error.value not in (
                 self._nvml.NVML_ERROR_NOT_SUPPORTED,
                 self._nvml.NVML_ERROR_INVALID_ARGUMENT,

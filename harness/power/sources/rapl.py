@@ -42,6 +42,9 @@ class RaplSource(PowerSource, SettingsReader):
         packages = [
             p
             for p in sorted(root.glob("intel-rapl:*"))
+            # `intel-rapl:0:1` is a part of package 0 (core, uncore, dram). `intel-rapl:1` can be
+            # `psys`, the whole platform, which contains the packages. Counting either would count
+            # energy twice.
             if p.name.count(":") == 1 and _is_package(p)
         ]
         if not packages:
@@ -50,6 +53,7 @@ class RaplSource(PowerSource, SettingsReader):
             )
         for package in packages:
             try:
+                # Since CVE-2020-8694 (PLATYPUS) Linux lets only root read the counter.
                 _read_number(package / "energy_uj")
             except PermissionError:
                 raise MeterError(
@@ -81,17 +85,21 @@ class RaplSource(PowerSource, SettingsReader):
             now_uj, now_ns = _read_number(package.path / "energy_uj"), self._clock()
         except (OSError, ValueError) as error:
             return Reading(status=f"energy_uj: {error}")
+        # The counter wraps to 0 after range_uj. At 100 ms it cannot wrap twice between two
+        # readings.
         energy_uj = (now_uj - package.last_uj) % (package.range_uj + 1)
         elapsed_ns = now_ns - package.last_ns
         package.total_uj += energy_uj
         package.last_uj, package.last_ns = now_uj, now_ns
         return Reading(
+            # uJ per ns is kW, and 1 kW is 1e6 mW.
             power_avg_mw=round(energy_uj * 1e6 / elapsed_ns) if elapsed_ns > 0 else None,
             energy_mj=package.total_uj // 1000,
             cap_mw=_read_limit_mw(package.path),
         )
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
+        # powercap has one number for the limit, so the requested limit is the one in force.
         limit = _read_limit_mw(self._packages[uuid].path)
         return Readback(requested_mw=limit, enforced_mw=limit)
 
@@ -109,6 +117,7 @@ def _is_package(domain: Path) -> bool:
 
 def _read_limit_mw(domain: Path) -> int | None:
     try:
+        # Constraint 0 is the long-term limit. Some machines state 0 or nothing for it.
         return _read_number(domain / "constraint_0_power_limit_uw") // 1000 or None
     except (OSError, ValueError):
         return None

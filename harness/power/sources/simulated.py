@@ -31,6 +31,7 @@ class SimulatedSource(PowerSource, CapControl):
         as in `h200,disobey=400`."""
         if client := connect(argument):
             return cls(client.ask, client.close)
+        # Without a simulator process the boards live and end with this one.
         boards = Boards(argument)
         return cls(lambda do, **arguments: boards.answer(do, arguments))
 
@@ -59,6 +60,7 @@ class SimulatedSource(PowerSource, CapControl):
         try:
             return Reading(**self._ask("read", uuid=uuid, at_ns=self._clock()))
         except MeterError as error:
+            # `read` never raises: a failed reading is recorded as failed.
             return Reading(status=str(error))
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
