@@ -1,18 +1,23 @@
-"""A clock that never moves
+"""The clock is constant
 
 ## What it does
-Looks at the clock of the compute units in the samples of the scored epochs of each accelerator: one
-and the same value in 99 % of them, below the board's highest clock, while neither the power cap nor
-heat holds it down in more than 1 % of those where the reason was read, and the mean power stays
-below 95 % of the cap. Where no reason was read, nothing is said (W114 does).
+Examines the clock of the compute units in the scored samples of each accelerator. The rule reports
+an accelerator if
 
-An H200 at its cap changes its clock all the time: in seventeen measured runs the commonest value
-had at most 74 % of the samples, and the power cap was given as the reason.
+- 99 % of the samples have the same clock, below 98 % of the highest clock of the board;
+- neither the power cap nor a thermal limit is the slowdown reason in more than 1 % of the samples
+  in which the reason was read;
+- the mean power is below 95 % of the cap.
+
+It needs at least 100 samples with a clock and with a reason. W114 reports missing reasons.
+
+The clock of an H200 at its cap changes all the time: in seventeen measured runs the most frequent
+value had at most 74 % of the samples, and the power cap was the reason.
 
 ## Why it is bad
-That is how a locked clock looks (`nvidia-smi -lgc`, `rocm-smi --setperfdeterminism`), which no
-driver tells when asked. The clock limits and not the cap, so that the efficiency is not that of the
-cap. It is a warning for the reason that C108 gives.
+A locked clock looks like this (`nvidia-smi -lgc`, `rocm-smi --setperfdeterminism`), and no driver
+reports a lock. The clock limits the board instead of the cap, so that the efficiency is not that of
+the cap. It is a warning for the reason that C108 gives.
 
 ## What to do
 Unlock the clocks (`nvidia-smi -rgc`, `rocm-smi --resetperfdeterminism`, as root) and run again.
@@ -33,43 +38,50 @@ from rules.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 
 RULE = BundleRule(__name__, "C111", Severity.WARNING, added="1.3.0")
 
-ENOUGH_SAMPLES = 100
-SAME_SHARE, HELD_SHARE = 0.99, 0.01
-
-
+MIN_SAMPLES = 100
+"""Fewer samples are not enough for shares of 1 %."""
+EQUAL_SHARE = 0.99
+"""Share of equal clocks from which a clock counts as constant; measured runs have at most 0.74."""
+LIMITED_SHARE = 0.01
+"""Highest share of samples that are limited by the cap or by heat."""
 BELOW_BOOST = 0.98
+"""A clock below this share of the highest clock counts as low."""
 AT_CAP = 0.95
+"""Mean power from this share of the cap counts as at the cap."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    cap_w = bundle.result["power"]["cap_w"]
-    observed = () if bundle.figures is None else bundle.figures.observed
-    at_cap = {
-        o.accelerator for o in observed if cap_w is not None and o.mean_power_w >= AT_CAP * cap_w
-    }
-    for uuid, own in bundle.scored_samples_of.items():
-        known = bundle.board_of(uuid)
-        mhz = own.floats("sm_mhz")
-        mhz = mhz[np.isfinite(mhz)]
-        told = np.isfinite(own.floats("slowdown"))
-        if known is None or uuid in at_cap or min(len(mhz), int(told.sum())) < ENOUGH_SAMPLES:
+    at_cap = _find_accelerators_at_cap(bundle)
+    for uuid, samples in bundle.scored_samples_of.items():
+        board = bundle.board_of(uuid)
+        sm_mhz = samples.floats("sm_mhz")
+        sm_mhz = sm_mhz[np.isfinite(sm_mhz)]
+        has_reason = np.isfinite(samples.floats("slowdown"))
+        if board is None or uuid in at_cap:
             continue
-        usual = float(np.median(mhz))
-        same = float(np.mean(mhz == usual))
-        held = have_any_bit(
-            own, POWER_CAP.get(known.vendor, 0) | get_invalid_mask(bundle.protocol, known.vendor)
-        )[told]
+        if min(len(sm_mhz), int(has_reason.sum())) < MIN_SAMPLES:
+            continue
+        median_mhz = float(np.median(sm_mhz))
+        equal_share = float(np.mean(sm_mhz == median_mhz))
+        mask = POWER_CAP.get(board.vendor, 0) | get_invalid_mask(bundle.protocol, board.vendor)
+        limited = have_any_bit(samples, mask)[has_reason]
         if (
-            same >= SAME_SHARE
-            and 0 < usual < BELOW_BOOST * known.boost_mhz
-            and held.mean() <= HELD_SHARE
+            equal_share >= EQUAL_SHARE
+            and 0 < median_mhz < BELOW_BOOST * board.boost_mhz
+            and limited.mean() <= LIMITED_SHARE
         ):
             yield Violation(
                 SAMPLES,
                 "",
-                f"{uuid}: {usual:.0f} MHz in {100 * same:.1f} % of the scored samples, "
-                "held neither by the cap nor by heat",
-                f"a clock that cap and load move, up to {known.boost_mhz} MHz",
-                "The clock looks locked, so that the cap did not decide. Unlock it and run again.",
+                f"{uuid}: {median_mhz:.0f} MHz in {100 * equal_share:.1f} % of the scored "
+                "samples, limited neither by the cap nor by heat",
+                f"a clock that cap and load change, up to {board.boost_mhz} MHz",
             )
+
+
+def _find_accelerators_at_cap(bundle: Bundle) -> set[str]:
+    if bundle.figures is None or bundle.cap_w is None:
+        return set()
+    limit_w = AT_CAP * bundle.cap_w
+    return {o.accelerator for o in bundle.figures.observed if o.mean_power_w >= limit_w}

@@ -1,21 +1,22 @@
-"""Counter and power samples of a demo run that disagree
+"""Counter and power samples of a demo run disagree
 
 ## What it does
-Compares, per accelerator and over all scored epochs of a demo run, the energy by the hardware
-counter with the trapezoid over the power samples. Demo epochs may be short, so more than the
-protocol's bound is allowed: what is read of a counter is up to one sample old, at the beginning as
-at the end, so the two may be apart by the energy of the longest step between two samples. Where a
-board only has averaged power, that is at least the second over which it averages.
+Compares, per accelerator and over all scored epochs of a demo run, the energy of the hardware
+counter with the trapezoid over the power samples. Demo epochs may be short, so the limit is higher
+than that of the protocol: a counter value is up to one sample old at the beginning and at the end,
+so the energy of the longest interval between two samples is added to the limit. If the board only
+has averaged power, this interval is at least the second over which it averages.
 
-A board without a counter is left out. In closed and open runs E102, E103 and E104 ask for more.
+A board without a counter is skipped. E102, E103 and E104 apply to closed and open runs.
 
 ## Why it is bad
-The counter fails its self-test, so the energy of record is the trapezoid; and one of the two is
-wrong. It is a warning, for a demo is never compared.
+The counter fails its self-test, so the energy of record is the trapezoid, and one of the two is
+wrong. It is a warning, because a demo is never compared.
 
 ## What to do
-Find out which one is wrong before you measure on that board: readings that drift, a counter that is
-stuck. If the run took only some seconds, repeat it with longer epochs.
+Find out which of the two is wrong before you measure on that board: usual causes are drifting
+readings and a counter that is stuck. If the run took only some seconds, repeat it with longer
+epochs.
 
 ## Source
 Protocol, section "energy of record"; docs/measurement.md, "the refresh of the counter".
@@ -33,45 +34,41 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "E107", Severity.WARNING, standings=("demo",), added="1.2.0")
 
 AVERAGING_S = 1.0
+"""The time over which boards average their power."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
-        own = [p for p in bundle.scored_parts if p.accelerator == accelerator]
-        counters = [p.energy_j_counter for p in own if p.energy_j_counter is not None]
-        if not counters:
+    for accelerator in dict.fromkeys(part.accelerator for part in bundle.scored_parts):
+        parts = [part for part in bundle.scored_parts if part.accelerator == accelerator]
+        counters_j = [p.energy_j_counter for p in parts if p.energy_j_counter is not None]
+        if not counters_j:
             continue
-        apart = relative_difference(
-            math.fsum(counters), math.fsum(p.energy_j_trapezoid for p in own)
+        difference = relative_difference(
+            math.fsum(counters_j), math.fsum(part.energy_j_trapezoid for part in parts)
         )
-        oldest_s = max(
-            _longest_step_s(bundle, accelerator), AVERAGING_S if own[0].averaged else 0.0
-        )
-        most = agreement(bundle.protocol, own[0].averaged).run + oldest_s / math.fsum(
-            p.active_s for p in own
-        )
-        if abs(apart) > most:
+        averaged = parts[0].averaged
+        age_s = max(_find_longest_interval_s(bundle, accelerator), AVERAGING_S if averaged else 0.0)
+        active_s = math.fsum(part.active_s for part in parts)
+        limit = agreement(bundle.protocol, averaged).run + age_s / active_s
+        if abs(difference) > limit:
             yield Violation(
-                SAMPLES, "", f"{accelerator}: {_told(apart)}", f"within {100 * most:.1f} %", MESSAGE
+                SAMPLES,
+                "",
+                f"{accelerator}: {_format_difference(difference)}",
+                f"within {100 * limit:.1f} %",
             )
 
 
-MESSAGE = (
-    "The energy of record is that of the power samples. One of the two is wrong: find out "
-    "which before you measure."
-)
-
-
-def _longest_step_s(bundle: Bundle, accelerator: str) -> float:
+def _find_longest_interval_s(bundle: Bundle, accelerator: str) -> float:
     read_ns = bundle.samples_of[accelerator].ints("read_ns")
     return float((read_ns[1:] - read_ns[:-1]).max()) / 1e9
 
 
-def _told(apart: float) -> str:
-    if math.isinf(apart):
+def _format_difference(difference: float) -> str:
+    if math.isinf(difference):
         return "energy_mj does not rise over the scored epochs"
     return (
-        f"the power samples give {100 * apart:+.2f} % of the counter's energy over the scored "
-        "epochs"
+        f"the power samples give {100 * difference:+.2f} % of the counter's energy over the "
+        "scored epochs"
     )

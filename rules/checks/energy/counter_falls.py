@@ -1,14 +1,14 @@
-"""An energy counter that falls
+"""The energy counter decreases
 
 ## What it does
-Asks that the energy counter of every accelerator never falls during the run.
+Checks that the energy counter of every accelerator never decreases during the run.
 
 ## Why it is bad
-The counter was reset by a driver reload or overflowed, or two runs were joined. Differences over
-that instant are wrong.
+The counter was reset by a driver reload or overflowed, or two runs were joined. Energies over that
+instant are wrong.
 
 ## What to do
-Run again, and let nobody reload the driver or reset the board meanwhile.
+Run again, and make sure that nobody reloads the driver or resets the board during the run.
 
 ## Source
 NVML API reference, `nvmlDeviceGetTotalEnergyConsumption`: energy since the driver was last
@@ -32,16 +32,14 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         energy_mj = samples.floats("energy_mj")
         read = np.isfinite(energy_mj)
-        energy_mj, index = energy_mj[read], samples.places[read]
-        falls = np.flatnonzero(np.diff(energy_mj) < 0)
-        if len(falls):
-            at = falls[0]
+        energy_mj, places = energy_mj[read], samples.places[read]
+        decreases = np.flatnonzero(np.diff(energy_mj) < 0)
+        if len(decreases):
+            first, last = decreases[0], decreases[-1]
             yield Violation(
                 SAMPLES,
-                f"rows {index[at] + 1}-{index[falls[-1] + 1] + 1}",
-                f"{accelerator}: falls {len(falls)} times, first from {energy_mj[at]:.0f} "
-                f"to {energy_mj[at + 1]:.0f} mJ",
-                "a counter that only rises",
-                "The counter was reset, or two runs were joined. Run again without "
-                "touching the driver.",
+                f"rows {places[first] + 1}-{places[last + 1] + 1}",
+                f"{accelerator}: decreases {len(decreases)} times, first from "
+                f"{energy_mj[first]:.0f} to {energy_mj[first + 1]:.0f} mJ",
+                "a counter that never decreases",
             )

@@ -1,11 +1,10 @@
-"""An energy counter that stands still under load
+"""The energy counter does not advance under load
 
 ## What it does
 Looks for scored epochs in which the energy counter of an accelerator does not advance.
 
 ## Why it is bad
-A board that works uses energy. A counter that stands still hides it; and a run that hands in such a
-counter was not looked at.
+A working board uses energy. A counter that is stuck does not show it.
 
 ## What to do
 Reload the driver and run again. If the board has no working counter, leave `energy_mj` empty.
@@ -26,15 +25,14 @@ RULE = BundleRule(__name__, "E102", Severity.ERROR, standings=("closed", "open")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    frozen: dict[str, list[int]] = {}
+    stuck_epochs: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
         if part.energy_j_counter == 0:
-            frozen.setdefault(part.accelerator, []).append(part.epoch)
-    for accelerator, epochs in frozen.items():
+            stuck_epochs.setdefault(part.accelerator, []).append(part.epoch)
+    for accelerator, epochs in stuck_epochs.items():
         yield Violation(
             SAMPLES,
             "",
             f"{accelerator}: energy_mj does not advance in epochs {', '.join(map(str, epochs))}",
-            "a counter that advances while the board works",
-            "The counter is stuck. Reload the driver and run again, or leave energy_mj empty.",
+            "a counter that advances under load",
         )

@@ -1,23 +1,23 @@
-"""An energy counter that jumps
+"""The energy counter jumps
 
 ## What it does
-Compares every two readings of an accelerator's energy counter, in the whole run, with the most that
-the board can draw in the time between them and a second and a half more. That allows for counters
-that are refreshed in steps of their own, once a second at the worst: on an H200 the largest step
-between two readings 100 ms apart was 192 J, while this rule allows 1 680 J.
+Compares the increase between successive readings of an accelerator's energy counter, in the whole
+run, with the energy that the board can draw at most in the interval plus 1.5 s. The 1.5 s allow for
+counters that are refreshed in steps of their own, once per second in the worst case: on an H200 the
+largest increase between two readings 100 ms apart was 192 J, while this rule allows 1 680 J.
 
-For a board that the rule book does not know, `max_power_w` of system.json serves.
+For a board that the rule book does not know, the limit uses `max_power_w` of system.json.
 
 ## Why it is bad
-Energy does not come in lumps. The counter was written to, read from another board, or wrapped; or
-counter readings of two runs were joined.
+A board cannot draw so much energy in such a time. The counter was written to, read from another
+board, or wrapped, or counter readings of two runs were joined.
 
 ## What to do
-Find out what the counter counts. Where it cannot be trusted, leave `energy_mj` empty, and the
-trapezoid is the record.
+Find out what the counter counts, and run again. If it is not reliable, leave `energy_mj` empty: the
+trapezoid is then the energy of record.
 
 ## Source
-Protocol, section "energy of record"; the makers' data sheets, see `rules/boards.py`.
+Protocol, section "energy of record"; the vendors' data sheets, see `rules/boards.py`.
 """
 
 from collections.abc import Iterator
@@ -32,33 +32,29 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "E108", Severity.ERROR, added="1.3.0")
 
 REFRESH_S = 1.5
+"""Longest time between two refreshes of a counter, with a margin of 0.5 s."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    tolerance = bundle.protocol.transient_tolerance
-    for accelerator, samples in bundle.samples_of.items():
-        highest_w = (
-            bundle.accelerators[accelerator].highest_power_w
-            if accelerator in bundle.accelerators
-            else np.nan
-        )
+    for uuid, samples in bundle.samples_of.items():
+        if uuid not in bundle.accelerators:
+            continue
+        limit_w = bundle.accelerators[uuid].highest_power_w * bundle.protocol.transient_tolerance
         energy_mj = samples.floats("energy_mj")
         read = np.isfinite(energy_mj) if samples.has_gaps("energy_mj") else slice(None)
-        steps_j = np.diff(energy_mj[read]) / 1e3
-        if np.isnan(highest_w) or not len(steps_j):
+        increases_j = np.diff(energy_mj[read]) / 1e3
+        if np.isnan(limit_w) or not len(increases_j):
             continue
-        most_j = highest_w * tolerance * (np.diff(samples.ints("read_ns")[read]) / 1e9 + REFRESH_S)
-        jumps = np.flatnonzero(steps_j > most_j)
+        limits_j = limit_w * (np.diff(samples.ints("read_ns")[read]) / 1e9 + REFRESH_S)
+        jumps = np.flatnonzero(increases_j > limits_j)
         if len(jumps):
-            worst = jumps[np.argmax(steps_j[jumps] - most_j[jumps])]
-            index = samples.places[read]
+            largest = jumps[np.argmax(increases_j[jumps] - limits_j[jumps])]
+            places = samples.places[read]
             yield Violation(
                 SAMPLES,
-                f"rows {index[jumps[0]] + 1}-{index[jumps[-1] + 1] + 1}",
-                f"{accelerator}: jumps {len(jumps)} times, at row {index[worst + 1] + 1} "
-                f"by {steps_j[worst]:.0f} J",
-                f"at most {most_j[worst]:.0f} J, at {highest_w * tolerance:g} W",
-                "No board uses that much in that time: the counter was altered, or is "
-                "another's. Run again, or leave it empty.",
+                f"rows {places[jumps[0]] + 1}-{places[jumps[-1] + 1] + 1}",
+                f"{uuid}: jumps {len(jumps)} times, at row {places[largest + 1] + 1} by "
+                f"{increases_j[largest]:.0f} J",
+                f"at most {limits_j[largest]:.0f} J, at {limit_w:g} W",
             )

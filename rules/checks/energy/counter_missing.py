@@ -1,14 +1,15 @@
-"""A board's energy counter that was not read
+"""The energy counter of the board was not read
 
 ## What it does
-Looks for scored samples without an energy counter on boards that are known to have one.
+Computes the share of scored samples without an energy counter on boards that have one, and compares
+it with the limit for failed samples (1 %).
 
 ## Why it is bad
-Counter and power samples check each other. Where the counter is left out, nobody can tell whether
-the samples are right; leaving it out is also the easiest way to hide that they are not.
+Counter and power samples verify each other. Without the counter nobody can tell whether the samples
+are correct. Omitting it is also the easiest way to hide that they are not.
 
 ## What to do
-Read the counter with every sample. On Volta and later it needs no special right.
+Read the counter with every sample. On Volta and later it needs no special privileges.
 
 ## Source
 Protocol, section "energy of record"; NVML API reference, `nvmlDeviceGetTotalEnergyConsumption`.
@@ -32,15 +33,15 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     missing = np.isnan(samples.floats("energy_mj")) & samples.text("status").equals("ok")
     if not missing.any():
         return
-    of = samples.text("accelerator")
-    for accelerator in of.at(missing).distinct():
+    accelerators = samples.text("accelerator")
+    for accelerator in accelerators.at(missing).distinct():
         board = bundle.board_of(accelerator)
-        share = missing[of.equals(accelerator)].mean()
+        selected = accelerators.equals(accelerator)
+        share = missing[selected].mean()
         if board is not None and share > bundle.protocol.max_failed_share:
             yield Violation(
                 SAMPLES,
-                rows(samples, missing & of.equals(accelerator)),
-                f"{accelerator}: no energy_mj in {100 * share:.1f} % of its scored samples",
-                f"the counter that {bundle.accelerators[accelerator].name} has, in every sample",
-                "Without the counter the power samples stand unchecked. Read it with every sample.",
+                rows(samples, missing & selected),
+                f"{accelerator}: no energy_mj in {100 * share:.1f} % of the scored samples",
+                f"the counter of {bundle.accelerators[accelerator].name}, in every sample",
             )

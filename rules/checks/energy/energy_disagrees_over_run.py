@@ -1,15 +1,17 @@
-"""Counter and power samples that disagree over the run
+"""Counter and power samples disagree over the run
 
 ## What it does
-Compares, per accelerator and over all scored epochs, the energy by the hardware counter with the
-trapezoid over the power samples. Epochs in which the counter stands still are left to E102.
+Compares, per accelerator and over all scored epochs, the energy of the hardware counter with the
+trapezoid over the power samples. The limit is 1 % of the counter's energy, and 2 % on boards that
+only have averaged power. E102 reports epochs in which the counter does not advance.
 
 ## Why it is bad
-Two ways of measuring the same energy differ by more than their errors: one of them is wrong, or was
+Two measurements of the same energy differ by more than their errors: one of them is wrong, or was
 edited.
 
 ## What to do
-Find out which one. A scaled column, another board's counter and a unit are the usual reasons.
+Find out which of the two is wrong, and run again. Usual causes are a scaled column, the counter of
+another board and a wrong unit. Do not adjust one to the other.
 
 ## Source
 Protocol, section "energy of record".
@@ -29,24 +31,24 @@ RULE = BundleRule(__name__, "E103", Severity.ERROR, standings=("closed", "open")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    for accelerator in dict.fromkeys(p.accelerator for p in bundle.scored_parts):
-        own = [
-            p for p in bundle.scored_parts if p.accelerator == accelerator and p.energy_j_counter
+    for accelerator in dict.fromkeys(part.accelerator for part in bundle.scored_parts):
+        parts = [
+            part
+            for part in bundle.scored_parts
+            if part.accelerator == accelerator and part.energy_j_counter
         ]
-        if not own:
+        if not parts:
             continue
-        apart = relative_difference(
-            math.fsum(p.energy_j_counter or 0.0 for p in own),
-            math.fsum(p.energy_j_trapezoid for p in own),
+        difference = relative_difference(
+            math.fsum(part.energy_j_counter or 0.0 for part in parts),
+            math.fsum(part.energy_j_trapezoid for part in parts),
         )
-        most = agreement(bundle.protocol, own[0].averaged).run
-        if abs(apart) > most:
+        limit = agreement(bundle.protocol, parts[0].averaged).run
+        if abs(difference) > limit:
             yield Violation(
                 SAMPLES,
                 "",
-                f"{accelerator}: the power samples give {100 * apart:+.2f} % of the "
+                f"{accelerator}: the power samples give {100 * difference:+.2f} % of the "
                 "counter's energy over the run",
-                f"within {100 * most:g} %",
-                "One of the two is wrong. Find out which, and run again; do not adjust one "
-                "to the other.",
+                f"within {100 * limit:g} %",
             )

@@ -1,14 +1,15 @@
-"""The wrong energy taken for the record
+"""The stated energy of record is wrong
 
 ## What it does
-Decides by the counter's self-test whether the counter or the trapezoid is the energy of record, and
-compares that with result.json.
+Determines by the self-test of the counter whether the counter or the trapezoid is the energy of
+record, and compares it with result.json.
 
 ## Why it is bad
-Whoever may choose between the two takes the lower one.
+A submitter who may choose between the two chooses the lower one.
 
 ## What to do
-Leave the choice to the protocol: the counter where it passes its self-test, else the trapezoid.
+Use the energy that the protocol prescribes: the counter if it passes its self-test, otherwise the
+trapezoid.
 
 ## Source
 Protocol, section "energy of record".
@@ -28,13 +29,12 @@ RULE = BundleRule(__name__, "E105", Severity.ERROR, waivable=False)
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None:
         return
-    stated, right = bundle.result["energy_of_record"], bundle.figures.energy_of_record
-    if stated != right:
+    stated, expected = bundle.result["energy_of_record"], bundle.figures.energy_of_record
+    if stated != expected:
+        verdict = "passes" if expected == "counter" else "does not pass"
         yield Violation(
             RESULT,
             "/energy_of_record",
             stated,
-            f"{right}: the counter {'passes' if right == 'counter' else 'does not pass'} "
-            "its self-test",
-            "Which energy counts is decided by the self-test, not chosen.",
+            f"{expected}: the counter {verdict} its self-test",
         )

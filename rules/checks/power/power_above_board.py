@@ -1,23 +1,23 @@
-"""More power than the board can draw
+"""Power exceeds the maximum of the board
 
 ## What it does
-Compares power in the scored epochs with the highest power that the board may be set to: the mean of
-every epoch and the board's averaged readings with a small tolerance, single instantaneous readings
-with a larger one. For a board that the rule book does not know, `max_power_w` of system.json
-serves.
+Compares power in the scored epochs with the highest power in W that the board may be set to. The
+mean of every epoch and the averaged readings may exceed it by 5 %, single instantaneous readings by
+50 %. For a board that the rule book does not know, the limit uses `max_power_w` of system.json.
 
-A board holds its limit on average, not in every instant: at its cap of 700 W an H200 that trained
+A board keeps its limit on average, not at every instant: at its cap of 700 W an H200 that trained
 ResNet-50 with batches of 274 ms was read at 412 to 855 W, while its own one-second average stayed
 below 705 W.
 
 ## Why it is bad
-The reading is not that board's power: another board, another unit, or a broken sensor.
+The reading is not the power of that board: it comes from another board, has another unit, or the
+sensor is broken.
 
 ## What to do
-Check that the meter and system.json name the same board, and the unit of the readings.
+Check that the meter and system.json name the same board, and check the unit of the readings.
 
 ## Source
-Protocol, section "bounds"; the makers' data sheets, see `rules/boards.py`.
+Protocol, section "bounds"; the vendors' data sheets, see `rules/boards.py`.
 """
 
 from collections.abc import Iterator
@@ -39,37 +39,32 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     highest_w = {
         uuid: accelerator.highest_power_w for uuid, accelerator in bundle.accelerators.items()
     }
-    limits_w = of_each(samples, highest_w)
+    highest_by_sample_w = of_each(samples, highest_w)
     for column, power_w, tolerance in (
         ("power_mw", read_power_w(samples), protocol.transient_tolerance),
         ("power_avg_mw", read_average_power_w(samples), protocol.board_power_tolerance),
     ):
-        wrong = (power_w > limits_w * tolerance) & ~are_sentinels(power_w)
-        for uuid, where, count in offenders(samples, wrong):
-            found = (
+        high = (power_w > highest_by_sample_w * tolerance) & ~are_sentinels(power_w)
+        for uuid, where, count in offenders(samples, high):
+            yield Violation(
+                SAMPLES,
+                where,
                 f"{uuid}: {count} readings above the limit in {column}, such as "
-                f"{power_w[wrong][0]:.1f} W"
+                f"{power_w[high][0]:.1f} W",
+                _format_limit(highest_w[uuid] * tolerance),
             )
-            yield _found(where, found, highest_w[uuid] * tolerance)
     for part in bundle.scored_parts:
         limit_w = highest_w.get(part.accelerator, np.nan) * protocol.board_power_tolerance
-        mean_w = part.energy_j_trapezoid / part.active_s
-        if mean_w > limit_w:
-            found = f"{part.accelerator}: {mean_w:.1f} W on average in epoch {part.epoch}"
-            where = (
-                rows(part.samples, np.ones(len(part.samples), dtype=bool))
-                if len(part.samples)
-                else ""
+        mean_power_w = part.energy_j_trapezoid / part.active_s
+        if mean_power_w > limit_w:
+            count = len(part.samples)
+            yield Violation(
+                SAMPLES,
+                rows(part.samples, np.ones(count, dtype=bool)) if count else "",
+                f"{part.accelerator}: {mean_power_w:.1f} W on average in epoch {part.epoch}",
+                _format_limit(limit_w),
             )
-            yield _found(where, found, limit_w)
 
 
-def _found(where: str, found: str, limit_w: float) -> Violation:
-    expected = f"at most {limit_w:g} W, the board's maximum and the tolerance"
-    return Violation(
-        SAMPLES,
-        where,
-        found,
-        expected,
-        "This board cannot draw that much. Check which board was read, and the unit.",
-    )
+def _format_limit(limit_w: float) -> str:
+    return f"at most {limit_w:g} W, the maximum of the board with the tolerance"
