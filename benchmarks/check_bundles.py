@@ -45,7 +45,7 @@ SECONDS = 360
 """Of the runs that the requirement names."""
 sys.path.insert(0, str(ROOT))
 
-from checker.cpu import count_cores  # noqa: E402
+from checker.judging.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402

@@ -40,8 +40,8 @@ from mutate import file_mutated  # noqa: E402
 from support import bundles as good  # noqa: E402
 
 from checker import engine  # noqa: E402
-from checker.bundle_judge import JudgeOptions, judge_bundles  # noqa: E402
-from checker.round_rules import add_round_findings  # noqa: E402
+from checker.judging.bundle_judge import JudgeOptions, judge_bundles  # noqa: E402
+from checker.judging.round_rules import add_round_findings  # noqa: E402
 from checker.trust.acceptance_log import read_log  # noqa: E402
 from checker.trust.bundle_trust import check_round_files  # noqa: E402
 from checker.verdict import INTERNAL  # noqa: E402

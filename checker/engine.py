@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from checker.bundle_judge import (
+from checker.find import display_path, find_places
+from checker.judging.bundle_judge import (
     JudgedBundle,
     JudgeOptions,
     judge_bundles,
     judge_problems,
     judge_published,
 )
-from checker.find import display_path, find_places
-from checker.round_rules import add_round_findings
+from checker.judging.round_rules import add_round_findings
+from checker.judging.workers import map_in_processes
 from checker.trust.bundle_trust import RoundProblem, check_nested_keyrings, check_round_files
 from checker.verdict import Round, Verdict, build_internal_finding
-from checker.workers import map_in_processes
 from rules.bundle import Bundle
 from rules.bundle_format.files import refused
 from rules.finding import Problem

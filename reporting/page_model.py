@@ -11,7 +11,7 @@ from reporting.sections import compare, overview, planning, results
 from reporting.sections.cells import BundleLink
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
-from reporting.sections.traces import build_trace_table
+from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reporting.sections.traces import summarize_power
+from reporting.traces import summarize_power
 from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.declarations import Accelerator

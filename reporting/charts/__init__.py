@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-from checker.cpu import count_cores
+from checker.judging.cpu import count_cores
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.report_table import ReportTable
 

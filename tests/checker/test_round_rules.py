@@ -9,8 +9,8 @@ import pytest
 from conftest import Submissions, fresh_evidence
 from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
 
-from checker.bundle_judge import JudgeOptions, judge_bundles
 from checker.engine import judge_all
+from checker.judging.bundle_judge import JudgeOptions, judge_bundles
 from checker.verdict import INTERNAL
 from rules.finding import Severity
 from rules.registry import rules_by_id

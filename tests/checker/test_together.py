@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from conftest import Submissions, fresh_evidence
 
-from checker import bundle_judge
-from checker.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
 from checker.engine import judge
+from checker.judging import bundle_judge
+from checker.judging.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
+from checker.judging.workers import map_in_processes
 from checker.trust import waivers
 from checker.verdict import INTERNAL, Verdict, build_internal_finding
-from checker.workers import map_in_processes
 from rules.bundle import Bundle
 from rules.bundle_format import write as bundle
 from rules.registry import rules_by_id

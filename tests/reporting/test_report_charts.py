@@ -33,7 +33,7 @@ from reporting.charts.render import to_svg, write_figures
 from reporting.charts.style import assign_styles
 from reporting.page_data import share_cells, share_spec_values
 from reporting.report_table import to_record
-from reporting.sections.traces import build_trace_table, summarize_power
+from reporting.traces import build_trace_table, summarize_power
 from rules.metrics.power_profile import envelope, with_node_overhead
 
 

@@ -32,7 +32,7 @@ from support.report.report_runs import add_sweep, as_baseline, at_cap
 from checker.engine import judge_all
 from reporting.cli import main
 from reporting.sections.planning import DEFAULTS
-from reporting.sections.traces import MAX_BINS
+from reporting.traces import MAX_BINS
 from rules.boards import board
 from rules.finding import Severity
 from rules.metrics import comparison, energy, sweeps

@@ -11,7 +11,7 @@ from reporting.charts import build_charts
 from reporting.charts.chart import Chart
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
-from reporting.sections.traces import build_trace_table
+from reporting.traces import build_trace_table
 from rules.bundle import Bundle
 from rules.metrics.power_profile import spread
 

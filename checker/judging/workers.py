@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from checker.cpu import count_cores
+from checker.judging.cpu import count_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

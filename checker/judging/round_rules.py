@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from checker.bundle_judge import JudgedBundle
+from checker.judging.bundle_judge import JudgedBundle
 from checker.verdict import INTERNAL, Verdict, build_internal_finding
 from rules.finding import Finding, Severity
 from rules.registry import round_rules
