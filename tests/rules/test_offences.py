@@ -20,7 +20,7 @@ from rules.registry import bundle_rules, rules_by_id
 from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
 from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.mutations import add_twin, of_first, scale_readings, under_load
+from rules.testing.mutations import add_twin, scale_readings, select_first, select_load
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
@@ -137,14 +137,14 @@ def test_measured_bundles_leak_no_names(path: Path) -> None:
 
 def test_a_clock_at_its_highest_or_held_by_the_cap_is_not_locked() -> None:
     evidence = fresh_evidence()
-    load = under_load(evidence)
+    load = select_load(evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1980.0, 0.0)
     assert not found("C111", evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1500.0, 4.0)
     assert not found("C111", evidence)
     evidence.samples.loc[load, "slowdown"] = 0.0
     assert not found("C111", evidence), "the power is at the cap"
-    scale_readings(evidence, 0.7, of_first(evidence))
+    scale_readings(evidence, 0.7, select_first(evidence))
     assert found("C111", evidence)
     evidence.samples.loc[load, "slowdown"] = float("nan")
     assert not found("C111", evidence), "no reason was read"
@@ -179,20 +179,20 @@ def test_a_twin_is_as_good_as_the_first() -> None:
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.1, 2.0, 300.0, 3000.0])
 def test_a_factor_that_is_no_unit_is_not_called_one(share: float) -> None:
     evidence = fresh_evidence()
-    evidence.samples.loc[of_first(evidence), "energy_mj"] *= share
+    evidence.samples.loc[select_first(evidence), "energy_mj"] *= share
     assert found("W113", evidence) == []
 
 
 def test_a_counter_that_was_not_read_for_seconds_does_not_jump() -> None:
     evidence = fresh_evidence()
-    own = evidence.samples.index[of_first(evidence)]
+    own = evidence.samples.index[select_first(evidence)]
     evidence.samples.loc[own[100:160], "energy_mj"] = float("nan")
     assert found("E108", evidence) == []
 
 
 def test_a_counter_that_is_refreshed_once_a_second_does_not_jump() -> None:
     evidence = fresh_evidence()
-    own = evidence.samples.index[of_first(evidence)]
+    own = evidence.samples.index[select_first(evidence)]
     held = evidence.samples.loc[own, "energy_mj"].to_numpy()
     evidence.samples.loc[own, "energy_mj"] = held[
         len(held) - 1 - (len(held) - 1 - np.arange(len(held))) // 10 * 10

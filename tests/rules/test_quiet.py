@@ -21,10 +21,10 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import (
     add_twin,
     declare_cap,
-    every,
-    of_first,
     scale_readings,
-    under_load,
+    select_every,
+    select_first,
+    select_load,
 )
 
 NEW = (
@@ -75,7 +75,7 @@ def test_a_setting_that_is_null_in_the_variant_may_be_missing() -> None:
 
 def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_them() -> None:
     evidence = fresh_evidence()
-    evidence.samples.loc[every(150, under_load(evidence)), ["sm_mhz", "slowdown"]] = np.nan
+    evidence.samples.loc[select_every(150, select_load(evidence)), ["sm_mhz", "slowdown"]] = np.nan
     assert found("W114", evidence) == []
     evidence.samples["power_mw"] = np.nan
     assert len(found("W114", evidence)) == 2
@@ -84,10 +84,10 @@ def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_
 
 
 def _bursts(evidence: EvidenceFrames, share: float, high_w: float, low_w: float) -> None:
-    load = np.flatnonzero(under_load(evidence))
+    load = np.flatnonzero(select_load(evidence))
     high = np.random.default_rng(1).random(len(load)) < share
     evidence.samples.loc[load, "power_mw"] = np.where(high, high_w, low_w) * 1e3
-    evidence.samples.loc[of_first(evidence), "energy_mj"] = np.nan
+    evidence.samples.loc[select_first(evidence), "energy_mj"] = np.nan
     evidence.samples["power_avg_mw"] = (
         evidence.samples["power_mw"].rolling(10, min_periods=1).mean()
     )
@@ -120,10 +120,10 @@ def test_what_is_held_down_by_its_bursts_is_at_its_cap(
 
 def test_a_clock_at_boost_needs_no_reason() -> None:
     evidence = fresh_evidence()
-    load = under_load(evidence)
+    load = select_load(evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1980.0, 0.0)
     assert found("C112", evidence) == []
-    evidence.samples.loc[every(10, load), "sm_mhz"] = 1500.0
+    evidence.samples.loc[select_every(10, load), "sm_mhz"] = 1500.0
     assert found("C112", evidence) != []
 
 

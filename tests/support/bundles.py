@@ -34,7 +34,7 @@ from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import stir
+from rules.testing.mutations import swap_neighbours
 from rules.workloads import workloads
 
 UUIDS = ("GPU-11111111-aaaa-bbbb-cccc-000000000001", "GPU-22222222-aaaa-bbbb-cccc-000000000002")
@@ -119,7 +119,7 @@ def another_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     result["settings"]["seed"] += number
     for column in ("power_mw", "power_avg_mw"):
         evidence.samples[column] += 7.0 * number
-    stir(evidence.samples, number)
+    swap_neighbours(evidence.samples, number)
     share = (1 - 0.003 * random.random(int(batches["epoch"].max()) + 1))[batches["epoch"]]
     length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
     batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")

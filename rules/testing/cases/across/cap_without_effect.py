@@ -3,7 +3,7 @@
 from rules.checks.across.cap_without_effect import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import declare_cap, scale_readings, under_load
+from rules.testing.mutations import declare_cap, scale_readings, select_load
 
 
 @pairing(RULE, "C102")
@@ -13,7 +13,7 @@ def far_lower_cap_ignored(lower: EvidenceFrames, higher: EvidenceFrames) -> None
 
 @pairing(RULE)
 def slightly_lower_cap_ignored(lower: EvidenceFrames, higher: EvidenceFrames) -> None:
-    mean_w = lower.samples.loc[under_load(lower), "power_mw"].mean() / 1e3
+    mean_w = lower.samples.loc[select_load(lower), "power_mw"].mean() / 1e3
     declare_cap(lower, round(mean_w) - 5)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from rules.checks.across.readings_shared import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import under_load
+from rules.testing.mutations import select_load
 
 
 def _copy(
@@ -15,7 +15,7 @@ def _copy(
 ) -> None:
     """Give the first `share` of the readings under load to the other run, `later` so many
     samples."""
-    given, taken = (np.flatnonzero(under_load(evidence)) for evidence in (source, target))
+    given, taken = (np.flatnonzero(select_load(evidence)) for evidence in (source, target))
     count = int(share * min(len(given), len(taken))) - later
     for column in ("power_mw", "power_avg_mw"):
         values = source.samples.loc[given[:count], column].to_numpy()

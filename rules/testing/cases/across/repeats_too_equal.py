@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.across.repeats_too_equal import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import stir
+from rules.testing.mutations import swap_neighbours
 
 
 def _follow(run: EvidenceFrames, other: EvidenceFrames, jitter: float) -> None:
@@ -13,7 +13,7 @@ def _follow(run: EvidenceFrames, other: EvidenceFrames, jitter: float) -> None:
     is there twice."""
     random = np.random.default_rng(5)
     run.samples = other.samples.copy()
-    stir(run.samples, 3)
+    swap_neighbours(run.samples, 3)
     run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
     start_ns = other.batches["start_ns"].to_numpy()
     length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (

@@ -3,7 +3,7 @@
 from rules.checks.caps.cap_asked_and_in_force_differ import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 
 @mutation(RULE)
@@ -14,7 +14,7 @@ def limited_out_of_band(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def one_board_asked_for_more_after_an_epoch(evidence: EvidenceFrames) -> None:
-    first = first_accelerator(evidence)
+    first = get_first_accelerator(evidence)
     readback = next(
         r
         for r in evidence.result["readbacks"]

@@ -3,12 +3,12 @@
 from rules.checks.caps.cap_moved import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import under_load
+from rules.testing.mutations import select_load
 
 
 @mutation(RULE)
 def cap_raised_during_the_run(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[under_load(evidence, 4, 5, 6), "cap_mw"] += 50_000
+    evidence.samples.loc[select_load(evidence, 4, 5, 6), "cap_mw"] += 50_000
 
 
 @mutation(RULE)

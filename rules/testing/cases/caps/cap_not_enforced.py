@@ -3,7 +3,7 @@
 from rules.checks.caps.cap_not_enforced import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import declare_cap, under_load
+from rules.testing.mutations import declare_cap, select_load
 
 
 @mutation(RULE)
@@ -13,5 +13,5 @@ def far_lower_cap_accepted_and_ignored(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def slightly_lower_cap_ignored(evidence: EvidenceFrames) -> None:
-    mean_mw = evidence.samples.loc[under_load(evidence), "power_mw"].mean()
+    mean_mw = evidence.samples.loc[select_load(evidence), "power_mw"].mean()
     declare_cap(evidence, round(mean_mw / 1e3 / 1.05))

@@ -3,14 +3,14 @@
 from rules.checks.caps.clocks_locked import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first, scale_readings, under_load
+from rules.testing.mutations import scale_readings, select_first, select_load
 
 
 def _lock(evidence: EvidenceFrames, mhz: float, slowdown: float) -> None:
-    load = under_load(evidence)
+    load = select_load(evidence)
     evidence.samples.loc[load, "sm_mhz"] = mhz
     evidence.samples.loc[load, "slowdown"] = slowdown
-    scale_readings(evidence, 0.7, of_first(evidence))
+    scale_readings(evidence, 0.7, select_first(evidence))
 
 
 @mutation(RULE, "C112")

@@ -3,7 +3,7 @@
 from rules.checks.caps.clocks_not_default import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, first_accelerator, under_load
+from rules.testing.mutations import get_first_accelerator, select_every, select_load
 
 
 def _set_clocks(evidence: EvidenceFrames, sm_mhz: int) -> None:
@@ -22,16 +22,16 @@ def application_clocks_lowered(evidence: EvidenceFrames) -> None:
 def memory_clock_lowered_on_one_board(evidence: EvidenceFrames) -> None:
     _set_clocks(evidence, 1980)
     for readback in evidence.result["readbacks"]:
-        if readback["accelerator"] == first_accelerator(evidence):
+        if readback["accelerator"] == get_first_accelerator(evidence):
             readback["mem_set_mhz"] = 2619
 
 
 @mutation(RULE)
 def clock_held_and_not_read_back(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
+    evidence.samples.loc[select_load(evidence), "slowdown"] = float(0x2)
 
 
 @mutation(RULE)
 def sync_boost_at_default_clocks(evidence: EvidenceFrames) -> None:
     _set_clocks(evidence, 1980)
-    evidence.samples.loc[every(100, under_load(evidence)), "slowdown"] = float(0x4 | 0x10)
+    evidence.samples.loc[select_every(100, select_load(evidence)), "slowdown"] = float(0x4 | 0x10)

@@ -3,7 +3,7 @@
 from rules.checks.caps.found_limits_contradict_mode import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 
 def _set(evidence: EvidenceFrames) -> None:
@@ -32,5 +32,5 @@ def found_limit_of_another_board(evidence: EvidenceFrames) -> None:
 def one_board_missing(evidence: EvidenceFrames) -> None:
     _set(evidence)
     found = evidence.result["power"]["found_mw"]
-    del found[first_accelerator(evidence)]
+    del found[get_first_accelerator(evidence)]
     found.setdefault("GPU-00000000-0000-0000-0000-000000000000", 700_000)

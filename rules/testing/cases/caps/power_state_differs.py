@@ -3,12 +3,12 @@
 from rules.checks.caps.power_state_differs import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, under_load
+from rules.testing.mutations import select_every, select_load
 
 
 @mutation(RULE)
 def now_and_then_in_another_state(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[every(40, under_load(evidence)), "power_state"] = "P2"
+    evidence.samples.loc[select_every(40, select_load(evidence)), "power_state"] = "P2"
 
 
 @mutation(RULE)

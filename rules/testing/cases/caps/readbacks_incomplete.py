@@ -3,11 +3,11 @@
 from rules.checks.caps.readbacks_incomplete import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 
 def _remove(evidence: EvidenceFrames, when: str) -> None:
-    first = first_accelerator(evidence)
+    first = get_first_accelerator(evidence)
     kept = [
         r for r in evidence.result["readbacks"] if (r["accelerator"], r["when"]) != (first, when)
     ]

@@ -3,37 +3,37 @@
 from rules.checks.caps.slowdown_in_epoch import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, first_accelerator, under_load
+from rules.testing.mutations import get_first_accelerator, select_every, select_load
 
 
 def _of_amd(evidence: EvidenceFrames) -> None:
     """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what
     holds it down."""
-    first = first_accelerator(evidence)
+    first = get_first_accelerator(evidence)
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
             if accelerator["uuid"] == first:
                 accelerator["vendor"] = "AMD"
-    evidence.samples.loc[under_load(evidence), "slowdown"] = float(0x2)
+    evidence.samples.loc[select_load(evidence), "slowdown"] = float(0x2)
 
 
 @mutation(RULE)
 def thermal_slowdown_now_and_then(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x4 | 0x20)
+    evidence.samples.loc[select_every(300, select_load(evidence)), "slowdown"] = float(0x4 | 0x20)
 
 
 @mutation(RULE)
 def power_brake_in_one_epoch(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x80)
+    evidence.samples.loc[select_load(evidence, 8), "slowdown"] = float(0x80)
 
 
 @mutation(RULE, "M115")
 def hot_memory_of_an_amd_board(evidence: EvidenceFrames) -> None:
     _of_amd(evidence)
-    evidence.samples.loc[every(300, under_load(evidence)), "slowdown"] = float(0x2 | 0x10)
+    evidence.samples.loc[select_every(300, select_load(evidence)), "slowdown"] = float(0x2 | 0x10)
 
 
 @mutation(RULE, "M115")
 def hot_processor_of_an_amd_board(evidence: EvidenceFrames) -> None:
     _of_amd(evidence)
-    evidence.samples.loc[under_load(evidence, 8), "slowdown"] = float(0x1)
+    evidence.samples.loc[select_load(evidence, 8), "slowdown"] = float(0x1)

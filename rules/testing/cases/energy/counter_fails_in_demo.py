@@ -3,12 +3,12 @@
 from rules.checks.energy.counter_fails_in_demo import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first
+from rules.testing.mutations import select_first
 
 
 def _scale_counter(evidence: EvidenceFrames, factor: float) -> None:
     evidence.result["standing"] = "demo"
-    own = of_first(evidence)
+    own = select_first(evidence)
     energy_mj = evidence.samples.loc[own, "energy_mj"]
     evidence.samples.loc[own, "energy_mj"] = (
         energy_mj.min() + (energy_mj - energy_mj.min()) * factor

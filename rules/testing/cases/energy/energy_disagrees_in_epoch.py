@@ -5,13 +5,13 @@ from rules.checks.energy.energy_disagrees_in_epoch import RULE
 from rules.metrics.run import agreement
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import protocol, under_load
+from rules.testing.mutations import get_protocol, select_load
 
 
 def _scale_power(evidence: EvidenceFrames, epoch: int) -> None:
-    load = under_load(evidence, epoch)
+    load = select_load(evidence, epoch)
     averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
-    factor = 1 - 1.5 * agreement(protocol(evidence), averaged).epoch
+    factor = 1 - 1.5 * agreement(get_protocol(evidence), averaged).epoch
     evidence.samples.loc[load, list(POWER_COLUMNS)] = (
         evidence.samples.loc[load, list(POWER_COLUMNS)] * factor
     ).round()

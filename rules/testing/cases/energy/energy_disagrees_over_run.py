@@ -4,13 +4,13 @@ from rules.checks.energy.energy_disagrees_over_run import RULE
 from rules.metrics.run import agreement
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first, protocol
+from rules.testing.mutations import get_protocol, select_first
 
 
 def _scale_counter(evidence: EvidenceFrames, sign: int) -> None:
-    own = of_first(evidence)
+    own = select_first(evidence)
     averaged = bool(evidence.samples.loc[own, "power_mw"].isna().all())
-    limits = agreement(protocol(evidence), averaged)
+    limits = agreement(get_protocol(evidence), averaged)
     energy_mj = evidence.samples.loc[own, "energy_mj"]
     factor = 1 + sign * (limits.run + limits.epoch) / 2
     evidence.samples.loc[own, "energy_mj"] = (

@@ -3,7 +3,7 @@
 from rules.checks.energy.energy_of_record_wrong import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import under_load
+from rules.testing.mutations import select_load
 
 
 @mutation(RULE, rederive=False)
@@ -14,5 +14,5 @@ def the_other_one_stated(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "E103", "E104", "T102", "T103", rederive=False)
 def counter_kept_although_it_fails(evidence: EvidenceFrames) -> None:
-    load = under_load(evidence)
+    load = select_load(evidence)
     evidence.samples.loc[load, "power_mw"] = (evidence.samples.loc[load, "power_mw"] * 0.95).round()

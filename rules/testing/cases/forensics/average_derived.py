@@ -3,7 +3,7 @@
 from rules.checks.forensics.average_derived import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first
+from rules.testing.mutations import select_first
 
 
 def _derive(evidence: EvidenceFrames, length: int, *boards: str) -> None:
@@ -20,4 +20,8 @@ def average_over_ten_readings(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, may_report=("W106",))
 def average_over_five_readings_on_one_board(evidence: EvidenceFrames) -> None:
-    _derive(evidence, 5, str(evidence.samples.loc[of_first(evidence), "accelerator"].iloc[0]))
+    _derive(
+        evidence,
+        5,
+        str(evidence.samples.loc[select_first(evidence), "accelerator"].iloc[0]),
+    )

@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.forensics.counter_derived import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 
 def _sum_up(evidence: EvidenceFrames, accelerator: str, trapezoid: bool) -> None:
@@ -27,4 +27,4 @@ def counter_from_the_trapezoid(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def counter_of_one_board_from_the_later_reading(evidence: EvidenceFrames) -> None:
-    _sum_up(evidence, first_accelerator(evidence), trapezoid=False)
+    _sum_up(evidence, get_first_accelerator(evidence), trapezoid=False)

@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.forensics.power_apart_from_counter import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import shuffle_readings, under_load
+from rules.testing.mutations import select_load, shuffle_readings
 
 
 @mutation(RULE, may_report=("E104",))
@@ -15,7 +15,7 @@ def readings_shuffled(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, may_report=("E104",))
 def readings_drawn_at_random(evidence: EvidenceFrames) -> None:
-    load = np.flatnonzero(under_load(evidence))
+    load = np.flatnonzero(select_load(evidence))
     power = evidence.samples.loc[load, "power_mw"]
     drawn = np.random.default_rng(3).normal(0, power.std(), len(load))
     evidence.samples.loc[load, "power_mw"] = (power.mean() + drawn - drawn.mean()).round()

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rules.checks.forensics.power_patterns_repeated import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import add_twin, last_epoch, of_first, under_load
+from rules.testing.mutations import add_twin, get_last_epoch, select_first, select_load
 
 
 def _jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
@@ -15,9 +15,9 @@ def _jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
 
 @mutation(RULE, may_report=("E104", "W110", "W111"))
 def every_epoch_like_the_first(evidence: EvidenceFrames) -> None:
-    source = np.flatnonzero(under_load(evidence, 1))
-    for epoch in range(2, last_epoch(evidence) + 1):
-        target = np.flatnonzero(under_load(evidence, epoch))
+    source = np.flatnonzero(select_load(evidence, 1))
+    for epoch in range(2, get_last_epoch(evidence) + 1):
+        target = np.flatnonzero(select_load(evidence, epoch))
         count = min(len(source), len(target))
         values = evidence.samples.loc[source[:count], "power_mw"].to_numpy(np.float64)
         evidence.samples.loc[target[:count], "power_mw"] = _jitter(values, 322)
@@ -25,7 +25,7 @@ def every_epoch_like_the_first(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def readings_of_one_board_given_to_another(evidence: EvidenceFrames) -> None:
-    own = of_first(evidence)
+    own = select_first(evidence)
     add_twin(evidence)
     twin = (
         evidence.samples["accelerator"] == evidence.result["ranks"][-1]["accelerators"][0]

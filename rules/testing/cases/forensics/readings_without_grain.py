@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.forensics.readings_without_grain import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first
+from rules.testing.mutations import select_first
 
 
 @mutation(RULE)
@@ -21,6 +21,6 @@ def readings_rounded_to_watts(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def readings_of_one_board_smoothed(evidence: EvidenceFrames) -> None:
-    own = of_first(evidence)
+    own = select_first(evidence)
     smoothed = evidence.samples.loc[own, "power_mw"].ewm(alpha=0.5).mean()
     evidence.samples.loc[own, "power_mw"] = smoothed.round()

@@ -3,7 +3,7 @@
 from rules.checks.power.accelerator_unsampled import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 SPARE = "GPU-00000000-0000-0000-0000-00000000beef"
 
@@ -18,14 +18,14 @@ def another_board_sampled(evidence: EvidenceFrames) -> None:
     _add_spare(evidence)
     samples = evidence.samples
     samples["accelerator"] = samples["accelerator"].where(
-        samples["accelerator"] != first_accelerator(evidence), SPARE
+        samples["accelerator"] != get_first_accelerator(evidence), SPARE
     )
 
 
 @mutation(RULE, "T101", "M102")
 def work_attributed_to_an_unsampled_board(evidence: EvidenceFrames) -> None:
     _add_spare(evidence)
-    first = first_accelerator(evidence)
+    first = get_first_accelerator(evidence)
     evidence.result["ranks"][0]["accelerators"][0] = SPARE
     for readback in evidence.result["readbacks"]:
         if readback["accelerator"] == first:

@@ -3,7 +3,7 @@
 from rules.checks.power.average_as_instantaneous import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first
+from rules.testing.mutations import select_first
 
 
 @mutation(RULE, may_report=("W106",))
@@ -13,5 +13,5 @@ def one_column_for_both(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, may_report=("W106",))
 def one_column_for_both_on_one_board(evidence: EvidenceFrames) -> None:
-    own = of_first(evidence)
+    own = select_first(evidence)
     evidence.samples.loc[own, "power_avg_mw"] = evidence.samples.loc[own, "power_mw"]

@@ -3,7 +3,7 @@
 from rules.checks.power.capped_far_below_cap import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first, scale_readings
+from rules.testing.mutations import scale_readings, select_first
 
 
 @mutation(RULE)
@@ -13,7 +13,7 @@ def power_and_energy_halved(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def power_and_energy_of_one_board_halved(evidence: EvidenceFrames) -> None:
-    scale_readings(evidence, 0.5, of_first(evidence))
+    scale_readings(evidence, 0.5, select_first(evidence))
 
 
 @mutation(RULE)

@@ -5,12 +5,12 @@ import numpy as np
 from rules.checks.power.constant_power import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import under_load
+from rules.testing.mutations import select_load
 
 
 def _fill_in(evidence: EvidenceFrames, *epochs: int) -> None:
     for epoch in epochs:
-        load = under_load(evidence, epoch)
+        load = select_load(evidence, epoch)
         evidence.samples.loc[load, "power_mw"] = np.round(
             evidence.samples.loc[load, "power_mw"].mean()
         )

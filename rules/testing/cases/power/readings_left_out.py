@@ -6,11 +6,11 @@ from rules.bundle_format.records import TEXT_COLUMNS
 from rules.checks.power.readings_left_out import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, of_first, under_load
+from rules.testing.mutations import select_every, select_first, select_load
 
 
 def leave_out(evidence: EvidenceFrames, column: str) -> None:
-    evidence.samples.loc[of_first(evidence), column] = "" if column in TEXT_COLUMNS else np.nan
+    evidence.samples.loc[select_first(evidence), column] = "" if column in TEXT_COLUMNS else np.nan
 
 
 @mutation(RULE)
@@ -41,4 +41,4 @@ def instants_left_out(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def reasons_left_out_where_they_would_tell(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[every(20, under_load(evidence)), "slowdown"] = np.nan
+    evidence.samples.loc[select_every(20, select_load(evidence)), "slowdown"] = np.nan

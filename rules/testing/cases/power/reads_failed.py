@@ -6,12 +6,12 @@ from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.reads_failed import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, under_load
+from rules.testing.mutations import select_every, select_load
 
 
 @mutation(RULE)
 def every_thirtieth_read_fails(evidence: EvidenceFrames) -> None:
-    failed = every(30, under_load(evidence))
+    failed = select_every(30, select_load(evidence))
     evidence.samples.loc[
         failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]
     ] = np.nan
@@ -21,4 +21,4 @@ def every_thirtieth_read_fails(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def power_empty_with_status_ok(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[every(25, under_load(evidence)), list(POWER_COLUMNS)] = np.nan
+    evidence.samples.loc[select_every(25, select_load(evidence)), list(POWER_COLUMNS)] = np.nan

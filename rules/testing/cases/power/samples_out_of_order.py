@@ -5,12 +5,12 @@ import numpy as np
 from rules.checks.power.samples_out_of_order import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import joined, of_first
+from rules.testing.mutations import concatenate, select_first
 
 
 @mutation(RULE, "T101", "E101")
 def two_samples_swapped(evidence: EvidenceFrames) -> None:
-    own = np.flatnonzero(of_first(evidence))
+    own = np.flatnonzero(select_first(evidence))
     order = np.arange(len(evidence.samples))
     order[[own[50], own[51]]] = order[[own[51], own[50]]]
     evidence.samples = evidence.samples.iloc[order].reset_index(drop=True)
@@ -18,6 +18,6 @@ def two_samples_swapped(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "T101")
 def sample_doubled(evidence: EvidenceFrames) -> None:
-    row = np.flatnonzero(of_first(evidence))[200]
+    row = np.flatnonzero(select_first(evidence))[200]
     samples = evidence.samples
-    evidence.samples = joined(samples[: row + 1], samples[row:])
+    evidence.samples = concatenate(samples[: row + 1], samples[row:])

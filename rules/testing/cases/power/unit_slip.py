@@ -4,11 +4,11 @@ from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.unit_slip import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import of_first
+from rules.testing.mutations import select_first
 
 
 def _scale(evidence: EvidenceFrames, factor: float, *columns: str) -> None:
-    own = of_first(evidence)
+    own = select_first(evidence)
     for column in columns:
         evidence.samples.loc[own, column] = (evidence.samples.loc[own, column] * factor).round()
 

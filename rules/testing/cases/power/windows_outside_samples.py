@@ -5,19 +5,19 @@ import numpy as np
 from rules.checks.power.windows_outside_samples import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import drop_ticks, last_epoch, under_load
+from rules.testing.mutations import drop_ticks, get_last_epoch, select_load
 
 
 @mutation(RULE, "T101")
 def sampler_died(evidence: EvidenceFrames) -> None:
-    dead = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[-50]
+    dead = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[-50]
     scheduled = evidence.samples["scheduled_ns"].to_numpy()
     drop_ticks(evidence, scheduled[scheduled > scheduled[dead]])
 
 
 @mutation(RULE, "T101")
 def sampler_came_late(evidence: EvidenceFrames) -> None:
-    born = np.flatnonzero(under_load(evidence, 0))[20]
+    born = np.flatnonzero(select_load(evidence, 0))[20]
     scheduled = evidence.samples["scheduled_ns"].to_numpy()
     drop_ticks(evidence, scheduled[scheduled < scheduled[born]])
 

@@ -3,7 +3,7 @@
 from rules.checks.protocol.batch_times_copied import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import last_epoch
+from rules.testing.mutations import get_last_epoch
 
 
 def _copy_shortest(evidence: EvidenceFrames, *targets: int) -> None:
@@ -27,4 +27,4 @@ def fast_epoch_for_two_slow_ones(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def fast_epoch_for_all(evidence: EvidenceFrames) -> None:
-    _copy_shortest(evidence, *range(last_epoch(evidence) + 1))
+    _copy_shortest(evidence, *range(get_last_epoch(evidence) + 1))

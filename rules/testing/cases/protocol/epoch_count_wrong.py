@@ -3,13 +3,13 @@
 from rules.checks.protocol.epoch_count_wrong import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import last_epoch
+from rules.testing.mutations import get_last_epoch
 
 
 @mutation(RULE)
 def last_epoch_left_out(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[
-        evidence.batches["epoch"] < last_epoch(evidence)
+        evidence.batches["epoch"] < get_last_epoch(evidence)
     ].reset_index(drop=True)
 
 
@@ -26,7 +26,7 @@ def epoch_left_out_of_the_result_only(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "P103", "P109", may_report=("P108",))
 def last_epoch_cut_in_two(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
-    last = last_epoch(evidence)
+    last = get_last_epoch(evidence)
     batches.loc[
         (batches["epoch"] == last) & (batches["batch"] > batches["batch"].max() // 2), "epoch"
     ] = last + 1

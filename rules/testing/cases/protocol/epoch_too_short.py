@@ -3,14 +3,14 @@
 from rules.checks.protocol.epoch_too_short import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import protocol
+from rules.testing.mutations import get_protocol
 
 
 def _batches_in_less_than_an_epoch(evidence: EvidenceFrames) -> int:
     length_s = (
         evidence.batches["end_ns"].to_numpy() - evidence.batches["start_ns"].to_numpy()
     ).mean() / 1e9
-    return max(1, int(0.95 * protocol(evidence).min_epoch_s / length_s))
+    return max(1, int(0.95 * get_protocol(evidence).min_epoch_s / length_s))
 
 
 @mutation(RULE)

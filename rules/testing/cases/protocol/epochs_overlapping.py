@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.protocol.epochs_overlapping import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import last_epoch
+from rules.testing.mutations import get_last_epoch
 
 
 @mutation(RULE)
@@ -20,7 +20,7 @@ def epoch_reaches_into_the_next(evidence: EvidenceFrames) -> None:
 @mutation(RULE)
 def two_epochs_renumbered(evidence: EvidenceFrames) -> None:
     epoch = evidence.batches["epoch"].to_numpy()
-    last = last_epoch(evidence)
+    last = get_last_epoch(evidence)
     evidence.batches["epoch"] = np.where(
         epoch == last, last - 3, np.where(epoch == last - 3, last, epoch)
     )

@@ -3,7 +3,7 @@
 from rules.checks.protocol.rank_silent import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import add_twin, last_epoch
+from rules.testing.mutations import add_twin, get_last_epoch
 
 
 @mutation(RULE, "P109")
@@ -15,7 +15,7 @@ def one_rank_silent(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "P109")
 def one_rank_silent_in_the_last_epoch(evidence: EvidenceFrames) -> None:
     silent = add_twin(evidence)
-    gone = (evidence.batches["epoch"] == last_epoch(evidence)) & (
+    gone = (evidence.batches["epoch"] == get_last_epoch(evidence)) & (
         evidence.batches["rank"] == silent
     )
     evidence.batches = evidence.batches[~gone].reset_index(drop=True)

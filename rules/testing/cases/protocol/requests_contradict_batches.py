@@ -3,7 +3,7 @@
 from rules.checks.protocol.requests_contradict_batches import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import last_epoch
+from rules.testing.mutations import get_last_epoch
 
 
 @mutation(RULE, serving=True)
@@ -21,5 +21,5 @@ def answer_sooner_than_its_batch(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, serving=True)
 def window_begins_later(evidence: EvidenceFrames) -> None:
-    last = evidence.batches["epoch"] == last_epoch(evidence)
+    last = evidence.batches["epoch"] == get_last_epoch(evidence)
     evidence.batches.loc[last, "start_ns"] += 1_000

@@ -6,17 +6,17 @@ from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.protocol.sampling_gap import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import drop_ticks, under_load
+from rules.testing.mutations import drop_ticks, select_load
 
 
 @mutation(RULE)
 def five_ticks_missed(evidence: EvidenceFrames) -> None:
-    ticks = evidence.samples["scheduled_ns"].to_numpy()[under_load(evidence, 5)]
+    ticks = evidence.samples["scheduled_ns"].to_numpy()[select_load(evidence, 5)]
     drop_ticks(evidence, ticks[100:105])
 
 
 @mutation(RULE)
 def five_readings_failed(evidence: EvidenceFrames) -> None:
-    failed = np.flatnonzero(under_load(evidence, 3))[60:65]
+    failed = np.flatnonzero(select_load(evidence, 3))[60:65]
     evidence.samples.loc[failed, list(POWER_COLUMNS)] = np.nan
     evidence.samples.loc[failed, "status"] = "power: timeout"

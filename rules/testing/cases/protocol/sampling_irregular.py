@@ -3,11 +3,13 @@
 from rules.checks.protocol.sampling_irregular import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, of_first
+from rules.testing.mutations import select_every, select_first
 
 
 def _delay(evidence: EvidenceFrames, count: int, delay_ms: int) -> None:
-    evidence.samples.loc[every(count, of_first(evidence)), "read_ns"] += delay_ms * 1_000_000
+    evidence.samples.loc[select_every(count, select_first(evidence)), "read_ns"] += (
+        delay_ms * 1_000_000
+    )
 
 
 @mutation(RULE)

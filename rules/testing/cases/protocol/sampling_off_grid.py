@@ -3,12 +3,12 @@
 from rules.checks.protocol.sampling_off_grid import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import every, of_first
+from rules.testing.mutations import select_every, select_first
 
 
 @mutation(RULE)
 def some_deadlines_moved(evidence: EvidenceFrames) -> None:
-    evidence.samples.loc[every(10, of_first(evidence)), "scheduled_ns"] -= 7_000_000
+    evidence.samples.loc[select_every(10, select_first(evidence)), "scheduled_ns"] -= 7_000_000
 
 
 @mutation(RULE)

@@ -3,12 +3,12 @@
 from rules.checks.protocol.ticks_miscounted import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import add_twin, every, of_first
+from rules.testing.mutations import add_twin, select_every, select_first
 
 
 @mutation(RULE)
 def dear_samples_taken_out(evidence: EvidenceFrames) -> None:
-    gone = every(40, of_first(evidence))
+    gone = select_every(40, select_first(evidence))
     evidence.samples = evidence.samples[~gone].reset_index(drop=True)
 
 

@@ -3,13 +3,13 @@
 from rules.checks.system.board_unknown import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import first_accelerator
+from rules.testing.mutations import get_first_accelerator
 
 
 def _rename(evidence: EvidenceFrames, only_first: bool) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
-            if not only_first or accelerator["uuid"] == first_accelerator(evidence):
+            if not only_first or accelerator["uuid"] == get_first_accelerator(evidence):
                 accelerator["name"] = "Example Accelerator 9000"
 
 

@@ -3,7 +3,7 @@
 from rules.checks.system.ranks_contradict_system import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import joined, of_first
+from rules.testing.mutations import concatenate, select_first
 
 
 @mutation(RULE)
@@ -39,8 +39,8 @@ def accelerator_of_no_rank_listed(evidence: EvidenceFrames) -> None:
 @mutation(RULE)
 def accelerator_of_no_rank_sampled(evidence: EvidenceFrames) -> None:
     accelerator_of_no_rank_listed(evidence)
-    more = evidence.samples[of_first(evidence)].assign(accelerator=SPARE)
-    evidence.samples = joined(evidence.samples, more)
+    more = evidence.samples[select_first(evidence)].assign(accelerator=SPARE)
+    evidence.samples = concatenate(evidence.samples, more)
 
 
 @mutation(RULE, "W111", may_report=("P120",))

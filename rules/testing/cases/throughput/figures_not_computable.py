@@ -6,20 +6,20 @@ from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.throughput.figures_not_computable import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import last_epoch, of_first, under_load
+from rules.testing.mutations import get_last_epoch, select_first, select_load
 
 
 def _power_unread(evidence: EvidenceFrames, where: np.ndarray) -> None:
-    evidence.samples.loc[of_first(evidence) & where, list(POWER_COLUMNS)] = np.nan
+    evidence.samples.loc[select_first(evidence) & where, list(POWER_COLUMNS)] = np.nan
 
 
 @mutation(RULE)
 def power_unread_at_the_end(evidence: EvidenceFrames) -> None:
-    since = np.flatnonzero(under_load(evidence, last_epoch(evidence)))[-3]
+    since = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[-3]
     _power_unread(evidence, np.arange(len(evidence.samples)) >= since)
 
 
 @mutation(RULE)
 def power_unread_at_the_beginning(evidence: EvidenceFrames) -> None:
-    until = np.flatnonzero(under_load(evidence, 0))[5]
+    until = np.flatnonzero(select_load(evidence, 0))[5]
     _power_unread(evidence, np.arange(len(evidence.samples)) <= until)
