@@ -56,6 +56,8 @@ def _search(start: int, limit: int, stable: Callable[[int], bool]) -> int | None
             good *= 2
         else:
             bad = good * 2
+    # Each trial builds the model anew and can take minutes. Two leave a gap of at most a quarter of
+    # the size.
     for _ in range(BISECTIONS):
         middle = (good + bad) // 2
         if middle == good:
@@ -67,14 +69,17 @@ def _search(start: int, limit: int, stable: Callable[[int], bool]) -> int | None
 def _trial(plan: Plan, directory: Path, view: View) -> Json:
     """One trial of the plan's batch size; what it gave, in the form of result.json's
     `batch_search`."""
+    # A directory of its own, because the workers write files of the same names in every trial.
     place = directory / f"trial-{plan.batch_size}"
     place.mkdir()
     plan.save(place)
     with workers(plan, place, view) as ranks:
+        # Without a deadline: how long compiling takes is not known. An interrupt ends the wait.
         ranks.wait()
     events = [event for _, event in Follower(place, plan.ranks).news()]
     kinds = [e["event"] for e in events]
     calibrated = next((e for e in events if e["event"] == "calibrated"), None)
+    # One rank without memory makes the others fail for other reasons, so any such event decides.
     if calibrated is None or kinds.count("finished") < plan.processes:
         outcome = "out-of-memory" if "out-of-memory" in kinds else "failed"
         return {

@@ -31,6 +31,7 @@ def address(head: str) -> tuple[str, int]:
     host, _, port = head.rpartition(":")
     if not host or not port.isdecimal() or int(port) not in PORTS:
         raise PlanError(f"--head {head}: give HOST:PORT with a port from {PORTS[0]} to {PORTS[-1]}")
+    # Brackets surround an IPv6 address.
     return host.strip("[]"), int(port)
 
 
@@ -45,6 +46,7 @@ class Cluster:
     def tell(self, what: str, value: Json) -> None:
         """Say something under a name of its own to whoever asks for it."""
         try:
+            # A key per node, because the store has one name space for all nodes.
             self._store.set(f"{what}/{self._node}", json.dumps(value))
         except RuntimeError:
             raise ClusterError("node 0 is gone; what it said last says why") from None
@@ -54,6 +56,7 @@ class Cluster:
         time."""
         key = f"{what}/{node}"
         try:
+            # `get` alone would block in C++ code, where Python cannot handle a signal.
             _until(lambda: self._store.check([key]), timeout_s)
             said: Json = json.loads(self._store.get(key))
         except TimeoutError:
@@ -79,8 +82,11 @@ class Cluster:
             self.tell("heard", {})
             return
         for node in range(1, self._nodes):
+            # A node that died after its last word does not cost the run, which is complete.
             with suppress(ClusterError):
                 self.hear("heard", node, FAREWELL_TIMEOUT_S)
+            # `exchange` parts, and the run parts again at its end. That must not see the old
+            # answer.
             self._store.delete_key(f"heard/{node}")
 
 
@@ -90,10 +96,13 @@ def _connect(host: str, port: int, is_head: bool) -> Any:
     deadline_s = time.monotonic() + TIMEOUT_S
     while True:
         try:
+            # `wait_for_workers` would block until all nodes are there, and no signal would be
+            # handled meanwhile.
             return TCPStore(
                 host, port, is_master=is_head, timeout=CONNECT_STEP, wait_for_workers=False
             )
         except RuntimeError as error:
+            # The head cannot open its port: waiting does not help. Other nodes may only be early.
             if is_head or time.monotonic() > deadline_s:
                 reason = str(error).split("\n", maxsplit=1)[0]
                 advice = (

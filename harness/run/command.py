@@ -82,6 +82,7 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
         plan.driver, plan.source_sha256, session.workers_environment(plan)
     )
     for variable in VISIBLE_VARIABLES:
+        # Each node has GPUs of its own, so these differ by design.
         software["variables"].pop(variable, None)
     own = ("run_id", "devices", "system", "node", "found_mw", "found_state")
     planned = {k: v for k, v in asdict(plan).items() if k not in own}
@@ -95,6 +96,7 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
     )
     head = said[0]["alike"]
     for node, other in enumerate(one["alike"] for one in said):
+        # The hash of the code comes first: other code explains most other differences.
         for key in sorted(head.keys() | other.keys(), key=lambda k: k != "source_sha256"):
             if other.get(key) != head.get(key):
                 raise PlanError(
@@ -102,6 +104,7 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
                     "start bench-submit with the same arguments, code and software on every node"
                 )
     uuids = [uuid for one in said for uuid in one["uuids"]]
+    # Two harnesses on one machine can see the same GPU. Its energy would then count twice.
     if len(set(uuids)) < len(uuids):
         raise PlanError(
             "an accelerator is in the plan of two nodes; give every node its own with "
@@ -177,6 +180,8 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     broken = [
         f
         for f in judge(bundle, signed=False).findings
+        # Families S and I say whether the files are whole. What the other rules find does not keep
+        # a bundle from being signed.
         if f.rule[0] in "SI" and f.severity == Severity.ERROR
     ]
     if broken:
@@ -237,6 +242,7 @@ def meter_name(run_request: RunRequest) -> str:
     refusals = []
     for name in measuring_meters(("cuda", "cpu") if run_request.smoke else ("cuda",)):
         try:
+            # Only opening shows whether the library, the driver and the right to read are there.
             open_source(name).close()
             return name
         except MeterError as error:
@@ -302,6 +308,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
                 if plan.batch_search == ():
                     plan = _with_highest_batch(plan, directory, view, events)
                 session.run(plan, directory, target, view, events, cluster, guard)
+    # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
         if plan.node == 0 and target.exists():
             _pre_check(target, console)

@@ -38,6 +38,8 @@ class RunEvents:
         """Record an event of this kind now; `facts` are its fields. Raises OSError."""
         event = kind(node=self._node, attempt=self._attempt, time_ns=time.monotonic_ns(), **facts)
         self._file.write(event_lines([event]))
+        # To the kernel, so that a killed process loses no event. `read_recorded` skips what a power
+        # cut damages.
         self._file.flush()
 
     def start(self, plan: Plan) -> None:
@@ -71,6 +73,7 @@ def read_recorded(directory: Path) -> tuple[Event, ...]:
     """
     earlier = sorted(
         directory.glob(f"{KEPT_ATTEMPT}*/{EVENTS_FILE}"),
+        # As numbers: as text, attempt-10 would come before attempt-2.
         key=lambda path: int(path.parent.name.removeprefix(KEPT_ATTEMPT)),
     )
     events = []

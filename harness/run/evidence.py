@@ -69,6 +69,7 @@ def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
         "batches": texts("batches"),
         "requests": texts("requests"),
         "events": [event_to_json(event) for event in read_recorded(directory)],
+        # Workers print what they like. Bytes that are not UTF-8 must not lose a complete run.
         "log": (directory / LOG_FILE).read_text(errors="replace"),
         "clocks": [{"node": plan.node_name, **pair} for pair in measurements.clocks],
         "started_at": measurements.started_at.strftime(DATE),
@@ -129,6 +130,7 @@ def read_texts(name: str, texts: Iterable[str]) -> Table:
 
 def sort_batches(batches: Table) -> Table:
     """Return the batches ordered by epoch, rank and batch."""
+    # `lexsort` sorts by its last key first.
     order = np.lexsort([batches.ints(name) for name in ("batch", "rank", "epoch")])
     return Table.of({name: batches.ints(name)[order] for name in BATCH_COLUMNS})
 
@@ -137,6 +139,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
     """result.json without the figures."""
     head = shares[0]
     ranks = [(share["node"]["name"], built) for share in shares for built in share["built"]]
+    # Ranks report in the order in which they were built.
     ranks.sort(key=lambda found: found[1]["rank"])
     built = ranks[0][1]
     for fact in (
@@ -147,6 +150,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "corpus_sha256",
         "weights_sha256",
     ):
+        # result.json has one value for the whole run, so all ranks must agree on it.
         if other := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
             raise MetricsError(f"rank {other[0]} was built with another {fact} than rank 0")
     sampling = {

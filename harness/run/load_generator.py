@@ -99,6 +99,8 @@ class LoadGenerator:
         for, and where none is completed for `STALL_S` seconds. Whatever `generated` and the two
         callbacks raise goes through.
         """
+        # The server counts from its start. The difference is compared with what the client
+        # received.
         before = await generated()
         await self._until_enough(send)
         after = await generated()
@@ -143,11 +145,15 @@ class LoadGenerator:
                     self._patience.reschedule(
                         max(due_s, now_s()) + STALL_S
                     )  # nobody keeps us waiting
+                # Absolute times: a late wake-up delays one request and not all that follow.
                 await asyncio.sleep(due_s - now_s())
+            # Also at a rate, at most `concurrency` requests are in flight, as the request set
+            # declares.
             await free.acquire()
             if self._enough:
                 return
             task = self._group.create_task(self._ask(send, self._sent))
+            # A callback also runs for a failed request, so that no place is lost.
             task.add_done_callback(lambda _: free.release())
             self._sent += 1
 
@@ -168,6 +174,8 @@ class LoadGenerator:
                 f"request {number}, {asked}, failed: {type(error).__name__}: {error}"
             ) from error
         end_ns = time.monotonic_ns()
+        # A server may stop early at an end-of-text token or cut a long prompt. Less work would look
+        # like more throughput.
         if first_ns is None or (said.prompt_tokens, said.output_tokens) != (
             len(request.prompt),
             request.output_tokens,
@@ -191,6 +199,7 @@ class LoadGenerator:
 
     def _request(self, number: int) -> Request:
         """The request of that number. Its prompt follows from the seed and the number alone."""
+        # Seeded by number, because the order in which requests are built depends on timing.
         random = np.random.default_rng([self._seed, number])
         prompt = random.integers(
             FIRST_ORDINARY_TOKEN, self._vocabulary, self._requests.prompt_tokens
@@ -203,6 +212,7 @@ class LoadGenerator:
         full, concurrency = self._requests.output_tokens, self._requests.concurrency
         if self._requests.rate_per_s is not None or number >= concurrency:
             return full
+        # With few requests in flight, smaller groups still give enough different lengths.
         group = max(1, min(STAGGER_GROUP, concurrency // LEAST_STAGGER_GROUPS))
         groups = math.ceil(concurrency / group)
         return math.ceil(full * (number // group + 1) / groups)
@@ -210,6 +220,7 @@ class LoadGenerator:
     def _plan(self) -> Generator[None, Answer, None]:
         """The phases of a run; it is sent each answer as it is completed."""
         first = yield
+        # Warm-up: the requests that started together must end before completions are evenly spread.
         opening = set(range(self._sent)) - {first.request}
         while opening:
             opening.discard((yield).request)
@@ -229,7 +240,10 @@ class LoadGenerator:
             answers: list[Answer] = []
             while len(answers) < per_epoch:
                 answers.append((yield))
+            # As a task, because writing here would delay the next request.
             self._group.create_task(self._hand_over(epoch, answers))
+        # Requests that are still in flight end normally. They belong to no epoch, but the tally
+        # counts them.
         self._enough = True
         self._epoch = NO_EPOCH
         while True:

@@ -18,6 +18,7 @@ from rules.contract import RequestSet
 from rules.protocol import CURRENT
 from rules.workloads import Workload, workloads
 
+# Longer than the protocol asks for, because an epoch does not last exactly as long as calibrated.
 FULL_EPOCH_S = 31.5
 SMOKE_EPOCH_S = 1.5
 PLAN_FILE = "plan.json"

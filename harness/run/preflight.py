@@ -30,6 +30,7 @@ def choose(source: PowerSource, count: int, first: int = 0) -> tuple[Device, ...
             f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: {_names(devices)}"
         )
     chosen = tuple(devices[:count])
+    # A result states one board, one cap and one peak for all accelerators.
     if len({d.name for d in chosen}) > 1:
         raise PlanError(f"the accelerators of a run must be of one kind, found {_names(chosen)}")
     return chosen
@@ -59,6 +60,7 @@ def cap_for(
         cap_mw = in_force.pop()
         return None if cap_mw is None else cap_mw / 1e3, None
     wanted_mw = round(1e3 * wanted_w)
+    # In force already: a run as found needs no root and changes nothing.
     if all(mw is not None and abs(mw - wanted_mw) <= ROUNDING_MW for mw in in_force):
         return wanted_w, None
     if not isinstance(source, CapControl):
@@ -85,6 +87,7 @@ def cap_for(
 def must_answer(source: PowerSource, uuid: str, state: Readback) -> None:
     """MeterError where a board gives neither a readback nor a reading: of its limits nothing can be
     said then."""
+    # An empty readback alone is normal: a meter without limits gives one.
     if state == Readback() and (status := source.read(uuid).status) != "ok":
         raise MeterError(
             f"{uuid}: the board gives no readback, and no reading either ({status}); have "

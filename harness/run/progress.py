@@ -43,6 +43,8 @@ class View:
     def say(self, text: str) -> None:
         """A line for the reader and the log."""
         self.note(text)
+        # The live line redraws itself. Text printed around it would break it. `markup=False`: names
+        # may contain square brackets, which rich reads as markup.
         (self._live.console if self._live else self._console).print(
             text, markup=False, highlight=False, soft_wrap=True
         )
@@ -50,11 +52,13 @@ class View:
     def note(self, text: str) -> None:
         """A line for the log alone."""
         self._log.write(f"{datetime.now(UTC):%H:%M:%S} {text}\n")
+        # The log must be complete when the process is killed: it says why.
         self._log.flush()
 
     def begin_epochs(self, epochs: int, item: str) -> None:
         """Start the live line: epochs done, items/s, W, time left. On anything but a terminal there
         is none."""
+        # In a job's output file, control characters of the live line would be noise.
         if not self._console.is_terminal:
             return
         self._live = Progress(

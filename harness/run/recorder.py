@@ -75,7 +75,10 @@ class CudaClock:
         first, first_ns = self._anchor
         count = self._used
         last, last_ns = self._anchor_event()
+        # `elapsed_time` is in ms. The scale takes out the drift between the clocks of device and
+        # host.
         scale = (last_ns - first_ns) / (first.elapsed_time(last) * 1e6)
+        # Event 0 is the first anchor and not a mark.
         return [first_ns + round(first.elapsed_time(e) * 1e6 * scale) for e in self._pool[1:count]]
 
     def _anchor_event(self) -> tuple[Any, int]:
@@ -85,6 +88,8 @@ class CudaClock:
         return event, time.monotonic_ns()
 
     def _event(self) -> Any:
+        # Events are reused in every epoch, so that the loop creates none once the pool is large
+        # enough.
         if self._used == len(self._pool):
             self._pool.append(self._torch.cuda.Event(enable_timing=True))
         self._used += 1
@@ -126,6 +131,7 @@ class EpochRecorder:
         except StopIteration:
             return False
         self._items, self._losses = [], []
+        # All ranks begin a phase together, so that no epoch contains the wait for a slower rank.
         self._agree(0.0)
         self._clock.open()
         return True
@@ -139,6 +145,7 @@ class EpochRecorder:
     def end(self, items: int, loss: Any) -> None:
         if not self._open:
             raise RuntimeError("a batch was ended that was not started")
+        # Throughput is items by time, so a batch without items would not count.
         if items < 1:
             raise ValueError(f"a batch was ended with {items} items; give how many it has")
         self._open = False
@@ -148,9 +155,13 @@ class EpochRecorder:
 
     def _plan(self) -> Iterator[int]:
         """How many batches each phase takes; a phase is over when the next number is asked for."""
+        # The first batches compile, autotune and fill caches. Their times say nothing about an
+        # epoch.
         yield WARMUP_BATCHES
         self._windows(0)
         batches, active_s = FIRST_CALIBRATION_BATCHES, 0.0
+        # Batches are doubled until they take long enough. All ranks decide by the same number, the
+        # largest, so they leave the loop together.
         while self._agree(active_s) < self._epoch_s * CALIBRATION_SHARE:
             batches *= 2
             yield batches
@@ -162,6 +173,7 @@ class EpochRecorder:
         for epoch in range(self._epochs):
             yield per_epoch
             windows = self._windows(epoch)
+            # `float` waits for the device, so losses are converted only after the epoch.
             self._on_epoch(epoch, windows, [float(loss) for loss in self._losses])
 
     def _windows(self, epoch: int) -> list[BatchWindow]:

@@ -55,6 +55,7 @@ def write_state(directory: Path, **changes: Any) -> None:
     a whole."""
     path = directory / STATE_FILE
     state = json.loads(path.read_text()) if path.exists() else {}
+    # Readers, such as a sweep that resumes, see the former or the new state and never half of one.
     draft = path.with_suffix(".writing")
     draft.write_text(json.dumps({**state, **changes}) + "\n")
     draft.rename(path)
@@ -72,6 +73,8 @@ def unfinished(directory: Path) -> Plan:
     target = directory.parent / plan.run_id
     if status == "finished" or target.exists():
         raise PlanError(f"{directory}: the run is finished; its bundle is {target}")
+    # A process that works on the run would be disturbed. The lock shows it, whatever the state file
+    # says.
     with held(directory):
         return plan
 
@@ -97,6 +100,8 @@ def put_aside(directory: Path, plan: Plan) -> Plan:
 def held(directory: Path) -> Iterator[None]:
     """Hold the lock on `directory` while the block runs. Raises PlanError where another process has
     it."""
+    # A lock instead of a process id in a file: it ends with the process, and no other process
+    # inherits it.
     with (directory / _LOCK_FILE).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

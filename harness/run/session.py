@@ -97,6 +97,7 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
             view.note(f"| {line}")
 
     alone = plan.processes == plan.nodes == 1 and plan.implementation == SIMULATED_WORK
+    # Simulated work needs no torch. Without torchrun it starts seconds faster.
     meeting = None if alone else _meeting(plan)
     return Workers(plan.processes, meeting, arguments, workers_environment(plan), note)
 
@@ -106,7 +107,10 @@ def _meeting(plan: Plan) -> list[str]:
     if plan.head is None:
         return ["--standalone", "--nnodes=1"]
     host, port = address(plan.head)
+    # The named port is taken by the exchange between the nodes (`harness.run.cluster`).
     where = [f"--master-addr={host}", f"--master-port={port + 1}"]
+    # Static: the ranks follow from --node, so they match `Plan.ranks`. With other backends torchrun
+    # assigns them.
     return ["--rdzv-backend=static", f"--nnodes={plan.nodes}", f"--node-rank={plan.node}", *where]
 
 
@@ -115,6 +119,8 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     the CPU."""
     uuids = ",".join(d.uuid for d in plan.devices)
     if plan.torch_device == "cpu":
+        # Torch starts a thread per core in each process. Several processes would then slow each
+        # other down.
         threads = max(1, count_cores() // plan.processes)
         own = {
             "CUDA_VISIBLE_DEVICES": "",
@@ -122,11 +128,13 @@ def workers_environment(plan: Plan) -> dict[str, str]:
         }
         return {**os.environ, **own}
     if plan.devices[0].vendor != "AMD":
+        # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
         return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
     if any(
         d.uuid.startswith("PCI-") for d in plan.devices
     ):  # a virtual machine's, which ROCm cannot name
         return dict(os.environ)
+    # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
     return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
         "ROCR_VISIBLE_DEVICES": uuids
     }
@@ -134,6 +142,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
 
 def clocks(when: str) -> Json:
     """Both clocks of this node, as close together as can be read."""
+    # The pairs relate the monotonic clocks of several nodes to wall time.
     return {"when": when, "monotonic_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
 
 
@@ -151,6 +160,7 @@ class Follower:
                 continue
             with path.open() as file:
                 file.seek(self._offsets[rank])
+                # A line without its end is still being written. The offset stays before it.
                 while (line := file.readline()).endswith("\n"):
                     self._offsets[rank] = file.tell()
                     yield rank, json.loads(line)
@@ -196,6 +206,7 @@ class Attempt:
             time.sleep(SETTLE_S)
             with workers(plan, self._directory, self._view) as ranks:
                 self._follow(ranks, sampler)
+                # All epochs are done. A worker that hangs while it exits must not cost the run.
                 status = ranks.wait(EXIT_TIMEOUT_S)
             self._view.note(f"the workers ended with status {status}")
             self._events.add(WorkersEnded, status=status)
@@ -212,6 +223,7 @@ class Attempt:
         follower = Follower(self._directory, self._plan.ranks)
         while len(self._finished) < self._plan.processes:
             status = ranks.wait(0)
+            # Read events after the status: what a worker wrote before it ended is then always seen.
             for rank, event in follower.news():
                 self._hear(rank, event, sampler)
             if status is not None and len(self._finished) < self._plan.processes:
@@ -233,6 +245,7 @@ class Attempt:
                     )
             case "built":
                 self._built(rank, event)
+            # All ranks of a node report the same number. One line is enough.
             case "calibrated" if rank == self._plan.ranks[0]:
                 self.measurements.batches_per_epoch = event["batches_per_epoch"]
                 what = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
@@ -250,6 +263,7 @@ class Attempt:
             case "epoch":
                 ends = self._ends.setdefault(event["epoch"], [])
                 ends.append(event)
+                # An epoch is over when its slowest rank has ended it.
                 if len(ends) == self._plan.processes:
                     self._end_epoch(event["epoch"], ends, sampler)
             case "out-of-memory":
@@ -277,6 +291,8 @@ class Attempt:
             ("parameters", event["parameters"], size.parameters),
             ("input shape", event["input_shape"], list(size.input_shape)),
         ):
+            # An open run may change the model; closed runs and demos are of the workload as
+            # defined.
             if found != expected and self._plan.standing != "open":
                 raise RunFailed(
                     f"rank {rank} built a model of {what} {found}; {self._plan.workload} "
@@ -313,6 +329,7 @@ class Attempt:
         self._view.say(told)
 
     def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
+        # Samples go to disk once an epoch, together with the batch windows.
         sampler.flush()
         self._read_back(sampler, f"epoch-{epoch}")
         losses = next(e["losses"] for e in ends if e["rank"] == self._plan.ranks[0])
@@ -337,6 +354,7 @@ class Attempt:
         self._view.epoch_done(items_per_s)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
+        # Replaces a watchdog that died, or ends the run if none starts.
         self._guard()
         own = [
             os.getpid(),

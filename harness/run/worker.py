@@ -22,6 +22,8 @@ from harness.processes import LAUNCHER_VARIABLE, die_with_parent
 from harness.run.plan import SIMULATED_WORK, Plan, file_hash
 
 if __name__ == "__main__":
+    # Before torch is imported, which takes seconds: a harness killed meanwhile must not leave a
+    # worker.
     die_with_parent(
         int(os.environ[LAUNCHER_VARIABLE])
     )  # before torch is imported, which takes seconds
@@ -76,6 +78,7 @@ def _write(table: IO[str], rows: Sequence[BatchWindow | ServedRequest]) -> None:
 
 def _durable(file: IO[str]) -> None:
     file.flush()
+    # A crash of the node loses at most the epoch in progress.
     os.fsync(file.fileno())
 
 
@@ -85,6 +88,8 @@ def main() -> int:
     plan = Plan.load(directory)
     rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
     event_log = EventLog(directory, rank)
+    # The harness compares this hash with the plan, so that a second copy of wattmark on the import
+    # path does not run unnoticed.
     event_log.event("started", pid=os.getpid(), source_sha256=source_hash())
     try:
         run(plan, rank, local, world, event_log)
@@ -95,10 +100,13 @@ def main() -> int:
             message=f"{error}: pip install 'wattmark[{extra}]', in an environment of its own",
         )
         raise
+    # The implementation refuses the job as it is. `refused` tells the harness that a repetition
+    # would not help.
     except ValueError as error:
         event_log.event("refused", message=_first_line(error))
         raise
     except Exception as error:
+        # An event and no traceback: to the batch finder this is a result and no mistake.
         if _is_out_of_memory(error):
             event_log.event("out-of-memory", message=_first_line(error))
             return FAILED
@@ -110,10 +118,13 @@ def main() -> int:
 
 def _is_out_of_memory(error: Exception) -> bool:
     torch = sys.modules.get("torch")
+    # A process that never imported torch cannot have raised the error of torch. The import would
+    # take seconds.
     return torch is not None and isinstance(error, torch.OutOfMemoryError)
 
 
 def _first_line(error: Exception) -> str:
+    # torch adds a multi-line C++ trace to many messages. The log has the whole text.
     return str(error).split("\n", maxsplit=1)[0]
 
 
@@ -157,10 +168,13 @@ def train(
     """Let the implementation's loop take the epochs."""
 
     def calibrated(batches: int, batch_s: float) -> None:
+        # The CPU has no comparable figure.
         peak = None
         if plan.torch_device == "cuda":
             import torch
 
+            # Reserved and not allocated memory: what the caching allocator holds must fit on the
+            # board too.
             peak = int(torch.cuda.max_memory_reserved())
         event_log.event(
             "calibrated", batches_per_epoch=batches, batch_s=batch_s, peak_memory_bytes=peak
@@ -188,13 +202,18 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
         nonlocal begin_ns
         event_log.served([ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers])
         windows = [
+            # The time of a request before its epoch belongs to the epoch before. A whole request
+            # would count it twice.
             BatchWindow(epoch, number, rank, max(a.sent_ns, begin_ns), a.end_ns, a.output_tokens)
             for number, a in enumerate(answers)
         ]
+        # The next epoch begins where this one ends. Epochs of a server follow each other without a
+        # pause.
         begin_ns = windows[-1].end_ns
         event_log.epoch(epoch, windows, [])
 
     assert plan.requests is not None and built.vocabulary is not None
+    # Ranks with the same seed would send the same prompts.
     seed = plan.seed + rank
     load = LoadGenerator(
         plan.requests, built.vocabulary, seed, plan.epochs, plan.epoch_s, ended, calibrated
@@ -244,12 +263,15 @@ def accelerator_of(plan: Plan, local: int) -> str:
         return plan.devices[local].uuid
     import torch
 
+    # By UUID and not by number: the order of CUDA or HIP can differ from that of the meter.
     properties = torch.cuda.get_device_properties(local)
     if torch.version.hip is None:
+        # NVML writes the prefix `GPU-`, torch leaves it out.
         return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
     if (uuid := uuid_of_torch(str(properties.uuid))) is not None:
         return uuid
     bus = f"{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    # GPUs of virtual machines have no UUID in ROCm. The PCI address matches the device of the plan.
     address = f"{properties.pci_domain_id:04x}:{bus}"
     return next((d.uuid for d in plan.devices if d.pci == address), f"PCI-{address}")
 
@@ -261,6 +283,7 @@ def agreement(device: str, world: int) -> Callable[[float], float]:
     import torch
 
     def agree(value: float) -> float:
+        # float64, because the values can be numbers of batches, which float32 may round.
         largest = torch.tensor(value, dtype=torch.float64, device=device)
         torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
         return float(largest)
