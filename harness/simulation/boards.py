@@ -212,6 +212,7 @@ class Boards:
         The client gives the time of its request, so a late answer of a busy machine is still right.
         """
         board = self._board(uuid)
+        # Requests of several clients can arrive out of order. A board never goes back in time.
         now_ns = max(at_ns, board.last_ns)
         point = self._operating_point(board, now_ns)
         self._advance(board, point, now_ns)

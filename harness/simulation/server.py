@@ -44,6 +44,7 @@ class Client:
         except OSError as error:
             self._socket.close()
             raise self._error(error) from None
+        # A file object, because `recv` can return part of a line.
         self._lines = self._socket.makefile("rb")
 
     def ask(self, do: str, **arguments: Any) -> Any:
@@ -80,6 +81,7 @@ def connect(argument: str) -> Client | None:
         return None
     client = Client(path)
     actual = client.ask("devices")["argument"]
+    # Readings of another model would silently be recorded as those of the requested one.
     if actual != argument:
         client.close()
         raise MeterError(
@@ -96,14 +98,18 @@ def running(argument: str) -> Iterator[Path]:
     If the environment names a simulator, that one is used. Otherwise a new one is started, named in
     the environment, and ended with the block. Raises MeterError.
     """
+    # Report a misspelt argument here, before a process is started for it.
     parse(argument)
     if client := connect(argument):
         client.close()
         yield Path(os.environ[VARIABLE]).parent
         return
+    # A new directory, because the path of a Unix socket must be free and only about 100 bytes long.
+    # The cap journal lies there too.
     with tempfile.TemporaryDirectory(prefix="wattmark-", ignore_cleanup_errors=True) as folder:
         path = str(Path(folder) / "socket")
         process = start(argument, path)
+        # Sampler, workers and watchdog inherit the variable and so find the same boards.
         os.environ[VARIABLE] = path
         try:
             yield Path(folder)
@@ -126,6 +132,7 @@ def start(argument: str, path: str) -> subprocess.Popen[str]:
     )
     assert process.stdout is not None
     with process.stdout as lines:
+        # The socket accepts clients from now on. A client that came earlier would be refused.
         if (line := lines.readline()) != "ready\n":
             process.kill()
             process.wait()
@@ -150,6 +157,7 @@ class _Server:
             for key, _ in self._selector.select():
                 if key.fileobj is self._listener:
                     client, _ = self._listener.accept()
+                    # A client that does not read its answers must not block all others for ever.
                     client.settimeout(TIMEOUT_S)
                     self._unread[client], self._working[client] = b"", set()
                     self._selector.register(client, selectors.EVENT_READ)
@@ -160,6 +168,7 @@ class _Server:
     def _receive(self, client: socket.socket) -> None:
         try:
             received = client.recv(CHUNK_BYTES)
+            # The last part is an incomplete line, or empty.
             *lines, self._unread[client] = (self._unread[client] + received).split(b"\n")
             for line in lines:
                 client.sendall(json.dumps(self._answer(client, line)).encode() + b"\n")
@@ -175,6 +184,7 @@ class _Server:
             result = self._boards.answer(do, request)
         except MeterError as error:
             return {"refused": str(error)}
+        # A wrong request of one client must not end the simulator of all others.
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             return {
                 "refused": "the simulator cannot read the request "
@@ -188,6 +198,7 @@ class _Server:
         self._selector.unregister(client)
         client.close()
         del self._unread[client]
+        # A killed worker cannot end its work. Without this its boards would stay under load.
         for uuid in self._working.pop(client):
             with suppress(MeterError):  # the board may have vanished
                 self._boards.work(uuid, None)
@@ -201,6 +212,7 @@ def main() -> int:
     argument, path, *parent = sys.argv[1:]
     if parent:
         die_with_parent(int(parent[0]))
+    # `sys.exit` raises SystemExit, so that the socket file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener = socket.socket(socket.AF_UNIX)
     try:

@@ -50,6 +50,8 @@ class Curve:
 
     def items_per_s(self, cap_w: float) -> float:
         """Throughput of the board in items/s at a cap."""
+        # Below `enforced_from_w` the formula does not hold, because the cap no longer sets the
+        # power.
         fitted = throughput(max(cap_w, self.enforced_from_w), *self.parameters)
         for (below_w, below), (above_w, above) in pairwise(
             (*self.unenforced_per_s, (self.enforced_from_w, fitted))

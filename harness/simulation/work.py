@@ -103,9 +103,12 @@ def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) 
         # Between the marks of the recorder, so that no recorded batch is shorter than it should be.
         begin_s = time.monotonic()
         duration_s = items / rate()
+        # A sleep ends late on a busy machine. The delay is taken off the next batch.
         due_s = begin_s + duration_s - late_s
         while (left_s := max(due_s, begin_s + LEAST_SHARE * duration_s) - time.monotonic()) > 0:
             time.sleep(left_s)
+        # Bounded: after a machine stood still, a long series of short batches would look like a
+        # faster board.
         late_s = min(time.monotonic() - due_s, MOST_LATE_S)
         recorder.end(items, loss)
 
@@ -134,9 +137,12 @@ class Server:
 
     async def _send(self, request: Request) -> AsyncIterator[Progress]:
         prompt, tokens = len(request.prompt), request.output_tokens
+        # An idle server starts a request when it arrives. Otherwise the request begins when the one
+        # before it was due to end.
         if self._in_flight == 0:
             self._free_s = max(self._free_s, time.monotonic() - self._late_s)
         self._in_flight += 1
+        # `asyncio.Lock` is first come, first served.
         async with self._turn:
             begin_s, token_s = time.monotonic(), 1 / self._rate()
             first_s = max(self._free_s, begin_s - MOST_LATE_S) + token_s

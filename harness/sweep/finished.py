@@ -49,6 +49,7 @@ def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str
     for path, result, place in _bundles(sweep, out):
         if result.get("run_id") not in counting and place in results:
             yield f"{path} (run {place} was made again)"
+    # A directory with a live process is in use and must not be called removable.
     for directory in sorted(d for d in out.glob(".*.running") if not _is_held(d)):
         try:
             label = Plan.load(directory).sweep
@@ -74,6 +75,7 @@ def _is_held(directory: Path) -> bool:
 def without_effect(out: Path) -> frozenset[str]:
     """Return the ids of the runs in `out` whose cap had no effect, which only the comparison with
     other runs shows."""
+    # All bundles together: one bundle alone does not show that a cap changed nothing.
     judged = judge_all([out], signed=False).verdicts
     paths = [verdict.path for verdict in judged if is_cap_without_effect(verdict.findings)]
     return frozenset(_object(path / "result.json")["run_id"] for path in paths)
@@ -113,6 +115,8 @@ def _facts(
     sweep: Sweep, entry: Entry, path: Path, result: Json
 ) -> Iterator[tuple[str, object, object]]:
     """What a bundle says and what was planned of everything that the plan of the sweep fixes."""
+    # The plan of the entry is made again, with the same code that planned it. Boards and meter come
+    # from the sweep's plan, so no meter is opened.
     description = read_description(sweep.run_request.system)
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
@@ -133,6 +137,7 @@ def _facts(
     yield (
         "cap_w",
         result["power"]["cap_w"],
+        # As found, any cap is the planned one.
         result["power"]["cap_w"] if entry.cap_w is None else entry.cap_w,
     )
     yield "batch_size", settings["batch_size"], plan.batch_size
@@ -162,6 +167,7 @@ def _object(path: Path) -> Json:
     """The JSON object in a file, empty where there is none."""
     try:
         value = json.loads(path.read_text())
+    # RecursionError: JSON that is nested too deeply.
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

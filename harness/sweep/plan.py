@@ -106,6 +106,7 @@ class Sweep:
             write_durable(
                 path, json.dumps({"format": FORMAT, **fields}, indent=1, default=str).encode()
             )
+            # The new directory entry must be on disk too, before the first run starts.
             sync_directory(out)
         except OSError as error:
             raise PlanError(
@@ -117,6 +118,8 @@ class Sweep:
     def load(path: Path) -> "Sweep":
         """The plan in a file. Raises PlanError where there is none or it cannot be read."""
         try:
+            # People may edit the file. The same schema check as for bundles finds what they
+            # damaged.
             stored = read_document(path.name, path.read_bytes(), FORMAT)
         except FileNotFoundError:
             raise PlanError(
@@ -140,6 +143,7 @@ class Sweep:
             ) from None
         del stored["format"]
         run_request, entries = stored.pop("wish"), tuple(Entry(**e) for e in stored.pop("entries"))
+        # Bundles name their entry by its place, so a moved or missing entry would mix up runs.
         if [e.place for e in entries] != list(range(1, len(entries) + 1)):
             raise PlanError(
                 f"{path}: its entries are not in the places 1 to {len(entries)}; start the "
@@ -165,6 +169,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
         return (None,)
     try:
         if ":" in text:
+            # Decimal: with floats, a step such as 0.1 would not meet the end of the range.
             first, last, step = map(_watts, text.split(":"))
             if not (step > 0 and first <= last):
                 raise PlanError(
@@ -175,6 +180,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
                     f"--caps {text}: {step} W a step from {first} W does not meet {last} "
                     f"W; end at {last - rest} W"
                 )
+            # Checked before the list is made, because a tiny step would fill the memory.
             if (last - first) // step >= MAX_CAPS:
                 raise PlanError(f"--caps {text}: these are more than {MAX_CAPS} caps")
             caps = [first + i * step for i in range(int((last - first) // step) + 1)]
@@ -192,6 +198,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
 
 
 def _watts(text: str) -> Decimal:
+    # Decimal reads "NaN" and "Infinity" too.
     value = Decimal(text)
     if not value.is_finite():
         raise ValueError(f"{text} is no number of watts")
@@ -219,6 +226,7 @@ def shuffled(
             f"last one is {LAST_SEED}; "
             f"name a seed of at most {LAST_SEED - repeats + 1}"
         )
+    # From the seed, so that the Slurm script and a dry run show the order of the sweep itself.
     chance = random.Random(seed)
     runs: list[tuple[int, int, float | None]] = []
     for repeat in range(1, repeats + 1):
@@ -234,6 +242,7 @@ def common(run_request: RunRequest) -> RunRequest:
     """Return the run request with absolute paths. Raises PlanError for an option that the runs of
     a sweep cannot share."""
     workload_of(run_request)
+    # Runs with different batches could not be compared over caps.
     if run_request.batch == "auto":
         raise PlanError(
             "--batch auto: the runs of a sweep need one batch; find it with bench-submit "

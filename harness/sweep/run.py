@@ -67,6 +67,7 @@ def run(
     counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
     run_request = common(run_request)
     with command.boards(run_request.simulate):
+        # The largest run decides: a smaller one uses some of the same boards.
         meter, limits = _limits(run_request, max(counts))
         caps_w = _allowed(named, limits, meter)
         # Refuses what every run would be refused for.
@@ -78,6 +79,7 @@ def run(
         if dry_run:
             say(str(refusal or "nothing speaks against it; without --dry-run it starts"))
             return refusal is None
+        # Refused before the plan is written, so that no plan is left that cannot start.
         if refusal:
             raise refusal
         path = planned.save(out)
@@ -88,6 +90,7 @@ def run(
 def resume(path: Path) -> bool:
     """Go on with the sweep whose plan is in the file `path`. Raises as `run` does."""
     sweep = Sweep.load(path)
+    # The runs of a sweep are compared with each other, so all must be of the same code.
     if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.run_request):
         raise PlanError(
             f"{path}: the code that runs has changed since; go on with that code, or start "
@@ -161,12 +164,15 @@ def _refusal(
     in_force_w = {
         None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()
     }
+    # Nothing has to be set, so no right to set caps is needed.
     if caps_w == (None,) or set(caps_w) == in_force_w:
         return None
     if why := explain_refusal(meter):
         return NotAllowedError(f"--caps: {why}; --caps {AS_FOUND} needs no such right")
     if (directory := state_directory(meter)) is not None:
         try:
+            # Any board: only one run of a node may set limits at a time. The grace is for a
+            # watchdog that may be restoring the limits of a killed run.
             refuse_foreign_limits(directory / JOURNAL_FILE, None, GRACE_S)
         except BlockedError as error:
             return error
@@ -226,6 +232,7 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
     """
     out = path.parent
     outcomes: dict[int, Json | str] = {}
+    # `_going_on` is outermost, so that it also sees an interrupt.
     with _going_on(path), interrupts.signals(), _held(path):
         outcomes.update(finished(sweep, out, sweep.entries))
         say(f"{len(outcomes)} of {counted(len(sweep.entries), 'run')} finished so far")
@@ -235,7 +242,9 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
                 say(_progress(sweep, entry, outcomes, walls_s))
                 began_s = time.monotonic()
                 _take(sweep, entry, out, outcomes)
+                # The times of the runs so far, failed ones too, give the estimate of what is left.
                 walls_s.append(time.monotonic() - began_s)
+        # Show the tables of the runs that are finished, which may have taken hours.
         except STOPPING:
             _conclude(sweep, out, outcomes)
             raise
@@ -273,10 +282,13 @@ def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]
         if not _again(sweep, entry, out):
             command.run(sweep.run_request_of(entry), out)
     except FAILURES as error:
+        # An OSError without a file, such as a full disk, does not tell where it happened.
         nameless = isinstance(error, OSError) and error.filename is None
         failure, told = error, f"{out}: {error}" if nameless else str(error)
     if isinstance(failure, NOT_STARTED):
         raise failure
+    # Look at the bundle even after a failure: it can be complete, if only the caps were not
+    # restored.
     found = finished(sweep, out, [entry], _results(outcomes))
     outcomes[entry.place] = found.get(entry.place, told)
     if failure:
@@ -288,11 +300,13 @@ def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]
 def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
     """Run again what an earlier process has left unfinished of this entry; whether there was
     anything that could be."""
+    # Names begin with the time of the run, so the latest attempt comes first.
     for directory in sorted(out.glob(".*.running"), reverse=True):
         try:
             left = Plan.load(directory)
         except PlanError:
             continue
+        # The whole label: another sweep in the same directory can have a run of the same place.
         if left.sweep == sweep.label(entry):
             try:
                 command.resume(directory)

@@ -46,12 +46,15 @@ def script(
     Raises PlanError.
     """
     run_request = common(run_request)
+    # Refuse a wrong file now. The jobs would fail after hours in the queue.
     read_description(run_request.system)
     workload = workloads()[run_request.workload]
     if nodes > 1 and workload.mode == "inference":
         raise PlanError(f"--nodes {nodes}: {workload.id} is one server, on one node")
     counts = parse_gpus(gpus)
+    # The board is not known here, so the default leaves out caps that only some boards allow.
     caps_w = tuple(c for c in DEFAULT_CAPS_W if c <= COMMON_W) if caps is None else parse_caps(caps)
+    # The prolog reads the cap from the comment of the job (docs/caps.md).
     if odd := [c for c in caps_w if c is not None and (c % 1 or c > MOST_COMMENT_W)]:
         raise PlanError(
             f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole "
@@ -63,11 +66,13 @@ def script(
     ) + start_s(run_request)
     environment = Environment(
         loader=PackageLoader("harness.sweep", "."),
+        # A misspelt variable must be an error and not an empty word in a job script.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # Arguments of the user go into shell lines.
     environment.filters["sh"] = shlex.quote
     return environment.get_template(TEMPLATE).render(
         arguments=arguments,

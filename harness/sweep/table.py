@@ -32,6 +32,7 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
     `without_effect` are the ids of the runs whose cap changed nothing against another's.
     """
     item = workloads()[sweep.run_request.workload].item
+    # Without a terminal rich assumes 80 columns and would fold the rows of a redirected table.
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     finished = {
         place: sweep_run_from_json(outcome)
