@@ -50,6 +50,7 @@ from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
 from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
+from rules.declarations import RunDeclaration, SystemDeclaration  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
@@ -234,9 +235,9 @@ def rederive(evidence: EvidenceFrames) -> None:
     (losses)."""
     tables = evidence.evidence()
     parts = split_into_parts(evidence.result, tables.samples, tables.batches)
-    figures = figures_to_json(
-        compute_figures(evidence.result, evidence.system, parts, tables.requests)
-    )
+    run = RunDeclaration.from_document(evidence.result)
+    system = SystemDeclaration.from_document(evidence.system)
+    figures = figures_to_json(compute_figures(run, system, parts, tables.requests))
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
     evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])
 

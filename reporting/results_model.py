@@ -94,25 +94,25 @@ class ResultRow:
 
 def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
     """The row of an accepted bundle, with the figures recomputed from its raw tables."""
-    result, headline = run.result, run.headline
+    declaration, headline = run.declaration, run.headline
     names = sorted({accelerator.name for accelerator in run.accelerators})
     mfu = _make_optional_figure(headline.mfu)
-    peak = metrics.peak_flops(result, run.system)
-    precision = result["implementation"]["precision"]
+    peak = metrics.peak_flops(declaration, run.system)
+    precision = declaration.implementation.precision
     exceeds_peak = (
         mfu is not None and peak is not None and mfu.value > PROTOCOLS[run.protocol].max_peak_share
     )
     return ResultRow(
-        workload=result["workload"],
-        standing=result["standing"],
-        system=run.system["name"],
+        workload=declaration.workload,
+        standing=declaration.standing,
+        system=run.system.name,
         accelerator=", ".join(names),
         model=_get_board_id(names[0]),
         count=len(run.accelerators),
-        variant=result["implementation"]["variant"],
+        variant=declaration.implementation.variant,
         precision=precision,
-        batch_size=result["settings"]["batch_size"],
-        cap_w=result["power"]["cap_w"],
+        batch_size=declaration.settings.batch_size,
+        cap_w=declaration.power.cap_w,
         limits_w=run.limits_w,
         mean_power_w=_make_figure(headline.mean_power_w_per_accelerator),
         exceeding_power_w=max(
@@ -123,7 +123,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         items_per_s=_make_figure(headline.items_per_s),
         joules_per_item=_make_optional_figure(headline.joules_per_item),
         items_per_joule=_make_optional_figure(headline.items_per_joule),
-        mfu=None if result["standing"] == "demo" and run.is_simulated else mfu,
+        mfu=None if declaration.standing == "demo" and run.is_simulated else mfu,
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
         else None,

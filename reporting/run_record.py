@@ -1,7 +1,6 @@
 """What a report keeps of an accepted bundle: small enough that one process holds a thousand.
 
-The documents of a bundle are JSON. They are read here only; the other modules of the report use the
-typed properties.
+Its declarations are typed records of the documents, without epochs.
 """
 
 from collections.abc import Sequence
@@ -10,8 +9,13 @@ from pathlib import Path
 
 from reporting.traces import summarize_power
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
-from rules.declarations import Accelerator
+from rules.contract import RequestSet
+from rules.declarations import (
+    Accelerator,
+    EnvironmentDeclaration,
+    RunDeclaration,
+    SystemDeclaration,
+)
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
@@ -25,18 +29,6 @@ from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
 from rules.run_profile import NodePower, node_power
 from rules.run_summary import submission_key
-
-
-@dataclass(frozen=True)
-class RequestLoad:
-    """The requests that a server received."""
-
-    prompt_tokens: int
-    output_tokens: int
-    rate_per_s: float | None
-    """Mean arrival rate of a Poisson process; None in a closed loop."""
-    concurrency: int
-    """Maximum number of requests in flight."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +56,9 @@ class RunRecord:
     """What all runs of one sweep have in common (`rules.run_summary.submission_key`)."""
     accelerators: tuple[Accelerator, ...]
     """The accelerators that belong to a rank, in the order of system.json."""
-    result: Json
-    system: Json
-    environment: Json
+    declaration: RunDeclaration
+    system: SystemDeclaration
+    environment: EnvironmentDeclaration
     headline: Headline
     observed: Sequence[ObservedPower]
     energy_of_record: EnergySource
@@ -80,54 +72,46 @@ class RunRecord:
 
     @property
     def run_id(self) -> str:
-        return str(self.result["run_id"])
+        return self.declaration.run_id
 
     @property
     def protocol(self) -> str:
-        return str(self.result["protocol"])
+        return self.declaration.protocol
 
     @property
     def rules_version(self) -> str:
         """The version of the rule book at the time of the run."""
-        return str(self.result["rules_version"])
+        return self.declaration.rules_version
 
     @property
     def is_simulated(self) -> bool:
         """Whether the work was simulated. The throughput then is that of the full size, but the
         FLOPs are counted for the smoke size (`harness/simulation/work.py`)."""
-        return bool(self.result["implementation"]["settings"].get("simulated"))
+        return bool(self.declaration.implementation.settings.get("simulated"))
 
     @property
     def limits_w(self) -> tuple[float, ...]:
         """The power limits that were read back, each once, in ascending order."""
-        limits_mw = {readback["enforced_mw"] for readback in self.result["readbacks"]}
+        limits_mw = {readback.enforced_mw for readback in self.declaration.readbacks}
         return tuple(sorted(limit_mw / 1e3 for limit_mw in limits_mw if limit_mw is not None))
 
     @property
-    def requests(self) -> RequestLoad | None:
-        """The load of a server; None if the run served no requests."""
-        requests = self.result["settings"].get("requests")
-        if not requests:
-            return None
-        return RequestLoad(
-            requests["prompt_tokens"],
-            requests["output_tokens"],
-            requests["rate_per_s"],
-            requests["concurrency"],
-        )
+    def requests(self) -> RequestSet | None:
+        """The requests that a server received; None if the run served none."""
+        return self.declaration.settings.requests
 
     @property
     def system_facts(self) -> SystemFacts:
-        nodes = self.system["nodes"]
+        system, environment = self.system, self.environment
         return SystemFacts(
-            site=self.system["site"],
-            category=self.system["category"],
-            cpus=tuple(f"{node['cpu']}, {node['cpu_cores']} cores" for node in nodes),
-            memories_gib=tuple(node["memory_bytes"] / 2**30 for node in nodes),
-            interconnect=self.system["interconnect"],
-            cooling=self.system["cooling"],
-            driver=self.environment["driver"],
-            software=f"{self.environment['os']}, Linux {self.environment['kernel']}",
+            site=system.site,
+            category=system.category,
+            cpus=tuple(f"{node.cpu}, {node.cpu_cores} cores" for node in system.nodes),
+            memories_gib=tuple(node.memory_bytes / 2**30 for node in system.nodes),
+            interconnect=system.interconnect,
+            cooling=system.cooling,
+            driver=environment.driver,
+            software=f"{environment.os}, Linux {environment.kernel}",
         )
 
 
@@ -173,13 +157,9 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
             for uuid, accelerator in bundle.accelerators.items()
             if uuid in bundle.accelerator_ranks
         ),
-        result={
-            key: value
-            for key, value in bundle.result.items()
-            if key not in ("epochs", "headline", "observed")
-        },
-        system=bundle.system,
-        environment=bundle.environment,
+        declaration=bundle.declaration,
+        system=bundle.system_declaration,
+        environment=bundle.environment_declaration,
         headline=figures.headline,
         observed=figures.observed,
         energy_of_record=figures.energy_of_record,

@@ -72,7 +72,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
     name = bundle.accelerators[uuid].name
     known_board = bundle.accelerators[uuid].board
     limits = {
-        "cap_w": bundle.result["power"]["cap_w"],
+        "cap_w": bundle.cap_w,
         "rated_w": known_board.max_power_w if known_board else None,
         "idle_w": known_board.idle_power_w if known_board else None,
     }
@@ -95,7 +95,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         f"{name}{note}. {len(power_trace.usable_power_w)} readings in {len(rows)} bins. "
         "Each bin shows its lowest and highest reading; nothing is averaged."
     )
-    return ReportTable(id, f"Power over time, {bundle.result['run_id']}", COLUMNS, rows, about)
+    return ReportTable(id, f"Power over time, {bundle.declaration.run_id}", COLUMNS, rows, about)
 
 
 def _make_row(

@@ -1,7 +1,7 @@
 """A bundle as the rules see it: the evidence, and what several rules derive from it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,18 @@ from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
 from rules.bundle_format.table import Ints, Mask, Table
 from rules.contract import RequestSet
-from rules.declarations import Accelerator, ClockPair, Rank, Readback, StatedEpoch
+from rules.declarations import (
+    Accelerator,
+    ClockPair,
+    EnvironmentDeclaration,
+    Implementation,
+    Rank,
+    Readback,
+    RunDeclaration,
+    RunSettings,
+    StatedEpoch,
+    SystemDeclaration,
+)
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import RunFigures
@@ -73,23 +84,46 @@ class Bundle:
             raise LookupError(f"{self.path}: the evidence could not be read")
         return self.evidence
 
+    @cached_property
+    def declaration(self) -> RunDeclaration:
+        """What result.json declares of the run."""
+        return RunDeclaration.from_document(self.result)
+
+    @cached_property
+    def system_declaration(self) -> SystemDeclaration:
+        """What system.json declares."""
+        return SystemDeclaration.from_document(self.system)
+
+    @cached_property
+    def environment_declaration(self) -> EnvironmentDeclaration:
+        """What environment.json declares."""
+        return EnvironmentDeclaration.from_document(self.environment)
+
+    @property
+    def settings(self) -> RunSettings:
+        return self.declaration.settings
+
+    @property
+    def implementation(self) -> Implementation:
+        return self.declaration.implementation
+
     @property
     def standing(self) -> str:
-        return str(self.result["standing"])
+        return self.declaration.standing
 
     @property
     def protocol(self) -> Protocol:
-        return PROTOCOLS[self.result["protocol"]]
+        return PROTOCOLS[self.declaration.protocol]
 
     @property
     def workload(self) -> Workload | None:
         """The workload of the run; None if the rule book does not have it (T108 reports that)."""
-        return workloads().get(self.result["workload"])
+        return workloads().get(self.declaration.workload)
 
     @property
     def size(self) -> Size | None:
         """The size of the workload that ran; None if the rule book does not have it."""
-        size: Size | None = getattr(self.workload, self.result["size"], None)
+        size: Size | None = getattr(self.workload, self.declaration.size, None)
         return size
 
     @property
@@ -99,47 +133,41 @@ class Bundle:
 
     @property
     def variant(self) -> str:
-        return str(self.result["implementation"]["variant"])
+        return self.implementation.variant
 
     @property
     def precision(self) -> str:
-        return str(self.result["implementation"]["precision"])
+        return self.implementation.precision
 
     @property
     def batch_size(self) -> int:
         """Samples per batch of a rank; for serving, requests in flight."""
-        return int(self.result["settings"]["batch_size"])
+        return self.settings.batch_size
 
     @property
     def cap_w(self) -> float | None:
         """The declared power cap of every accelerator, in W; None if none is declared."""
-        cap_w: float | None = self.result["power"]["cap_w"]
-        return cap_w
+        return self.declaration.power.cap_w
 
     @property
     def meter(self) -> str:
         """The name of the meter, without what follows a colon."""
-        return str(self.result["sampling"]["meter"]).partition(":")[0]
+        return self.declaration.sampling.meter.partition(":")[0]
 
-    @cached_property
+    @property
     def request_set(self) -> RequestSet | None:
         """The declared request set of a serving run; None if none is declared."""
-        declared = self.result["settings"].get("requests")
-        if declared is None:
-            return None
-        return RequestSet(**{field.name: declared[field.name] for field in fields(RequestSet)})
+        return self.settings.requests
 
-    @cached_property
+    @property
     def ranks(self) -> tuple[Rank, ...]:
         """The declared ranks, in the order of result.json."""
-        ranks = self.result["ranks"]
-        return tuple(Rank.from_json(f"/ranks/{i}", rank) for i, rank in enumerate(ranks))
+        return self.declaration.ranks
 
-    @cached_property
+    @property
     def readbacks(self) -> tuple[Readback, ...]:
         """All readbacks, in the order of result.json."""
-        readbacks = self.result["readbacks"]
-        return tuple(Readback.from_json(f"/readbacks/{i}", r) for i, r in enumerate(readbacks))
+        return self.declaration.readbacks
 
     @cached_property
     def stated_epochs(self) -> tuple[StatedEpoch, ...]:
@@ -147,20 +175,15 @@ class Bundle:
         epochs = self.result["epochs"]
         return tuple(StatedEpoch.from_json(f"/epochs/{i}", e) for i, e in enumerate(epochs))
 
-    @cached_property
+    @property
     def clock_pairs(self) -> tuple[ClockPair, ...]:
         """The clocks of the nodes; empty if the harness did not record them."""
-        pairs = self.result.get("clocks", [])
-        return tuple(ClockPair.from_json(f"/clocks/{i}", pair) for i, pair in enumerate(pairs))
+        return self.declaration.clocks or ()
 
-    @cached_property
+    @property
     def listed_accelerators(self) -> tuple[Accelerator, ...]:
         """Every accelerator that system.json lists, in its order."""
-        return tuple(
-            Accelerator.from_json(f"/nodes/{n}/accelerators/{a}", {**listed, "node": node["name"]})
-            for n, node in enumerate(self.system["nodes"])
-            for a, listed in enumerate(node["accelerators"])
-        )
+        return self.system_declaration.accelerators
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -226,7 +249,9 @@ class Bundle:
         if isinstance(self._parts_or_reason, str):
             return self._parts_or_reason
         try:
-            return compute_figures(self.result, self.system, self._parts_or_reason, self.requests)
+            return compute_figures(
+                self.declaration, self.system_declaration, self._parts_or_reason, self.requests
+            )
         except MetricsError as error:
             return str(error)
 

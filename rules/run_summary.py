@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.records import Json
+from rules.declarations import EnvironmentDeclaration, SweepLabel
 from rules.fingerprints import fingerprint_patterns, fingerprint_values
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
@@ -44,8 +44,8 @@ class RunSummary:
     run_id: str
     standing: str
     seed: int
-    sweep: Json | None
-    """The object `sweep` of result.json: which run of which sweep this is."""
+    sweep: SweepLabel | None
+    """Which run of which sweep this is; None if the run belongs to no sweep."""
     from_s: float
     until_s: float
     """Start and end of the run by its own clock, in s of Unix time. NaN if it is not a date."""
@@ -77,7 +77,7 @@ def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
     of the path."""
     if bundle.evidence is None or bundle.figures is None:
         return None
-    result, figures = bundle.result, bundle.figures
+    run, figures = bundle.declaration, bundle.figures
     center = center or bundle.path.parent.parent.name.casefold()
     setting, configuration = read_configuration(bundle)
     return RunSummary(
@@ -85,20 +85,20 @@ def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
         center=center,
         setting=setting,
         comparison_key=(center, *setting, *configuration),
-        cap_w=result["power"]["cap_w"],
+        cap_w=bundle.cap_w,
         capped_share=_capped_share(bundle),
         headline=figures.headline,
         clocks=mean_clocks(figures.epochs),
         held=sweeps.is_cap_enforced(figures),
-        run_id=result["run_id"],
+        run_id=run.run_id,
         standing=bundle.standing,
-        seed=result["settings"]["seed"],
-        sweep=result.get("sweep"),
-        from_s=_unix_s(result["started_at"]),
-        until_s=_unix_s(result["ended_at"]),
+        seed=run.settings.seed,
+        sweep=run.sweep,
+        from_s=_unix_s(run.started_at),
+        until_s=_unix_s(run.ended_at),
         boards=tuple(sorted(bundle.accelerator_ranks)),
         system=tuple(_system(bundle)),
-        source=_source(bundle.environment),
+        source=_source(bundle.environment_declaration),
         readings=frozenset().union(*_readings(bundle)),
         delays=frozenset().union(*_delays(bundle)),
         patterns=frozenset().union(*_patterns(bundle)),
@@ -114,36 +114,42 @@ def submission_key(bundle: Bundle) -> tuple[object, ...]:
     """Equal for runs of one submission that differ in their cap only: directory, system name, and
     configuration. Hashable."""
     setting, configuration = read_configuration(bundle)
-    return (bundle.path.parent, bundle.system["name"], *setting, *configuration)
+    return (bundle.path.parent, bundle.system_declaration.name, *setting, *configuration)
 
 
 def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """What ran on how many boards of which kind (`RunSummary.setting`), and the other settings that
     decide performance. Seed, length of an epoch and the UUIDs of the boards are not part of it."""
-    result, implementation = bundle.result, bundle.result["implementation"]
-    settings = result["settings"]
+    run, implementation, settings = bundle.declaration, bundle.implementation, bundle.settings
     boards = sorted(
         bundle.accelerators[uuid].name
         for uuid in bundle.accelerator_ranks
         if uuid in bundle.accelerators
     )
-    requests = settings.get("requests") or {}
+    requests = settings.requests
     setting = (
         tuple(boards),
-        result["protocol"],
+        run.protocol,
         bundle.standing,
-        result["workload"],
-        result["size"],
-        implementation["variant"],
-        implementation["precision"],
+        run.workload,
+        run.size,
+        implementation.variant,
+        implementation.precision,
     )
     return setting, (
-        implementation["name"],
-        implementation.get("sha256"),
-        *(settings[name] for name in ("batch_size", "nodes", "input", "weights")),
-        settings.get("corpus_sha256"),
-        tuple(sorted((settings.get("options") or {}).items())),
-        *(requests.get(name) for name in ("prompt_tokens", "output_tokens", "rate_per_s")),
+        implementation.name,
+        implementation.sha256,
+        settings.batch_size,
+        settings.nodes,
+        settings.input,
+        settings.weights,
+        settings.corpus_sha256,
+        tuple(sorted((settings.options or {}).items())),
+        *(
+            (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
+            if requests
+            else (None, None, None)
+        ),
     )
 
 
@@ -160,16 +166,12 @@ def _capped_share(bundle: Bundle) -> float | None:
 def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
     """Driver, names, and the facts of the boards in use and their nodes that a system has once.
     Cores and memory of a node are left out, because a batch system may assign a part of a node."""
-    yield "driver", bundle.environment.get("driver")
-    for name in ("name", "category"):
-        yield name, bundle.system.get(name)
-    nodes = {rank["node"] for rank in bundle.result["ranks"]}
-    yield (
-        "cpu",
-        tuple(
-            sorted({str(node["cpu"]) for node in bundle.system["nodes"] if node["name"] in nodes})
-        ),
-    )
+    system = bundle.system_declaration
+    yield "driver", bundle.environment_declaration.driver
+    yield "name", system.name
+    yield "category", system.category
+    nodes = {rank.node for rank in bundle.ranks}
+    yield "cpu", tuple(sorted({node.cpu for node in system.nodes if node.name in nodes}))
     used = [
         bundle.accelerators[uuid]
         for uuid in bundle.accelerator_ranks
@@ -182,11 +184,11 @@ def _system(bundle: Bundle) -> Iterator[tuple[str, object]]:
         )
 
 
-def _source(environment: Json) -> tuple[str, str] | None:
-    git = environment.get("git") or {}
-    if git.get("dirty") is not False or not git.get("commit"):
+def _source(environment: EnvironmentDeclaration) -> tuple[str, str] | None:
+    git = environment.git
+    if git is None or git.dirty is not False or not git.commit:
         return None
-    return str(git["commit"]), str(environment["source_sha256"])
+    return git.commit, environment.source_sha256
 
 
 def _unix_s(date: str) -> float:
@@ -257,14 +259,14 @@ def group_by_comparison_key(runs: Sequence[RunSummary]) -> list[list[RunSummary]
 
 def group_by_sweep(
     runs: Sequence[RunSummary],
-) -> dict[tuple[str, str], list[tuple[RunSummary, Json]]]:
+) -> dict[tuple[str, str], list[tuple[RunSummary, SweepLabel]]]:
     """The runs of each sweep, sorted by place, with what result.json states of the sweep. The key
     is center and id of the sweep."""
-    sweeps_by_id: dict[tuple[str, str], list[tuple[RunSummary, Json]]] = {}
+    sweeps_by_id: dict[tuple[str, str], list[tuple[RunSummary, SweepLabel]]] = {}
     for run in runs:
         if run.sweep is not None:
-            key = (run.center, run.sweep["id"])
+            key = (run.center, run.sweep.id)
             sweeps_by_id.setdefault(key, []).append((run, run.sweep))
     for members in sweeps_by_id.values():
-        members.sort(key=lambda member: (member[1]["place"], member[0].path))
+        members.sort(key=lambda member: (member[1].place, member[0].path))
     return sweeps_by_id

@@ -25,6 +25,7 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.bundle_format.table import BATCHES, SAMPLES, Table
+from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
@@ -99,7 +100,13 @@ def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -
     result = _result(plan, shares)
     system = describe_system(plan.system, [s["node"] for s in shares])
     parts = split_into_parts(result, samples, batches)
-    figures = figures_to_json(compute_figures(result, system, parts, requests))
+    computed = compute_figures(
+        RunDeclaration.from_document(result),
+        SystemDeclaration.from_document(system),
+        parts,
+        requests,
+    )
+    figures = figures_to_json(computed)
     for epoch, losses in zip(figures["epochs"], shares[0]["losses"], strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)

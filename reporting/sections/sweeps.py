@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
-from rules.bundle_format.records import Json
 from rules.cap_findings import are_clocks_changed
+from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
-from rules.metrics.figures_json import default_caps_from_json
 from rules.metrics.sweeps import (
     Comparison,
     Peak,
@@ -97,7 +96,7 @@ def make_point(row: ResultRow) -> Point | None:
 def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
     points = combine([point_of_row for row in rows if (point_of_row := make_point(row))])
     default_w, reference_point, not_compared = _find_reference(
-        points, [row.provenance.run.result for row in rows if row.provenance]
+        points, [row.provenance.run.declaration for row in rows if row.provenance]
     )
     peak, quadratic = _find_peaks(points)
     caps = []
@@ -128,13 +127,11 @@ def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
 
 
 def _find_reference(
-    points: Sequence[Point], results: Sequence[Json]
+    points: Sequence[Point], runs: Sequence[RunDeclaration]
 ) -> tuple[float | None, Point | None, str | None]:
     """The default cap, the point at it, and the reason if there is no point to compare with."""
     try:
-        default_w = common_default_cap_w(
-            cap_w for result in results for cap_w in default_caps_from_json(result)
-        )
+        default_w = common_default_cap_w(cap_w for run in runs for cap_w in run.default_caps_w)
     except MetricsError as error:
         return None, None, str(error)
     try:

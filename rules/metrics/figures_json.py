@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 from rules.bundle_format.records import Json
+from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import (
     FIGURES,
@@ -125,20 +126,14 @@ def _known(stated: Json, record: type) -> Json:
     return {field.name: stated[field.name] for field in fields(record)}
 
 
-def default_caps_from_json(result: Json) -> frozenset[float | None]:
-    """The default caps in W that the boards stated in the read-backs of a result.json; None among
-    them where a board stated none."""
-    stated_mw = (readback["default_mw"] for readback in result["readbacks"])
-    return frozenset(None if cap_mw is None else cap_mw / 1e3 for cap_mw in stated_mw)
-
-
 def sweep_run_from_json(result: Json) -> SweepRun:
     """What a comparison with other runs needs of a result.json. Raises MetricsError as
     `figures_from_json` does."""
+    run = RunDeclaration.from_document(result)
     return SweepRun(
-        run_id=result["run_id"],
-        cap_w=result["power"]["cap_w"],
-        default_caps_w=default_caps_from_json(result),
-        max_peak_share=PROTOCOLS[result["protocol"]].max_peak_share,
+        run_id=run.run_id,
+        cap_w=run.power.cap_w,
+        default_caps_w=run.default_caps_w,
+        max_peak_share=PROTOCOLS[run.protocol].max_peak_share,
         figures=figures_from_json(result),
     )

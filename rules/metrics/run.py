@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from rules.boards import board
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Table
+from rules.contract import RequestSet
+from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics.energy import MetricsError as MetricsError
 from rules.metrics.figures import (
     FIGURES,
@@ -44,23 +45,22 @@ from rules.workloads import Size, workloads
 
 
 def compute_figures(
-    result: Json,
-    system: Json,
+    run: RunDeclaration,
+    system: SystemDeclaration,
     parts: Sequence[Part],
     requests: Table | None = None,
 ) -> RunFigures:
     """The figures of a run from its parts (see `rules.metrics.parts`).
 
-    `result` is result.json, of which no figure is read; `system` is system.json. `requests` are
-    those of a run that served, and None otherwise. Raises MetricsError where the evidence does not
-    allow it.
+    `requests` are those of a run that served, and None otherwise. Raises MetricsError where the
+    evidence does not allow it.
     """
-    protocol = PROTOCOLS[result["protocol"]]
+    protocol = PROTOCOLS[run.protocol]
     scored = [part for part in parts if part.epoch >= protocol.discarded_epochs]
     if not scored:
         raise MetricsError("there are no batches of scored epochs")
     by_counter = counter_passes(scored, protocol)
-    peak, flops = peak_flops(result, system), _flops_per_item(result)
+    peak, flops = peak_flops(run, system), _flops_per_item(run)
     mfu_per_rate = flops / peak if flops and peak else None
     epochs = tuple(
         _compute_epoch([p for p in parts if p.epoch == epoch], protocol, by_counter, mfu_per_rate)
@@ -70,7 +70,7 @@ def compute_figures(
         epochs=epochs,
         headline=_compute_headline(epochs),
         energy_of_record="counter" if by_counter else "trapezoid",
-        observed=tuple(_observe_power(scored, by_counter, result["power"]["cap_w"], protocol)),
+        observed=tuple(_observe_power(scored, by_counter, run.power.cap_w, protocol)),
         serving=None if requests is None else _compute_serving(requests, scored),
     )
 
@@ -120,34 +120,34 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
     return abs(difference) <= agreement(protocol, any(part.averaged for part in scored)).run
 
 
-def _flops_per_item(result: Json) -> float | None:
+def _flops_per_item(run: RunDeclaration) -> float | None:
     try:
-        size = workloads()[result["workload"]].size(result["size"])
+        size = workloads()[run.workload].size(run.size)
     except KeyError:
         raise MetricsError(
-            f"the rule book has no {result['size']} size of a workload {result['workload']!r}"
+            f"the rule book has no {run.size} size of a workload {run.workload!r}"
         ) from None
-    return size.flops_per_item if as_defined(result, size) else None
+    return size.flops_per_item if as_defined(run.settings.requests, size) else None
 
 
-def as_defined(result: Json, size: Size) -> bool:
-    """Whether an item of this run takes the FLOPs that the workload defines.
+def as_defined(requests: RequestSet | None, size: Size) -> bool:
+    """Whether an item of a run with this request set takes the FLOPs that the workload defines.
 
     Requests of other lengths than the workload's take others.
     """
-    requests, defined = result["settings"].get("requests"), size.request_set(0)
-    return requests is None or (requests["prompt_tokens"], requests["output_tokens"]) == (
+    defined = size.request_set(0)
+    return requests is None or (requests.prompt_tokens, requests.output_tokens) == (
         defined.prompt_tokens,
         defined.output_tokens,
     )
 
 
-def peak_flops(result: Json, system: Json) -> float | None:
+def peak_flops(run: RunDeclaration, system: SystemDeclaration) -> float | None:
     """The dense peak in FLOP/s of the slowest accelerator of all ranks at the precision of the run;
     None if one is unknown."""
-    names = {a["uuid"]: a["name"] for node in system["nodes"] for a in node["accelerators"]}
-    boards = [board(names.get(uuid, "")) for r in result["ranks"] for uuid in r["accelerators"]]
-    precision = result["implementation"]["precision"]
+    names = {accelerator.uuid: accelerator.name for accelerator in system.accelerators}
+    boards = [board(names.get(uuid, "")) for rank in run.ranks for uuid in rank.accelerators]
+    precision = run.implementation.precision
     peaks = [b.peak_tflops.get(precision) if b else None for b in boards]
     known = [peak for peak in peaks if peak is not None]
     return min(known) * 1e12 if known and len(known) == len(peaks) else None

@@ -17,6 +17,7 @@ from support.report.report_runs import as_baseline
 from reporting.cli import main
 from reporting.report_table import format_number
 from reporting.sections.cells import count_findings
+from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.finding import Finding, Severity
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.imbalance import compute_imbalance
@@ -69,7 +70,9 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
     page, _ = report(submissions.root)
     tables = evidence.evidence()
     parts = split_into_parts(evidence.result, tables.samples, tables.batches)
-    figures = figures_to_json(compute_figures(evidence.result, evidence.system, parts))
+    run = RunDeclaration.from_document(evidence.result)
+    system = SystemDeclaration.from_document(evidence.system)
+    figures = figures_to_json(compute_figures(run, system, parts))
     computed = figures["headline"]
     (row,) = results(page)
     for name in (

@@ -17,6 +17,7 @@ from support.bundles import UUIDS, another_run, rederive
 from checker.engine import judge, judge_all
 from checker.verdict import INTERNAL
 from rules.bundle import Bundle
+from rules.declarations import SweepLabel
 from rules.finding import Finding
 from rules.fingerprints import (
     MAX_FINGERPRINTS,
@@ -308,16 +309,8 @@ def test_run_id_counts_within_a_center_and_not_beyond() -> None:
     )
 
 
-def label(place: int, of: int, **changes: Any) -> dict[str, Any]:
-    return {
-        "id": "sweep",
-        "place": place,
-        "of": of,
-        "repeat": 1,
-        "order": "random",
-        "seed": 1,
-        **changes,
-    }
+def label(place: int, of: int, repeat: int = 1) -> SweepLabel:
+    return SweepLabel("/sweep", "sweep", place, of, repeat, order="random", seed=1)
 
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:

@@ -28,6 +28,7 @@ from rules.bundle_format.records import (
     SYSTEM_FORMAT,
 )
 from rules.bundle_format.table import Table
+from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
@@ -218,7 +219,11 @@ def rederive(evidence: EvidenceFrames) -> None:
     evidence.events = None
     tables = evidence.evidence()
     parts = split_into_parts(result, tables.samples, tables.batches)
-    computed = compute_figures(result, evidence.system, parts, tables.requests)
+    run, system = (
+        RunDeclaration.from_document(result),
+        SystemDeclaration.from_document(evidence.system),
+    )
+    computed = compute_figures(run, system, parts, tables.requests)
     figures = figures_to_json(computed)
     losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
     for epoch in figures["epochs"]:

@@ -24,15 +24,15 @@ docs/sweeps.md.
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
+from rules.declarations import SweepLabel
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, group_by_sweep
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
-Claim = Callable[[RunSummary, Json], tuple[object, ...]]
+Claim = Callable[[RunSummary, SweepLabel], tuple[object, ...]]
 """What a run claims for itself, from its summary and its label in the sweep."""
 
 
@@ -40,25 +40,25 @@ Claim = Callable[[RunSummary, Json], tuple[object, ...]]
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for members in group_by_sweep(runs).values():
         yield from _find_conflicts(
-            members, "/sweep/place", "place {}", lambda run, label: (label["place"],)
+            members, "/sweep/place", "place {}", lambda run, label: (label.place,)
         )
         yield from _find_conflicts(
             [(run, label) for run, label in members if run.cap_w is not None],
             "/power/cap_w",
             "{:g} W on {} accelerators, repeat {}",
-            lambda run, label: (run.cap_w, len(run.boards), label["repeat"]),
+            lambda run, label: (run.cap_w, len(run.boards), label.repeat),
         )
-        plans = {(label["of"], label["order"], label["seed"]) for _, label in members}
+        plans = {(label.of, label.order, label.seed) for _, label in members}
         for run, label in members if len(plans) > 1 else ():
             observed = (
-                f"{label['of']} runs, {label['order']}, seed {label['seed']}; another bundle of "
+                f"{label.of} runs, {label.order}, seed {label.seed}; another bundle of "
                 "the sweep states another plan"
             )
             yield run.path, Violation(RESULT, "/sweep", observed, "one plan of a sweep")
 
 
 def _find_conflicts(
-    members: Sequence[tuple[RunSummary, Json]], pointer: str, template: str, claim: Claim
+    members: Sequence[tuple[RunSummary, SweepLabel]], pointer: str, template: str, claim: Claim
 ) -> Iterator[tuple[Path, Violation]]:
     """Runs whose claim another run makes too. `template` formats a claim."""
     runs_by_claim: dict[tuple[object, ...], list[RunSummary]] = {}

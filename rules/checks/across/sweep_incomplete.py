@@ -36,8 +36,8 @@ MAX_LISTED = 12
 @RULE.check
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for (_, sweep_id), members in group_by_sweep(runs).items():
-        planned = max(label["of"] for _, label in members)
-        present = {label["place"] for _, label in members}
+        planned = max(label.of for _, label in members)
+        present = {label.place for _, label in members}
         missing = planned - len(present)
         if missing > 0:
             # A bundle may state any number of runs: do not count through all of them.

@@ -33,7 +33,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     size, limit = bundle.size, bundle.protocol.max_peak_share
     if size is None:
         return
-    defined = as_defined(bundle.result, size)
+    defined = as_defined(bundle.request_set, size)
     for rank in bundle.ranks:
         boards = [bundle.board_of(uuid) for uuid in rank.accelerators]
         known_boards = [board for board in boards if board is not None]

@@ -3,6 +3,7 @@ another way."""
 
 import json
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS, Json
 from rules.bundle_format.table import Floats, Table
+from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.metrics import run as run_metrics
 from rules.metrics.energy import counter_energies, trapezoid_energies
 from rules.metrics.figures import (
     FIGURES,
@@ -31,10 +34,8 @@ from rules.metrics.parts import Part, split_into_parts
 from rules.metrics.run import (
     MetricsError,
     agreement,
-    compute_figures,
     counter_passes,
     min_peak_share,
-    peak_flops,
     relative_difference,
 )
 from rules.protocol import CURRENT
@@ -68,6 +69,20 @@ def samples(accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: obje
         | columns
     )
     return pd.DataFrame(table)[list(SAMPLE_COLUMNS)]
+
+
+def compute_figures(
+    result: Json, system: Json, parts: Sequence[Part], requests: Table | None = None
+) -> RunFigures:
+    """The figures of JSON documents."""
+    run, nodes = RunDeclaration.from_document(result), SystemDeclaration.from_document(system)
+    return run_metrics.compute_figures(run, nodes, parts, requests)
+
+
+def peak_flops(result: Json, system: Json) -> float | None:
+    """The dense peak in FLOP/s of JSON documents."""
+    run, nodes = RunDeclaration.from_document(result), SystemDeclaration.from_document(system)
+    return run_metrics.peak_flops(run, nodes)
 
 
 def parts_of(result: Json, samples: pd.DataFrame, batches: pd.DataFrame) -> list[Part]:
