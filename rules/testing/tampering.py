@@ -1,8 +1,7 @@
-"""What tamperings with trust need: signed records of one's own making, beside a sealed bundle in a
-`submissions` directory.
+"""Helpers for tamperings: signed records beside a sealed bundle in a `submissions` directory.
 
-The keys are made on the spot and put into the keyring, so that what is wrong with a record is only
-what the tampering says.
+The keys are new and are added to the keyring, so that a record is valid except for what the
+tampering changes.
 """
 
 import hashlib
@@ -35,31 +34,31 @@ CHAIR = "chair@round.example.org"
 _AT = "2026-02-01T00:00:00Z"
 
 
-def submissions(bundle: Path) -> Path:
+def get_submissions(bundle: Path) -> Path:
     return bundle.parents[2]
 
 
-def center(bundle: Path) -> str:
+def get_center(bundle: Path) -> str:
     return bundle.parents[1].name
 
 
-def manifest_sha256(bundle: Path) -> str:
+def hash_manifest(bundle: Path) -> str:
     return hashlib.sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest()
 
 
-def review(
+def add_review(
     bundle: Path,
-    who: str = REVIEWER,
-    also: str = "",
+    principal: str = REVIEWER,
+    other_principal: str = "",
     namespaces: str = REVIEW_NAMESPACE,
     **changes: Any,
 ) -> Path:
-    """Put a review into the bundle, good but for `changes`, and return its path; `also` is another
-    principal of its key."""
-    said = {
+    """Add a review to the bundle, valid except for `changes`, and return its path. The keyring also
+    lists its key under `other_principal`."""
+    record = {
         "format": REVIEW_FORMAT,
-        "manifest_sha256": manifest_sha256(bundle),
-        "reviewer": who,
+        "manifest_sha256": hash_manifest(bundle),
+        "reviewer": principal,
         "reviewed_at": _AT,
         "checker_version": "0.1.0",
         "rules_version": VERSION,
@@ -70,54 +69,62 @@ def review(
     }
     return _sign(
         bundle,
-        bundle / SIGNATURE_DIR / f"review.{who}",
-        {**said, **changes},
-        who,
+        bundle / SIGNATURE_DIR / f"review.{principal}",
+        {**record, **changes},
+        principal,
         REVIEW_NAMESPACE,
         namespaces,
-        also,
+        other_principal,
     )
 
 
-def withdrawal(
-    bundle: Path, who: str = CHAIR, namespaces: str = WITHDRAWAL_NAMESPACE, **changes: Any
+def add_withdrawal(
+    bundle: Path, principal: str = CHAIR, namespaces: str = WITHDRAWAL_NAMESPACE, **changes: Any
 ) -> Path:
-    """Put a withdrawal into the bundle, good but for `changes`, and return its path."""
-    said = {
+    """Add a withdrawal to the bundle, valid except for `changes`, and return its path."""
+    record = {
         "format": WITHDRAWAL_FORMAT,
-        "manifest_sha256": manifest_sha256(bundle),
-        "withdrawn_by": who,
+        "manifest_sha256": hash_manifest(bundle),
+        "withdrawn_by": principal,
         "withdrawn_at": _AT,
         "reason": "The clocks were locked.",
     }
-    path = bundle / SIGNATURE_DIR / f"withdrawal.{who}"
-    return _sign(bundle, path, {**said, **changes}, who, WITHDRAWAL_NAMESPACE, namespaces)
+    path = bundle / SIGNATURE_DIR / f"withdrawal.{principal}"
+    return _sign(bundle, path, {**record, **changes}, principal, WITHDRAWAL_NAMESPACE, namespaces)
 
 
-def waiver(
+def add_waiver(
     bundle: Path,
-    who: str = CHAIR,
-    also: str = "",
+    principal: str = CHAIR,
+    other_principal: str = "",
     namespaces: str = WAIVER_NAMESPACE,
     **changes: Any,
 ) -> Path:
-    """Put a waiver for the bundle's center beside the keyring, good but for `changes`, and return
-    its path; `also` as above."""
-    said = {
+    """Add a waiver for the center of the bundle, valid except for `changes`, and return its path.
+    The keyring also lists its key under `other_principal`."""
+    record = {
         "format": WAIVER_FORMAT,
         "rule": "W101",
         "reason": "The meter is known to do so.",
-        **({} if "manifests" in changes else {"below": center(bundle)}),
-        "granted_by": who,
+        **({} if "manifests" in changes else {"below": get_center(bundle)}),
+        "granted_by": principal,
         "granted_at": _AT,
     }
-    path = submissions(bundle) / WAIVER_DIR / "of-the-case"
-    return _sign(bundle, path, {**said, **changes}, who, WAIVER_NAMESPACE, namespaces, also)
+    path = get_submissions(bundle) / WAIVER_DIR / "of-the-case"
+    return _sign(
+        bundle,
+        path,
+        {**record, **changes},
+        principal,
+        WAIVER_NAMESPACE,
+        namespaces,
+        other_principal,
+    )
 
 
-def log(bundle: Path, *entries: Json) -> Path:
-    """Write a LOG in which each entry is an acceptance of the bundle but for what it says, and
-    return its path."""
+def write_log(bundle: Path, *entries: Json) -> Path:
+    """Write an acceptance log with one acceptance of the bundle per entry, changed by it.
+    Returns its path."""
     head, text = "0" * 64, b""
     for changes in entries:
         entry = {
@@ -125,23 +132,29 @@ def log(bundle: Path, *entries: Json) -> Path:
             "previous": head,
             "at": _AT,
             "event": "accepted",
-            "path": bundle.relative_to(submissions(bundle)).as_posix(),
-            "manifest_sha256": manifest_sha256(bundle),
+            "path": bundle.relative_to(get_submissions(bundle)).as_posix(),
+            "manifest_sha256": hash_manifest(bundle),
             "rules_version": VERSION,
         }
         line = (json.dumps({**entry, **changes}) + "\n").encode()
         head, text = hashlib.sha256(line).hexdigest(), text + line
-    path = submissions(bundle) / ACCEPTANCE_FILE
+    path = get_submissions(bundle) / ACCEPTANCE_FILE
     path.write_bytes(text)
     return path
 
 
 def _sign(
-    bundle: Path, path: Path, said: Json, who: str, namespace: str, namespaces: str, also: str = ""
+    bundle: Path,
+    path: Path,
+    record: Json,
+    principal: str,
+    namespace: str,
+    namespaces: str,
+    other_principal: str = "",
 ) -> Path:
-    """Write `path`.json and its signature, by a new key that the keyring has for `who` and these
-    namespaces."""
-    content = json.dumps(said, indent=1).encode()
+    """Write `path`.json and its signature, by a new key that the keyring lists for `principal` and
+    `namespaces`. Returns the path of the record."""
+    content = json.dumps(record, indent=1).encode()
     with tempfile.TemporaryDirectory() as directory:
         key = Path(directory) / "key"
         subprocess.run(
@@ -150,10 +163,10 @@ def _sign(
         sign = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace]
         signature = subprocess.run(sign, input=content, capture_output=True, check=True).stdout
         public = key.with_suffix(".pub").read_text()
-    with (submissions(bundle) / KEYRING_DIR / SIGNERS_FILE).open("a") as signers:
+    with (get_submissions(bundle) / KEYRING_DIR / SIGNERS_FILE).open("a") as signers:
         signers.writelines(
-            f'{principal} namespaces="{namespaces}" {public}'
-            for principal in filter(None, (who, also))
+            f'{name} namespaces="{namespaces}" {public}'
+            for name in filter(None, (principal, other_principal))
         )
     path.parent.mkdir(exist_ok=True)
     document = path.with_name(f"{path.name}.json")

@@ -22,7 +22,7 @@ def test_bundle_with_a_waived_error_is_still_compared(submissions: Submissions) 
     original, copy = (
         submissions.add(evidence, run_id=name) for name in ("first-run", "second-run")
     )
-    forge.waiver(original, rule="P104", below="example")
+    forge.add_waiver(original, rule="P104", below="example")
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
     for path in (original, copy):
         assert {f.rule for f in verdicts[path].findings if f.waived} >= {"P104"}
@@ -47,7 +47,7 @@ def test_failure_of_a_rule_across_bundles_is_an_error_of_an_accepted_bundle_too(
 
     accepted = submissions.add(run_id="accepted-run")
     submissions.add(second_run(), run_id="newer-run")
-    forge.log(accepted, {})
+    forge.write_log(accepted, {})
     monkeypatch.setattr(rules_by_id()["X102"], "run", broken)
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
     assert verdicts[accepted].accepted

@@ -148,7 +148,7 @@ def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(
     paths = dict.fromkeys(
         (submissions.add(run_id=f"run-number-{n}") for n in range(2)), submissions.root
     )
-    forge.waiver(next(iter(paths)))
+    forge.add_waiver(next(iter(paths)))
     (waiver,) = (submissions.root / "waivers").glob("*.json")
     waiver.write_bytes(waiver.read_bytes().replace(b"{", b"{ ", 1))  # no longer what was signed
     judge_together(paths)

@@ -183,7 +183,7 @@ def test_verify_counts_the_log(submissions: Submissions) -> None:
     log = submissions.root / "LOG"
     lines = verify(submissions.root).output.splitlines()
     assert lines[1:] == [f"{log}: none", "1 verified: 1 good, 0 bad; the evidence was not judged"]
-    forge.log(bundle, {})
+    forge.write_log(bundle, {})
     lines = verify(submissions.root).output.splitlines()
     assert lines[1].startswith(f"{log}: good, 1 line, head ")
     assert lines[2] == "2 verified: 2 good, 0 bad; the evidence was not judged"

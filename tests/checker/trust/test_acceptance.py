@@ -27,7 +27,7 @@ def test_rules_younger_than_the_acceptance_only_note(
     evidence.result["rules_version"] = "1.2.0"
     bundle = submissions.add(evidence)
     monkeypatch.setattr(rules_by_id()["P104"], "added", "1.3.0")
-    forge.log(bundle, {"rules_version": "1.2.0"})
+    forge.write_log(bundle, {"rules_version": "1.2.0"})
     verdict = judge(bundle)
     (finding, *_) = [f for f in verdict.findings if f.rule == "P104"]
     assert (verdict.status, verdict.accepted, finding.severity) == ("pass", "1.2.0", Severity.NOTE)
@@ -35,7 +35,7 @@ def test_rules_younger_than_the_acceptance_only_note(
         "accepted under rule book 1.2.0, and 1.3.0 is the first to have this rule"
         in finding.message
     )
-    forge.log(bundle, {"rules_version": "1.3.0"})
+    forge.write_log(bundle, {"rules_version": "1.3.0"})
     assert judge(bundle).status == "fail"
 
 
@@ -47,9 +47,9 @@ def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
     evidence = fresh_evidence()
     evidence.result["rules_version"] = "1.0.0"
     bundle = submissions.add(evidence)
-    forge.log(bundle, {"rules_version": "1.0.0"})
+    forge.write_log(bundle, {"rules_version": "1.0.0"})
     assert judge(bundle).accepted == "1.0.0"
-    forge.review(bundle, manifest_sha256="0" * 64)
+    forge.add_review(bundle, manifest_sha256="0" * 64)
     assert rules_by_id()["I111"].added == "1.3.0"
     verdict = judge(bundle)
     assert (rules_of(verdict), verdict.status, verdict.accepted) == ({"I111"}, "fail", "1.0.0")
@@ -70,7 +70,7 @@ def test_acceptance_that_contradicts_the_bundle_does_not_count(
     """The good run ended 2026-01-01T00:07:00Z."""
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260101"')
-    forge.log(bundle, entry)
+    forge.write_log(bundle, entry)
     verdict = judge(bundle)
     wanted = (
         {"I109"}
@@ -88,7 +88,7 @@ def test_acceptance_is_asked_of_a_result_that_is_read_once(
     """With the evidence read, of what was read then; with integrity and signatures alone, of the
     file."""
     bundle = submissions.add()
-    forge.log(bundle, {"at": "2025-12-30T23:00:00Z"})
+    forge.write_log(bundle, {"at": "2025-12-30T23:00:00Z"})
     read = []
     monkeypatch.setattr(
         bundle_trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
@@ -106,7 +106,7 @@ def test_acceptance_is_asked_of_a_result_that_is_read_once(
 )
 def test_claims_without_sense_are_answered(submissions: Submissions, claim: object) -> None:
     bundle = submissions.add()
-    forge.log(bundle, {"manifest_sha256": forge.manifest_sha256(bundle)})
+    forge.write_log(bundle, {"manifest_sha256": forge.hash_manifest(bundle)})
     for name in ("ended_at", "rules_version"):
         result = json.loads((bundle / "result.json").read_text())
         (bundle / "result.json").write_text(json.dumps({**result, name: claim}))
@@ -122,7 +122,7 @@ def test_log_of_what_cannot_be_speaks_for_nobody(
     submissions: Submissions, entry: dict[str, str]
 ) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.log(bundle, entry)
+    forge.write_log(bundle, entry)
     found = {v.standing: v for v in judge_all([submissions.root]).verdicts}
     assert rules_of(found["log"]) == {"I117"}
     assert (found["closed"].status, found["closed"].accepted) == ("fail", "")
@@ -141,14 +141,14 @@ def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Sub
     original, copy = (
         submissions.add(evidence, run_id=run_id) for run_id in ("the-original", "the-newcomer")
     )
-    forge.log(original, {})
+    forge.write_log(original, {})
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
     assert (verdicts[original].status, verdicts[copy].status) == ("pass", "fail")
     across = [f for f in verdicts[original].findings if f.rule == "X102"]
     assert {f.severity for f in across} == {Severity.NOTE}
     assert "accepted before the other one was added" in across[0].message
     place = copy.relative_to(submissions.root).as_posix()
-    forge.log(original, {}, {"path": place, "manifest_sha256": forge.manifest_sha256(copy)})
+    forge.write_log(original, {}, {"path": place, "manifest_sha256": forge.hash_manifest(copy)})
     assert {v.status for v in judge_all([submissions.root]).verdicts} == {"fail"}, (
         "both were accepted"
     )
@@ -157,7 +157,7 @@ def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Sub
 def test_broken_log_speaks_for_nobody(submissions: Submissions) -> None:
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260301"')
-    log = forge.log(bundle, {}, {"path": "example/h200x2/another"})
+    log = forge.write_log(bundle, {}, {"path": "example/h200x2/another"})
     assert judge(bundle).status == "pass"
     log.write_bytes(log.read_bytes()[:-1])
     assert (judge(bundle).status, judge(bundle).accepted) == ("fail", "")
@@ -176,7 +176,7 @@ def test_log_of_garbage_is_a_finding(submissions: Submissions, content: bytes) -
 
 def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
     bundle = submissions.add()
-    log = forge.log(bundle, {})
+    log = forge.write_log(bundle, {})
     log.rename(tmp_path / "LOG")
     log.symlink_to(tmp_path / "LOG")
     found = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
@@ -186,10 +186,10 @@ def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) ->
 
 def test_line_missing_at_the_end_shows_in_the_head_alone(submissions: Submissions) -> None:
     bundles = [submissions.add(run_id=f"bundle-{n}") for n in (1, 2)]
-    log = forge.log(
+    log = forge.write_log(
         bundles[0],
         {},
-        {"path": "example/h200x2/bundle-2", "manifest_sha256": forge.manifest_sha256(bundles[1])},
+        {"path": "example/h200x2/bundle-2", "manifest_sha256": forge.hash_manifest(bundles[1])},
     )
     whole = read_log(submissions.root)
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
@@ -205,7 +205,7 @@ def test_removed_bundle_is_missed_where_it_was_looked_for(
     bundle = submissions.add(run_id="bundle-stays")
     gone = submissions.add(run_id="bundle-goes")
     elsewhere = submissions.add(run_id="bundle-elsewhere", system="another")
-    forge.log(gone, {})
+    forge.write_log(gone, {})
     shutil.rmtree(gone)
     found = {
         v.standing: rules_of(v)
@@ -219,7 +219,7 @@ def test_removed_bundle_is_missed_where_it_was_looked_for(
 def test_log_with_paths_outside_reads_nothing(submissions: Submissions) -> None:
     bundle = submissions.add()
     for path in ("../../etc", "/etc/passwd", "a/../b", "a//b", ".", "a/"):
-        forge.log(bundle, {"path": path})
+        forge.write_log(bundle, {"path": path})
         assert {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}["log"] == {
             "I117"
         }
@@ -227,7 +227,7 @@ def test_log_with_paths_outside_reads_nothing(submissions: Submissions) -> None:
 
 def test_append_keeps_the_log_where_a_line_does_not_fit(submissions: Submissions) -> None:
     bundle = submissions.add()
-    log = forge.log(bundle, {})
+    log = forge.write_log(bundle, {})
     before = log.read_bytes()
     head = read_log(submissions.root).head
     again = LogEntry(

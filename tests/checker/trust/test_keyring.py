@@ -195,7 +195,7 @@ def test_review_counts_by_the_key_whose_line_names_the_role(
     submissions.allow(make_key(tmp_path / "first"), reviewer, 'valid-after="20200101"')
     submissions.allow(make_key(tmp_path / "second"), reviewer, 'namespaces="review@wattmark"')
     bundle = submissions.add()
-    document = forge.review(bundle)
+    document = forge.add_review(bundle)
     signed = sign_content(document.read_bytes(), tmp_path / key, "review@wattmark")
     document.with_suffix(".sig").write_bytes(signed)
     verdict = judge(bundle)

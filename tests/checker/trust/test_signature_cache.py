@@ -51,7 +51,7 @@ def test_ssh_keygen_is_asked_once_about_a_reviewer(
     submissions: Submissions, asked: list[str]
 ) -> None:
     bundle = submissions.add()
-    forge.review(bundle)
+    forge.add_review(bundle)
     assert [judge(bundle).reviewers for _ in range(3)] == [(forge.REVIEWER,)] * 3
     assert asked == ["verify", "verify"]  # about who submits, and who reviews
 

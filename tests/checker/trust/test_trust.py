@@ -34,17 +34,17 @@ def test_key_that_expired_after_acceptance_counts(submissions: Submissions) -> N
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260301"')
     assert rules_of(judge(bundle)) == {"I109"}
-    forge.log(bundle, {"at": "2026-02-01T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
     verdict = judge(bundle)
     assert (rules_of(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, VERSION)
-    forge.log(bundle, {"at": "2026-04-01T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-04-01T00:00:00Z"})
     assert rules_of(judge(bundle)) == {"I109"}
 
 
 def test_acceptance_of_another_bundle_saves_no_expired_key(submissions: Submissions) -> None:
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260301"')
-    forge.log(bundle, {"manifest_sha256": "0" * 64})
+    forge.write_log(bundle, {"manifest_sha256": "0" * 64})
     assert rules_of(judge(bundle)) == {"I109", "I119"}
 
 
@@ -63,12 +63,12 @@ def test_expired_reviewer_counts_where_the_bundle_was_accepted_in_time(
     submissions: Submissions,
 ) -> None:
     bundle = submissions.add()
-    forge.review(bundle)
+    forge.add_review(bundle)
     assert judge(bundle).reviewers == (forge.REVIEWER,)
     add_option(submissions, 'valid-before="20260301"', forge.REVIEWER)
     verdict = judge(bundle)
     assert (rules_of(verdict), verdict.reviewers) == ({"I109"}, ())
-    forge.log(bundle, {"at": "2026-02-01T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
     assert judge(bundle).reviewers == (forge.REVIEWER,)
 
 
@@ -82,7 +82,7 @@ def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
         ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "", "-f", new_key], check=True
     )
     submissions.allow(new_key, options='valid-after="20260301",namespaces="submission@wattmark"')
-    forge.log(old, {})
+    forge.write_log(old, {})
     new = submissions.add(run_id="new-bundle")
     sign(new, new_key, PRINCIPAL)
     assert [judge(bundle).signer for bundle in (old, new)] == [PRINCIPAL, PRINCIPAL]
@@ -93,8 +93,8 @@ def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
 
 def test_rejecting_review_is_a_warning_and_no_reviewer(submissions: Submissions) -> None:
     bundle = submissions.add()
-    forge.review(bundle, verdict="reject", comment="half")
-    forge.review(bundle, "second@elsewhere.example.org")
+    forge.add_review(bundle, verdict="reject", comment="half")
+    forge.add_review(bundle, "second@elsewhere.example.org")
     verdict = judge(bundle)
     assert (verdict.status, verdict.reviewers) == ("pass", ("second@elsewhere.example.org",))
     assert [(f.rule, f.severity) for f in verdict.findings] == [("I113", Severity.WARNING)]
@@ -106,7 +106,7 @@ def test_rejecting_review_is_a_warning_and_no_reviewer(submissions: Submissions)
 )
 def test_review_that_is_no_document_is_a_finding(submissions: Submissions, broken: str) -> None:
     bundle = submissions.add()
-    forge.review(bundle).write_text(broken)
+    forge.add_review(bundle).write_text(broken)
     verdict = judge(bundle)
     (rule,) = rules_of(verdict)
     assert rule in {"S104", "S105", "S106", "S107"}
@@ -116,13 +116,13 @@ def test_review_that_is_no_document_is_a_finding(submissions: Submissions, broke
 
 def test_review_of_any_size_is_refused(submissions: Submissions) -> None:
     bundle = submissions.add()
-    forge.review(bundle).write_bytes(b" " * 100_000)
+    forge.add_review(bundle).write_bytes(b" " * 100_000)
     assert "S103" in rules_of(judge(bundle))
 
 
 def test_linked_review_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
     bundle = submissions.add()
-    review = forge.review(bundle)
+    review = forge.add_review(bundle)
     review.rename(tmp_path / "elsewhere")
     review.symlink_to(tmp_path / "elsewhere")
     assert rules_of(judge(bundle)) == {"S102", "I114"}
@@ -138,7 +138,7 @@ def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who
     namespaces = (
         "submission@wattmark,withdrawal@wattmark" if who != forge.CHAIR else "withdrawal@wattmark"
     )
-    forge.withdrawal(bundle, who, namespaces)
+    forge.add_withdrawal(bundle, who, namespaces)
     found = {v.path: v for v in judge_all([submissions.root]).verdicts}
     assert (found[bundle].status, found[bundle].withdrawn) == (
         "withdrawn",
@@ -153,14 +153,14 @@ def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who
 
 def test_withdrawal_that_does_not_count_withdraws_nothing(submissions: Submissions) -> None:
     bundle = submissions.add()
-    forge.withdrawal(bundle, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
+    forge.add_withdrawal(bundle, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
     assert (judge(bundle).status, judge(bundle).withdrawn) == ("fail", "")
 
 
 def test_withdrawal_fits_what_the_log_says(submissions: Submissions) -> None:
     bundle = submissions.add()
-    forge.log(bundle, {}, {"event": "withdrawn"})
-    withdrawal = forge.withdrawal(bundle)
+    forge.write_log(bundle, {}, {"event": "withdrawn"})
+    withdrawal = forge.add_withdrawal(bundle)
     assert judge(bundle).status == "withdrawn"
     assert rules_of(judge(bundle)) == set()
     withdrawal.unlink()
@@ -185,7 +185,7 @@ def test_twin_of_what_was_withdrawn_is_refused(submissions: Submissions, rule: s
         submissions.add(first, run_id="first-bundle"),
         submissions.add(second, run_id="second-bundle"),
     )
-    forge.withdrawal(bundle)
+    forge.add_withdrawal(bundle)
     found = {v.path: v for v in judge_all([submissions.root]).verdicts}
     assert (found[bundle].status, {f.rule for f in found[bundle].findings}) == ("withdrawn", set())
     assert found[twin].status == "fail"
@@ -194,7 +194,7 @@ def test_twin_of_what_was_withdrawn_is_refused(submissions: Submissions, rule: s
 
 def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.withdrawal(bundle)
+    forge.add_withdrawal(bundle)
     verdict = judge(bundle)
     assert (verdict.status, "P104" in rules_of(verdict)) == ("withdrawn", True)
     (bundle / "extra").write_text("")
@@ -220,7 +220,7 @@ def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions)
 def test_center_waives_nothing_for_itself(submissions: Submissions, who: str, also: str) -> None:
     """In other letters, or under another name with a key of its own."""
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.waiver(bundle, who, also, rule="P104")
+    forge.add_waiver(bundle, who, also, rule="P104")
     verdict = judge(bundle)
     assert (verdict.status, errors_of(verdict)) == ("fail", {"P104", "I123"})
     assert not any(f.waived for f in verdict.findings)
@@ -232,7 +232,7 @@ def test_waived_error_is_shown_and_fails_nothing(submissions: Submissions) -> No
     assert failing.status == "fail"
     rules = {f.rule for f in failing.findings if f.severity == Severity.ERROR}
     assert rules == {"P104"}
-    forge.waiver(bundle, rule="P104")
+    forge.add_waiver(bundle, rule="P104")
     verdict = only(submissions.root)
     assert (verdict.status, rules_of(verdict)) == ("pass", rules_of(failing))
     assert {f.waived for f in verdict.findings if f.rule == "P104"} == {"waivers/of-the-case.json"}
@@ -255,13 +255,13 @@ def test_scope_of_a_waiver(
     submissions: Submissions, scope: dict[str, object], waives: bool
 ) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    mine = forge.manifest_sha256(bundle)
+    mine = forge.hash_manifest(bundle)
     named = (
         {"manifests": [mine if m == "MINE" else m for m in scope["manifests"]]}
         if "manifests" in scope
         else scope
     )
-    forge.waiver(bundle, rule="P104", **named)
+    forge.add_waiver(bundle, rule="P104", **named)
     assert (only(submissions.root).status == "pass") == waives
 
 
@@ -276,7 +276,7 @@ def test_waiver_on_a_rule_across_bundles(submissions: Submissions) -> None:
         if f.rule.startswith("X")
     }
     rule = min(rule for rule in before if rules_by_id()[rule].waivable)
-    forge.waiver(paths[0], rule=rule)
+    forge.add_waiver(paths[0], rule=rule)
     after = [
         f for v in judge_all([submissions.root]).verdicts for f in v.findings if f.rule == rule
     ]
@@ -286,7 +286,7 @@ def test_waiver_on_a_rule_across_bundles(submissions: Submissions) -> None:
 @pytest.mark.parametrize("rule", ["S101", "I106", "s101", "W1", ""])
 def test_rules_on_form_and_integrity_cannot_be_waived(submissions: Submissions, rule: str) -> None:
     bundle = submissions.add()
-    forge.waiver(bundle, rule=rule)
+    forge.add_waiver(bundle, rule=rule)
     found = judge_all([submissions.root]).verdicts
     assert [(v.standing, v.status, rules_of(v)) for v in found if v.path != bundle] == [
         ("waiver", "fail", {"S107"})
@@ -299,7 +299,7 @@ def test_waiver_without_a_good_signature_waives_nothing(
 ) -> None:
     """By a key for another role, or altered after it was signed."""
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    waiver = forge.waiver(bundle, rule="P104", namespaces=namespaces)
+    waiver = forge.add_waiver(bundle, rule="P104", namespaces=namespaces)
     assert judge(bundle).status == ("pass" if namespaces == "waiver@wattmark" else "fail")
     waiver.write_text(waiver.read_text() + "\n")
     assert judge(bundle).status == "fail"
@@ -307,11 +307,11 @@ def test_waiver_without_a_good_signature_waives_nothing(
 
 def test_waiver_that_expired_after_acceptance_counts(submissions: Submissions) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.waiver(bundle, rule="P104", expires_at="2026-03-01T00:00:00Z")
+    forge.add_waiver(bundle, rule="P104", expires_at="2026-03-01T00:00:00Z")
     assert judge(bundle).status == "fail"
-    forge.log(bundle, {"at": "2026-02-15T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-02-15T00:00:00Z"})
     assert judge(bundle).status == "pass"
-    forge.log(bundle, {"at": "2026-03-15T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-03-15T00:00:00Z"})
     assert judge(bundle).status == "fail"
 
 
@@ -319,7 +319,7 @@ def test_linked_directory_of_waivers_is_not_followed(
     submissions: Submissions, tmp_path: Path
 ) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.waiver(bundle, rule="P104")
+    forge.add_waiver(bundle, rule="P104")
     assert judge(bundle).status == "pass"
     (submissions.root / "waivers").rename(tmp_path / "elsewhere")
     (submissions.root / "waivers").symlink_to(tmp_path / "elsewhere")
@@ -331,7 +331,7 @@ def test_signature_of_a_waiver_is_verified_once(
     submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = submissions.add()
-    forge.waiver(bundle, rule="P104")
+    forge.add_waiver(bundle, rule="P104")
     asked = []
     real = waivers.verify_signature
     monkeypatch.setattr(waivers, "verify_signature", lambda *a: asked.append(a) or real(*a))

@@ -48,7 +48,7 @@ def test_review_is_signed_and_counts(a_round: TrustRound) -> None:
         "comment": "Looks right.",
     }
     assert {key: said[key] for key in wanted} == wanted
-    assert said["manifest_sha256"] == forge.manifest_sha256(bundle)
+    assert said["manifest_sha256"] == forge.hash_manifest(bundle)
     assert judge(bundle).reviewers == ("alice@elsewhere.org",)
 
 
@@ -247,7 +247,7 @@ def test_accept_needs_a_whole_log_and_a_keyring(a_round: TrustRound, tmp_path: P
 def test_verify_reads_no_evidence_and_prints_the_head(a_round: TrustRound) -> None:
     bundle = a_round.tree.add(late_sampling(fresh_evidence()))
     a_round.review(bundle, "--verdict", "reject", "--comment", "The samples are late.")
-    forge.log(bundle, {})
+    forge.write_log(bundle, {})
     done = run("verify", a_round.tree.root)
     assert done.exit_code == 0, done.output
     assert f"LOG: good, 1 line, head {read_log(a_round.tree.root).head}" in done.output

@@ -41,7 +41,7 @@ def test_review_by_a_name_of_the_own_center_does_not_count(
     submissions: Submissions, who: str
 ) -> None:
     bundle = submissions.add()
-    forge.review(bundle, who)
+    forge.add_review(bundle, who)
     verdict = judge(bundle)
     assert (verdict.status, verdict.reviewers, rules_of(verdict)) == ("fail", (), {"I112"})
 
@@ -51,7 +51,7 @@ def test_waiver_by_a_name_of_the_own_center_does_not_count(
     submissions: Submissions, who: str
 ) -> None:
     bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.waiver(bundle, who, rule="P104")
+    forge.add_waiver(bundle, who, rule="P104")
     assert {"P104", "I123"} <= {
         f.rule for f in judge(bundle).findings if f.severity == Severity.ERROR and not f.waived
     }
@@ -63,7 +63,7 @@ def test_waiver_by_a_name_of_the_own_center_does_not_count(
 )
 def test_review_by_a_name_of_another_center_counts(submissions: Submissions, who: str) -> None:
     bundle = submissions.add()
-    forge.review(bundle, who)
+    forge.add_review(bundle, who)
     assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((who,), set())
 
 
@@ -212,7 +212,7 @@ def test_false_statements_cannot_be_waived(submissions: Submissions) -> None:
     evidence = fresh_evidence()
     evidence.result["headline"]["joules_per_item"]["mean"] *= 0.9
     bundle = submissions.add(evidence)
-    forge.waiver(bundle, rule="T102")
+    forge.add_waiver(bundle, rule="T102")
     verdicts = judge_all([submissions.root]).verdicts
     assert {v.standing: rules_of(v) & {"T102", "I121"} for v in verdicts} == {
         "closed": {"T102"},

@@ -9,9 +9,9 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def accept_before_the_run(directory: Path) -> None:
-    forge.log(directory, {"at": "2025-12-01T00:00:00Z"})
+    forge.write_log(directory, {"at": "2025-12-01T00:00:00Z"})
 
 
 @tampering(RULE)
 def accept_by_an_older_rule_book(directory: Path) -> None:
-    forge.log(directory, {"rules_version": "1.2.0"})
+    forge.write_log(directory, {"rules_version": "1.2.0"})

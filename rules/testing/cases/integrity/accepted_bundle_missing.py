@@ -11,5 +11,5 @@ from rules.testing.case import tampering
 def log_a_bundle_that_is_not_there(directory: Path) -> None:
     # The LOG knows a bundle in the directory that is checked, and another one in its stead is
     # there.
-    path = directory.relative_to(forge.submissions(directory)).as_posix()
-    forge.log(directory, {}, {"path": f"{path}/another"})
+    path = directory.relative_to(forge.get_submissions(directory)).as_posix()
+    forge.write_log(directory, {}, {"path": f"{path}/another"})

@@ -9,4 +9,4 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def replace_what_was_accepted(directory: Path) -> None:
-    forge.log(directory, {"manifest_sha256": "0" * 64})
+    forge.write_log(directory, {"manifest_sha256": "0" * 64})

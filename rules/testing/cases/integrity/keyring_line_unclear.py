@@ -8,7 +8,7 @@ from rules.testing.case import tampering
 
 
 def _append(directory: Path, line: str) -> None:
-    with (forge.submissions(directory) / "keyring" / "allowed_signers").open("a") as signers:
+    with (forge.get_submissions(directory) / "keyring" / "allowed_signers").open("a") as signers:
         signers.write(line + "\n")
 
 

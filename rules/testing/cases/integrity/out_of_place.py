@@ -15,7 +15,7 @@ def _bring_a_keyring(beside: Path) -> None:
 
 @tampering(RULE)
 def bring_a_keyring_for_the_center(directory: Path) -> None:
-    _bring_a_keyring(forge.submissions(directory) / forge.center(directory))
+    _bring_a_keyring(forge.get_submissions(directory) / forge.get_center(directory))
 
 
 @tampering(RULE)

@@ -9,9 +9,9 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def remove_the_signature_of_a_review(directory: Path) -> None:
-    forge.review(directory).with_suffix(".sig").unlink()
+    forge.add_review(directory).with_suffix(".sig").unlink()
 
 
 @tampering(RULE)
 def remove_what_was_signed(directory: Path) -> None:
-    forge.withdrawal(directory).unlink()
+    forge.add_withdrawal(directory).unlink()

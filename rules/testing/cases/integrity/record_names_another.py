@@ -9,9 +9,9 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def review_in_the_name_of_another(directory: Path) -> None:
-    forge.review(directory, reviewer="elsewhere@wattmark")
+    forge.add_review(directory, reviewer="elsewhere@wattmark")
 
 
 @tampering(RULE)
 def withdraw_in_the_name_of_another(directory: Path) -> None:
-    forge.withdrawal(directory, withdrawn_by="elsewhere@wattmark")
+    forge.add_withdrawal(directory, withdrawn_by="elsewhere@wattmark")

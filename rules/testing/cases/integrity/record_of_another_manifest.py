@@ -9,9 +9,9 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def review_another_bundle(directory: Path) -> None:
-    forge.review(directory, manifest_sha256="0" * 64)
+    forge.add_review(directory, manifest_sha256="0" * 64)
 
 
 @tampering(RULE)
 def withdraw_another_bundle(directory: Path) -> None:
-    forge.withdrawal(directory, manifest_sha256="0" * 64)
+    forge.add_withdrawal(directory, manifest_sha256="0" * 64)

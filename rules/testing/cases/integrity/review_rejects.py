@@ -9,4 +9,4 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def reject(directory: Path) -> None:
-    forge.review(directory, verdict="reject", comment="Half of the watts are missing.")
+    forge.add_review(directory, verdict="reject", comment="Half of the watts are missing.")

@@ -8,12 +8,12 @@ from rules.testing.case import tampering
 
 
 def _revoke(directory: Path, content: bytes) -> None:
-    (forge.submissions(directory) / "keyring" / "revoked_signers").write_bytes(content)
+    (forge.get_submissions(directory) / "keyring" / "revoked_signers").write_bytes(content)
 
 
 @tampering(RULE)
 def revoke_a_line_of_allowed_signers(directory: Path) -> None:
-    keyring = forge.submissions(directory) / "keyring"
+    keyring = forge.get_submissions(directory) / "keyring"
     _revoke(directory, (keyring / "allowed_signers").read_bytes())
 
 

@@ -31,11 +31,11 @@ def _expire(directory: Path, namespace: str) -> None:
 
 @tampering(RULE)
 def review_with_a_key_that_has_expired(directory: Path) -> None:
-    forge.review(directory)
+    forge.add_review(directory)
     _expire(directory, "review@wattmark")
 
 
 @tampering(RULE)
 def waive_with_a_key_that_has_expired(directory: Path) -> None:
-    forge.waiver(directory)
+    forge.add_waiver(directory)
     _expire(directory, "waiver@wattmark")

@@ -33,29 +33,29 @@ def _forget(directory: Path, principal: str) -> None:
 
 @tampering(RULE)
 def review_with_an_unknown_key(directory: Path) -> None:
-    forge.review(directory)
+    forge.add_review(directory)
     _forget(directory, forge.REVIEWER)
 
 
 @tampering(RULE)
 def review_with_a_key_for_submissions(directory: Path) -> None:
-    forge.review(directory, namespaces="submission@wattmark")
+    forge.add_review(directory, namespaces="submission@wattmark")
 
 
 @tampering(RULE)
 def withdraw_with_an_unknown_key(directory: Path) -> None:
-    forge.withdrawal(directory)
+    forge.add_withdrawal(directory)
     _forget(directory, forge.CHAIR)
 
 
 @tampering(RULE, "I124")
 def review_with_a_key_that_is_for_nothing_by_name(directory: Path) -> None:
-    forge.review(directory)
+    forge.add_review(directory)
     signers = directory.parents[2] / "keyring" / "allowed_signers"
     signers.write_text(signers.read_text().replace(' namespaces="review@wattmark"', ""))
 
 
 @tampering(RULE)
 def waive_with_an_unknown_key(directory: Path) -> None:
-    forge.waiver(directory)
+    forge.add_waiver(directory)
     _forget(directory, forge.CHAIR)

@@ -28,24 +28,24 @@ def _revoke(directory: Path, principal: str) -> None:
 
 @tampering(RULE)
 def review_with_a_revoked_key(directory: Path) -> None:
-    forge.review(directory)
+    forge.add_review(directory)
     _revoke(directory, forge.REVIEWER)
 
 
 @tampering(RULE)
 def withdraw_with_a_revoked_key(directory: Path) -> None:
-    forge.withdrawal(directory)
+    forge.add_withdrawal(directory)
     _revoke(directory, forge.CHAIR)
 
 
 @tampering(RULE)
 def waive_with_a_revoked_key(directory: Path) -> None:
-    forge.waiver(directory)
+    forge.add_waiver(directory)
     _revoke(directory, forge.CHAIR)
 
 
 @tampering(RULE)
 def revoke_the_key_after_acceptance(directory: Path) -> None:
     """A date in the LOG does not save a key that may have been in other hands."""
-    forge.log(directory, {})
+    forge.write_log(directory, {})
     revoke_every_key(directory)

@@ -9,19 +9,19 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def waive_for_oneself(directory: Path) -> None:
-    forge.waiver(directory, f"{forge.center(directory)}@wattmark")
+    forge.add_waiver(directory, f"{forge.get_center(directory)}@wattmark")
 
 
 @tampering(RULE)
 def waive_from_a_domain_of_the_center(directory: Path) -> None:
-    forge.waiver(directory, f"zoe@{forge.center(directory)}.example.org")
+    forge.add_waiver(directory, f"zoe@{forge.get_center(directory)}.example.org")
 
 
 @tampering(RULE)
 def waive_for_oneself_in_capitals(directory: Path) -> None:
-    forge.waiver(directory, f"{forge.center(directory).upper()}@wattmark")
+    forge.add_waiver(directory, f"{forge.get_center(directory).upper()}@wattmark")
 
 
 @tampering(RULE)
 def waive_with_a_key_of_the_center_under_another_name(directory: Path) -> None:
-    forge.waiver(directory, also=f"{forge.center(directory)}@wattmark")
+    forge.add_waiver(directory, other_principal=f"{forge.get_center(directory)}@wattmark")

@@ -9,4 +9,4 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def let_it_expire(directory: Path) -> None:
-    forge.waiver(directory, expires_at="2026-03-01T00:00:00Z")
+    forge.add_waiver(directory, expires_at="2026-03-01T00:00:00Z")

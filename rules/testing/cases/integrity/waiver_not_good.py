@@ -9,13 +9,13 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def remove_the_signature(directory: Path) -> None:
-    waiver = forge.waiver(directory)
+    waiver = forge.add_waiver(directory)
     waiver.with_name(f"{waiver.name}.sig").unlink()
 
 
 @tampering(RULE)
 def link_to_a_signature(directory: Path) -> None:
-    waiver = forge.waiver(directory)
+    waiver = forge.add_waiver(directory)
     signature = waiver.with_name(f"{waiver.name}.sig")
     signature.rename(directory.parent / "elsewhere.sig")
     signature.symlink_to(directory.parent / "elsewhere.sig")
@@ -23,14 +23,14 @@ def link_to_a_signature(directory: Path) -> None:
 
 @tampering(RULE)
 def waive_a_rule_that_there_is_not(directory: Path) -> None:
-    forge.waiver(directory, rule="W999")
+    forge.add_waiver(directory, rule="W999")
 
 
 @tampering(RULE)
 def waive_a_false_statement(directory: Path) -> None:
-    forge.waiver(directory, rule="T102")
+    forge.add_waiver(directory, rule="T102")
 
 
 @tampering(RULE)
 def put_something_else_there(directory: Path) -> None:
-    forge.waiver(directory).with_name("notes.txt").write_text("to do")
+    forge.add_waiver(directory).with_name("notes.txt").write_text("to do")

@@ -9,4 +9,4 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def remove_the_withdrawal(directory: Path) -> None:
-    forge.log(directory, {}, {"event": "withdrawn"})
+    forge.write_log(directory, {}, {"event": "withdrawn"})

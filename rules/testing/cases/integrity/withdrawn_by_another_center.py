@@ -9,4 +9,4 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def withdraw_as_another_center(directory: Path) -> None:
-    forge.withdrawal(directory, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
+    forge.add_withdrawal(directory, "elsewhere@wattmark", "submission@wattmark,withdrawal@wattmark")
