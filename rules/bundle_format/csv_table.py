@@ -59,6 +59,7 @@ def read_table(name: str, text: bytes) -> Table:
     Raises Refused, with the number of the row where one can be told.
     """
     columns = COLUMNS[name]
+    # A row ends with a line break, so a shorter text cannot have too many rows.
     if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
         raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
     if not text.endswith(b"\n"):
@@ -75,7 +76,9 @@ def read_table(name: str, text: bytes) -> Table:
             raise _NotClean("numbers that are not decimal digits alone")
         return _fast(text, columns)
     except (ValueError, OverflowError, _NotClean) as error:
+        # The slow reader runs only now: it can name the row, and pyarrow cannot.
         offences = list(islice(_offences(name, text, columns), _SHOWN))
+        # pyarrow refuses what the slow reader accepts. The table is still refused, without a row.
         if not offences:
             raise _malformed(
                 name, "", shortened(str(error)), "rows of the columns in the header"
@@ -88,6 +91,7 @@ def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
         raise _NotClean("rows that are not one line each")
     kinds = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
     # Only an empty cell is missing; `nan` or `NA` spelled out is text where a number belongs.
+    # One thread and one block: bundles are judged in parallel, and each column is then one array.
     table = arrow_csv.read_csv(
         pa.BufferReader(text),
         read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1),
@@ -154,6 +158,7 @@ def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
         return values
     given, numbers = values, values.astype(np.float64)
     if read.null_count:
+        # Arrow marks present values by one bit each, the lowest bit first.
         there = np.unpackbits(
             np.frombuffer(read.buffers()[0], np.uint8), count=len(read), bitorder="little"
         ).astype(bool)
@@ -177,6 +182,7 @@ def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Prob
     try:
         for row, cells in enumerate(reader, 1):
             place = f"row {row}"
+            # A quoted cell with a line break shifts all later rows, so nothing more can be located.
             if reader.line_num != row + 1:
                 yield from _malformed(
                     name, place, "a line break inside a cell", "one line for each row"
@@ -206,7 +212,10 @@ def _expected(column: str, cell: str) -> str | None:
     if column in TEXT_COLUMNS:
         return None if not {"\r", "\0"} & set(cell) else "one line of text"
     digits = cell.removeprefix("-") if column not in _NOT_NEGATIVE else cell
+    # Required columns stay int64. Others become doubles, because an empty cell is NaN.
     limit = 2**63 - 1 if column in REQUIRED_COLUMNS else _MAX_NUMBER
+    # `isdigit` alone accepts digits of other scripts. The length is checked before `int`, which is
+    # slow for long texts.
     if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= limit:
         return None
     sign = (

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 _MAX_ERRORS = 10
+# Many JSON readers hold integers in 64 bits and would read a larger number differently.
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -70,6 +71,7 @@ def read_json(name: str, raw: bytes) -> Any:
     """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM) as every reader would see it.
     Raises Refused."""
     try:
+        # Some readers skip a byte order mark, others fail.
         if raw.startswith(b"\xef\xbb\xbf"):
             raise _malformed(name, "a byte order mark")
         value = json.loads(
@@ -102,6 +104,7 @@ def read_json(name: str, raw: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
+    # Python keeps the last of two equal keys. Other readers keep the first.
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -120,6 +123,7 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
+    # 1e999 is valid JSON, but becomes infinite.
     if not isfinite(value := float(text)):
         raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
     return value
@@ -134,10 +138,12 @@ def _violations(name: str, value: Json, expected_format: str) -> Iterator[Violat
         "The file does not have the shape of its format. Bundles are written by bench-submit; "
         "do not edit them."
     )
+    # Bounded, because a wrong list of a million entries has a million errors.
     errors = islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS)
     # Of an object's keys that no property describes, the validator speaks in the order of a set:
     # another in each process.
     for error in sorted(errors, key=lambda e: [str(p) for p in e.absolute_path]):
+        # The escapes of a JSON pointer (RFC 6901).
         pointer = "".join(
             "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
         )

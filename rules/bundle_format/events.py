@@ -159,6 +159,7 @@ def event_from_json(value: Json) -> Event:
     out."""
     kind = KINDS[value["event"]]
     values = {f.name: value[f.name] for f in fields(kind)}
+    # JSON has lists. The records are frozen and hold tuples.
     if "accelerators" in values and isinstance(values["accelerators"], list):
         values["accelerators"] = tuple(values["accelerators"])
     return kind(**values)
@@ -188,6 +189,7 @@ def read_events(text: bytes) -> tuple[Event, ...]:
             events.append(event_from_json(read_document(EVENTS_FILE, line, EVENT_FORMAT)))
         except Refused as refusal:
             problems += [_at_line(number, problem) for problem in refusal.problems]
+        # A damaged file can have a problem in every line.
         if len(problems) >= _MAX_PROBLEMS:
             break
     if problems:

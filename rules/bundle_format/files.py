@@ -78,6 +78,8 @@ def read_files(directory: Path) -> Files:
     and is not read."""
     files = Files()
     try:
+        # `lstat` does not follow a link. A link could lead the checker to files outside the
+        # submission.
         kind = directory.lstat().st_mode
         if stat.S_ISREG(kind):
             message = (
@@ -97,6 +99,7 @@ def read_files(directory: Path) -> Files:
         files.problems += _unreadable(directory.name, error).problems
         return files
     unlisted = []
+    # The order of a directory differs between file systems. Findings must not.
     for name in sorted(names):
         if name in MAX_BYTES:
             _read_into(files, directory, name, MAX_BYTES[name])
@@ -132,6 +135,7 @@ def read_plain(path: Path, shown: str, max_bytes: int) -> bytes:
             # is what it has grown by since.
             content = file.read(kind.st_size + 1) if kind.st_size <= max_bytes else b""
             if len(content) > kind.st_size:
+                # One byte more than allowed shows that the file is too large.
                 content += file.read(max_bytes + 1 - len(content))
     except OSError as error:
         raise _unreadable(shown, error) from None
@@ -145,11 +149,14 @@ def unpack(name: str, packed: bytes) -> bytes:
     Refused."""
     limit = MAX_UNPACKED_BYTES[name]
     try:
+        # Bounded, so that a small file cannot fill the memory (a decompression bomb). One byte more
+        # than the limit shows that there is more.
         text, stream = _inflated(packed, limit + 1)
         if len(text) > limit:
             raise too_large(
                 name, f"more than {limit} bytes when unpacked", f"at most {limit} bytes"
             )
+        # ASCII is valid UTF-8, and `isascii` is much faster than decoding.
         if not text.isascii():
             text.decode()
     except zlib.error as error:
@@ -160,6 +167,7 @@ def unpack(name: str, packed: bytes) -> bytes:
         ) from None
     if not stream.eof:
         raise _damaged(name, "ends in the middle of the gzip stream")
+    # gzip tools would read a second member or ignore what follows.
     if stream.unused_data:
         raise _damaged(name, f"{len(stream.unused_data)} bytes after the end of the gzip stream")
     return text
@@ -233,6 +241,7 @@ def _unlisted(names: list[str]) -> list[Problem]:
         Violation(n, "", "not part of a bundle", "no such file", "Nobody signed for it. Remove it.")
         for n in names
     ]
+    # A directory with thousands of foreign files must not flood the findings.
     if len(names) > _SHOWN:
         more = len(names) - _SHOWN
         rest = Violation(

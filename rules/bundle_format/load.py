@@ -37,6 +37,7 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
             elif name == EVENTS_FILE:
                 read[name] = read_events(unpack(name, content))
         except Refused as refusal:
+            # Go on: all unreadable files of a bundle are reported together.
             problems += refusal.problems
     if any(
         name not in read

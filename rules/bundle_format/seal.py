@@ -32,6 +32,7 @@ def seal(directory: Path) -> None:
 
 def manifest_bytes(contents: dict[str, bytes]) -> bytes:
     """The manifest over the evidence among `contents`, which is bytes by file name."""
+    # Sorted, so that the same evidence gives the same bytes.
     listed = sorted(name for name in contents if name in EVIDENCE_FILES)
     hashed = ((name, contents[name]) for name in listed)
     files = [
@@ -66,13 +67,17 @@ def write_all_durable(contents: Mapping[Path, bytes]) -> None:
     try:
         for path, draft in drafts.items():
             draft.unlink(missing_ok=True)
+            # "x" creates the file and fails if something is there, so that a link with the name of
+            # the draft is not followed.
             with draft.open("xb") as file:
                 file.write(contents[path])
                 file.flush()
                 os.fsync(file.fileno())
         for path, draft in drafts.items():
+            # Only when all drafts are on disk. Renaming needs no more space.
             draft.replace(path)
     except OSError as error:
+        # Name the file of the caller and not its draft.
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         for draft in drafts.values():

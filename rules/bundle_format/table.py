@@ -45,6 +45,7 @@ class Text:
         """The texts that occur, in the order of their first rows."""
         if len(self.names) < 2:
             return list(self.names) if len(self.codes) else []
+        # `unique` sorts by code. The first rows give the order of the file.
         codes, first = np.unique(self.codes, return_index=True)
         return [self.names[code] for code in codes[np.argsort(first)].tolist()]
 

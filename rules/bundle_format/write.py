@@ -34,7 +34,9 @@ def write(evidence: Evidence, directory: Path) -> None:
         raise FileExistsError(
             f"{directory}: there is something already; a bundle is never overwritten"
         )
+    # In the same directory, because a rename between file systems is not atomic.
     draft = directory.with_name(f".{directory.name}.writing")
+    # A killed process may have left a draft.
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     contents = {
@@ -43,6 +45,7 @@ def write(evidence: Evidence, directory: Path) -> None:
         "environment.json": json_bytes(evidence.environment),
         "samples.csv.gz": _pack_table(evidence.samples, SAMPLE_COLUMNS),
         "batches.csv.gz": _pack_table(evidence.batches, BATCH_COLUMNS),
+        # `mtime=0`: gzip would store the time, and the same evidence would have other bytes.
         LOG_FILE: gzip.compress(evidence.log.encode(), mtime=0),
     }
     if evidence.requests is not None:
@@ -51,6 +54,7 @@ def write(evidence: Evidence, directory: Path) -> None:
         contents[EVENTS_FILE] = gzip.compress(event_lines(evidence.events), mtime=0)
     for name, content in contents.items():
         write_durable(draft / name, content)
+    # Last, because the manifest holds the hashes of all other files.
     seal(draft)
     draft.rename(directory)
 

@@ -37,6 +37,7 @@ def compare_with_baseline(
     """
     if ci95 is None or baseline_ci95 is None:
         return "no interval"
+    # Before the board spread: without a statistical difference the boards do not matter.
     if ci95[0] <= baseline_ci95[1] and baseline_ci95[0] <= ci95[1]:
         return "intervals overlap"
     if not same_boards and abs(relative_percent(value, baseline)) < BOARD_SPREAD_PERCENT:
@@ -56,6 +57,7 @@ def items_per_year(millions_per_day: float) -> float:
 
 def accelerators_needed(millions_per_day: float, items_per_s_per_accelerator: float) -> int:
     """How many accelerators carry a load that comes evenly over the day."""
+    # Rounded up: a part of an accelerator cannot be bought.
     return math.ceil(millions_per_day * 1e6 / SECONDS_PER_DAY / items_per_s_per_accelerator)
 
 
@@ -80,4 +82,5 @@ def score(
 
 def nodes_that_fit(limit_w: float, node_w: float) -> int:
     """How many nodes that draw `node_w` fit below a limit of a rack."""
+    # Rounded down: one more node would exceed the limit.
     return math.floor(limit_w / node_w)

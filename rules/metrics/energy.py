@@ -40,11 +40,15 @@ class Trace:
 def build_trace(samples: Table) -> Trace:
     """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there
     are too few readings."""
+    # The time of the reading and not the scheduled time: a delayed tick must not shift power in
+    # time.
     times_ns = samples.ints("read_ns")
     if len(times_ns) < 2 or bool(np.any(np.diff(times_ns) <= 0)):
         raise MetricsError(
             "the samples of an accelerator are fewer than two, or their read_ns does not rise"
         )
+    # Relative to the first sample while the times are integers: a double does not hold the ns of a
+    # long uptime exactly.
     read_s = (times_ns - times_ns[0]) / 1e9
     averaged = is_averaged(samples)
     power_w = read_average_power_w(samples) if averaged else read_power_w(samples)
@@ -103,12 +107,15 @@ def counter_energies(
     `times_s` and `counter_j` have shape (c,); starts and ends are in s, shape (m,). Raises
     MetricsError where an interval leaves the counter's readings.
     """
+    # One reading gives no difference.
     if len(times_s) < 2:
         return None
     _check_covered(times_s, starts, ends)
+    # Interpolated, because batches begin and end between two samples.
     return np.interp(ends, times_s, counter_j) - np.interp(starts, times_s, counter_j)
 
 
 def _check_covered(times_s: Floats, starts: Floats, ends: Floats) -> None:
+    # `np.interp` would take the first or last value there, and so lose energy silently.
     if starts.min() < times_s[0] or ends.max() > times_s[-1]:
         raise MetricsError("batch windows reach outside the samples of their accelerator")

@@ -55,7 +55,9 @@ class Estimate:
 def estimate_mean(values: Sequence[float]) -> Estimate:
     """The mean of at least one value, with its 95 % confidence interval by Student's t."""
     n = len(values)
+    # `fsum` rounds once, so the figures do not depend on the order of the values.
     mean = math.fsum(values) / n
+    # One value has no spread to estimate.
     if n == 1:
         return Estimate(mean, 1, None, None)
     sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))

@@ -73,6 +73,7 @@ def figures_from_json(result: Json) -> RunFigures:
 
     Raises MetricsError where a figure that every run has is null.
     """
+    # By the known names, because a bundle may hold extensions (`x-…`).
     headline = {name: result["headline"][name] for name in FIGURES}
     for name in _ALWAYS_KNOWN:
         if headline[name] is None:

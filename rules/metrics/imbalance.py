@@ -39,6 +39,7 @@ def _relative_range(values: Sequence[Sequence[float | None]]) -> float | None:
     """Of the means of each accelerator's values. None where one has none, or where their mean is
     0."""
     known = [[v for v in each if v is not None] for each in values]
+    # An empty list: an accelerator without any value cannot be compared.
     if not all(known):
         return None
     means = [math.fsum(each) / len(each) for each in known]

@@ -24,6 +24,7 @@ def group_by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
     """The places of the batches of each epoch and rank, in the order of these two, and of each in
     that of their numbers."""
     epochs, ranks, numbers = (batches.ints(name) for name in ("epoch", "rank", "batch"))
+    # `lexsort` sorts by its last key first.
     order = np.lexsort((numbers, ranks, epochs))
     epochs, ranks = epochs[order], ranks[order]
     begins = np.ones(len(order), dtype=bool)
@@ -37,9 +38,11 @@ def join_intervals(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     """Starts and ends, each of shape (m,), of the union of n >= 1 intervals; touching intervals are
     joined."""
     order = np.argsort(starts, kind="stable")
+    # An interval can lie inside an earlier one, so the latest end so far counts.
     starts, ends = starts[order], np.maximum.accumulate(ends[order])
     opens = np.concatenate(([True], starts[1:] > ends[:-1]))
     first = np.flatnonzero(opens)
+    # A union ends before the next one opens.
     last = np.append(first[1:] - 1, len(starts) - 1)
     return starts[first], ends[last]
 
@@ -47,6 +50,7 @@ def join_intervals(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
 def are_inside(times: Floats, starts: Floats, ends: Floats) -> Mask:
     """Which times, shape (n,), lie in the union of intervals given by `join_intervals`."""
     interval = np.searchsorted(starts, times, side="right") - 1
+    # A time before the first interval has the number -1, which would index the last one.
     inside: Mask = (interval >= 0) & (times <= ends[np.maximum(interval, 0)])
     return inside
 
@@ -63,5 +67,6 @@ def p95(values: Floats) -> float:
     ordered = np.partition(values, (low, high))
     below, above, share = float(ordered[low]), float(ordered[high]), at - low
     return (
+        # Two forms of the same interpolation, as in NumPy, so that rounding is the same.
         above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
     )

@@ -112,8 +112,10 @@ def parts_of_groups(
                 raise MetricsError(
                     f"rank {rank} has batches, but its accelerator {accelerator} has no samples"
                 )
+            # Once per accelerator and not per epoch: the trace is the same for all epochs.
             trace = build_trace(samples_by_accelerator[accelerator])
             parts += _parts_of_accelerator(rank, accelerator, trace, epochs, batches)
+    # A stable sort: the accelerators of a rank stay in the order of result.json.
     return sorted(parts, key=lambda part: (part.epoch, part.rank))
 
 
@@ -122,8 +124,10 @@ def _parts_of_accelerator(
 ) -> Iterator[Part]:
     """The parts of one accelerator, given the places of its rank's batches in each epoch."""
     starts, ends, firsts = _active_windows(list(epochs.values()), batches, trace.zero_ns)
+    # `reduceat` sums the windows of each epoch in one call.
     active_times_s = np.add.reduceat(ends - starts, firsts)
     for epoch, active_s in zip(epochs, active_times_s, strict=True):
+        # Throughput and power divide by the active time. `not >` also refuses NaN.
         if not active_s > 0:
             raise MetricsError(f"epoch {epoch} of rank {rank} has no active time")
     by_counter = counter_energies(trace.counter_times_s, trace.counter_j, starts, ends)
@@ -163,10 +167,12 @@ def _active_windows(
     window of each epoch among them.
     """
     places = np.concatenate(epochs)
+    # Subtract while the times are integers: a double does not hold the ns of a long uptime exactly.
     starts, ends = ((batches.ints(name)[places] - zero_ns) / 1e9 for name in ("start_ns", "end_ns"))
     firsts = np.cumsum([0, *map(len, epochs)], dtype=np.int64)
     if bool((starts[1:] > ends[:-1]).all() and (ends >= starts).all()):
         return starts, ends, firsts[:-1]  # nothing to join, as in training
+    # Requests of a server overlap. Their energy must count once.
     joined = [join_intervals(starts[a:b], ends[a:b]) for a, b in pairwise(firsts)]
     firsts = np.cumsum([0, *(len(starts) for starts, _ in joined)], dtype=np.int64)[:-1]
     return (

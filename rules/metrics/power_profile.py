@@ -63,6 +63,7 @@ def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:
     width_s = (end_s - begin_s) / bins
     # The last reading lies on the end of the last bin, and belongs to it.
     numbers = np.minimum(((times_s - begin_s) / width_s).astype(np.int64), bins - 1)
+    # The times rise, so the readings of a bin are neighbours. -1 makes the first bin begin.
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     lows_w, highs_w = np.minimum.reduceat(power_w, starts), np.maximum.reduceat(power_w, starts)
     counts = np.diff(starts, append=len(numbers))

@@ -28,6 +28,7 @@ REGULAR = 0.85
 """From this share on of signs that agree with those some samples later, at one of `LAGS` lags, a
 pattern repeats itself."""
 IN_A_ROW = 32
+# Fixed and not random, so that the hashes of windows are the same in every process.
 _ODD = (
     0x9E3779B97F4A7C15,
     0xBF58476D1CE4E5B9,
@@ -168,6 +169,7 @@ def hash_windows(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
     """A hash of every `IN_A_ROW` successive values: shape (n - IN_A_ROW + 1,) for values of shape
     (n,). Equal windows have equal hashes."""
     hashes = values.astype(np.uint64) * np.uint64(_ODD[0])
+    # A product moves bits upwards only. The shift carries high bits down.
     hashes ^= hashes >> np.uint64(29)
     length = 1
     for odd in _ODD[1:]:  # doubles the length of the windows each time
@@ -222,8 +224,10 @@ def _centre(values: Floats) -> Floats:
     finite = np.isfinite(values)
     if finite.all() and len(values):
         return values - _mean(values)
+    # Mostly missing: zeros make the caller return None.
     if 2 * np.count_nonzero(finite) < len(values) or not len(values):
         return np.zeros(len(values))
+    # Zero is the mean here, so a missing value adds nothing to the correlation.
     return np.where(finite, values - _mean(values[finite]), 0.0)
 
 

@@ -59,6 +59,7 @@ def compute_figures(
     scored = [part for part in parts if part.epoch >= protocol.discarded_epochs]
     if not scored:
         raise MetricsError("there are no batches of scored epochs")
+    # Decided once for the run: epochs by different methods could not be compared.
     by_counter = counter_passes(scored, protocol)
     peak, flops = peak_flops(run, system), _flops_per_item(run)
     mfu_per_rate = flops / peak if flops and peak else None
@@ -102,6 +103,7 @@ def agreement(protocol: Protocol, averaged: bool) -> Agreement:
 def relative_difference(energy_j_counter: float, energy_j_trapezoid: float) -> float:
     """Trapezoid against counter as a signed share of the counter's energy; infinite where the
     counter stood still."""
+    # Infinite, so that such a counter never agrees with the trapezoid.
     if not energy_j_counter > 0:
         return math.inf
     return (energy_j_trapezoid - energy_j_counter) / energy_j_counter
@@ -111,12 +113,14 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
     """The counter's self-test: present everywhere, advancing in every scored epoch, and in
     agreement with the trapezoid over the run."""
     energies_j = [part.energy_j_counter for part in scored]
+    # A frozen counter gives 0, one that runs backwards gives less.
     if any(energy_j is None or energy_j <= 0 for energy_j in energies_j):
         return False
     difference = relative_difference(
         math.fsum(energy_j or 0.0 for energy_j in energies_j),
         math.fsum(part.energy_j_trapezoid for part in scored),
     )
+    # The wider tolerance counts if one board has averaged power only.
     return abs(difference) <= agreement(protocol, any(part.averaged for part in scored)).run
 
 
@@ -190,6 +194,7 @@ def _compute_epoch(
     parts: Sequence[Part], protocol: Protocol, by_counter: bool, mfu_per_rate: float | None
 ) -> EpochFigures:
     """The figures of one epoch from its parts, of which there is at least one."""
+    # By rank, because the accelerators of one rank share its items.
     items = sum({part.rank: part.items for part in parts}.values())
     active_s = math.fsum(part.active_s for part in parts)
     energy_j = math.fsum(_energy_of_record_j(part, by_counter) for part in parts)
@@ -243,6 +248,7 @@ def _mean_reading(part: Part, column: str) -> float | None:
 def _observe_power(
     scored: Sequence[Part], by_counter: bool, cap_w: float | None, protocol: Protocol
 ) -> Iterator[ObservedPower]:
+    # `dict.fromkeys` keeps the order of result.json. A set would not.
     for accelerator in dict.fromkeys(part.accelerator for part in scored):
         parts = [part for part in scored if part.accelerator == accelerator]
         energy_j = math.fsum(_energy_of_record_j(part, by_counter) for part in parts)
@@ -271,6 +277,7 @@ def _estimate_clock(clocks_mhz: Sequence[Sequence[float | None]]) -> Estimate | 
     means = []
     for of_epoch in clocks_mhz:
         known = [clock_mhz for clock_mhz in of_epoch if clock_mhz is not None]
+        # A mean over fewer boards would not be comparable with that of another epoch.
         if len(known) < len(of_epoch):
             return None
         means.append(fmean(known))

@@ -43,6 +43,7 @@ class Point:
     def __post_init__(self) -> None:
         for name in ("cap_w", "items_per_s", "joules_per_item"):
             value = getattr(self, name)
+            # The comparisons divide by these. This form also refuses NaN.
             if not 0 < value < math.inf:
                 raise MetricsError(
                     f"{name} of a run at cap {self.cap_w:g} W is {value:g}; it must be "
@@ -86,6 +87,7 @@ def make_point(run: SweepRun) -> Point:
         items_per_s=headline.items_per_s.mean,
         joules_per_item=headline.joules_per_item.mean,
         enforced=is_cap_enforced(run.figures),
+        # Without a known peak nothing speaks against the throughput.
         plausible=headline.mfu is None or headline.mfu.mean <= run.max_peak_share,
     )
 
@@ -119,6 +121,7 @@ def _mean(runs: Sequence[Point]) -> Point:
 def all_known(values: Iterable[bool | None]) -> bool | None:
     """Whether all values are true: False where one is, else None where one is not known."""
     distinct = set(values)
+    # One violation decides, whatever is unknown of the others.
     return False if False in distinct else None if None in distinct else True
 
 
@@ -144,6 +147,7 @@ def find_reference(points: Sequence[Point], default_cap_w: float) -> Point:
             f"there is no run at the default cap of {default_cap_w:g} W to compare with; "
             "run that cap too"
         )
+    # Against a wrong reference every saving of the sweep would be wrong.
     if not at_default.comparable:
         raise MetricsError(
             f"nothing is compared with the run at the default cap of {default_cap_w:g} W: "
@@ -241,6 +245,7 @@ def find_measured_peak(points: Sequence[Point]) -> Peak:
             "known to have held and a throughput "
             "that is possible"
         )
+    # `max` keeps the first of equals, which is the lower cap.
     best = max(comparable, key=lambda p: p.items_per_joule)
     return Peak("measured", best.cap_w, best.items_per_joule, _edge(best, comparable))
 
@@ -261,6 +266,7 @@ def fit_quadratic_peak(points: Sequence[Point]) -> Peak | None:
     """
     ordered = _by_cap(points)
     best = [p.cap_w for p in ordered].index(find_measured_peak(points).cap_w)
+    # `max`: a negative start would count from the end.
     around = ordered[max(best - 1, 0) : best + 2]
     if len(around) < 3 or not all(p.comparable for p in around):
         return None
@@ -293,6 +299,7 @@ def compute_scaling(several: Point, accelerators: int, single: Point) -> Scaling
         raise MetricsError(
             f"a run on {accelerators} accelerators cannot be; there must be at least one"
         )
+    # At another cap the change of throughput would mix scaling with the effect of the cap.
     if several.cap_w != single.cap_w:
         raise MetricsError(
             f"the run on {accelerators} accelerators is at {several.cap_w:g} W and that on "
