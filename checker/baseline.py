@@ -51,7 +51,9 @@ def compute_fingerprint(verdict: Verdict, finding: Finding) -> str:
 
     The order of the findings, the working directory and the wording of advice do not change it.
     """
+    # Without the message: a reworded message must not make a known finding new.
     parts = (finding.rule, bundle_key(verdict.path), finding.file, finding.pointer, finding.found)
+    # NUL separates the parts, because `printable` leaves none inside them.
     return hashlib.sha256("\0".join(map(printable, parts)).encode()).hexdigest()[:16]
 
 
@@ -76,6 +78,7 @@ def write_baseline(path: Path, verdicts: Iterable[Verdict]) -> None:
         )
         for verdict in verdicts
         for finding in verdict.findings
+        # A failure of the checker never counts as known.
         if finding.rule != INTERNAL
     }
     rows = ("\t".join((rule, bundle, *rest)) for bundle, rule, *rest in sorted(lines))

@@ -37,6 +37,7 @@ _COMMAND_LIST = "\n".join(f"  bench-check {name:<10}{text}" for name, (_, text) 
 def main() -> None:
     """Run `bench-check` with the arguments of the process. A directory with the name of a command
     is checked as `./explain`."""
+    # Instead of KeyboardInterrupt, which would print a traceback.
     signal.signal(signal.SIGINT, _exit_interrupted)
     name, *rest = sys.argv[1:] or [""]
     is_command = name in COMMANDS
@@ -73,6 +74,7 @@ def _require_paths(
     _: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     for path in paths:
+        # `lexists`: a dangling link is judged and refused, not called missing.
         if not os.path.lexists(path):
             from difflib import get_close_matches  # needed after a typing error only
 
@@ -181,6 +183,7 @@ def check(
         sys.stdout.reconfigure(errors="backslashreplace")
     text = import_module(f"checker.formats.{output_format}").render(view)
     click.echo(text, color=colour_mode())
+    # Before the findings: after a failure of the checker, neither 0 nor 1 would be true.
     if view.broken:
         sys.exit(INTERNAL)
     if unfixed or any(view.status(v) == "fail" for v in view.verdicts):

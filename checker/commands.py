@@ -72,6 +72,8 @@ def find_rule(name: str, option: str = "RULE") -> Rule:
     names."""
     book = rules_by_id()
     by_name = {rule.name: rule for rule in book.values()}
+    # Ids are upper case. Names are lower case with hyphens, and file names of rules have
+    # underscores.
     rule = book.get(name.upper()) or by_name.get(name.lower().replace("_", "-"))
     if rule is None:
         similar = get_close_matches(name.upper(), book, cutoff=0.5) or get_close_matches(

@@ -75,6 +75,7 @@ def judge_all(
     for root in roots:
         places = find_places(root)
         if not places.bundles and not places.published:
+            # A misspelt path in a CI job must not look like a round without errors.
             verdicts.append(_judge_empty(root))
         targets |= {path: _Target(path, root, False) for path in places.bundles}
         targets |= {path: _Target(path, root, True) for path in places.published}
@@ -95,6 +96,7 @@ def judge_all(
         *check_nested_keyrings(keyrings, targets),
     )
     verdicts += judge_round_problems(round_problems, roots)
+    # `dict.fromkeys` removes repetitions and keeps the order.
     used_keyrings = dict.fromkeys(trust.keyring for trust in trusts if trust.keyring)
     return Round(
         tuple(sorted(verdicts, key=lambda verdict: verdict.path)),

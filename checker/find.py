@@ -31,8 +31,10 @@ def find_places(root: Path) -> Places:
     link is followed below it."""
     places = Places()
     if not root.is_dir():
+        # Any other file is judged as a bundle and so refused with a reason.
         (places.published if _is_published(root) else places.bundles).append(root)
         return places
+    # `os.walk` skips unreadable directories silently. Bundles in them must not be overlooked.
     for parent, directories, files in os.walk(
         root, onerror=lambda error: places.bundles.append(Path(error.filename))
     ):
@@ -48,6 +50,7 @@ def find_places(root: Path) -> Places:
         hidden = [directory / name for name in directories if name.startswith(".")]
         linked = [directory / name for name in directories if (directory / name).is_symlink()]
         places.skipped.extend(hidden)
+        # A link is judged, and refused as not plain. Following it could leave the submission.
         places.bundles.extend(path for path in linked if path not in hidden)
         # os.walk descends into what is left in this list.
         directories[:] = [d for d in directories if directory / d not in (*hidden, *linked)]

@@ -108,6 +108,7 @@ def _has_plain_form(bundle: Path) -> bool:
 def _require_fixable(bundle: Path, files: Files) -> None:
     """Raises UnfixableError if the bundle is signed, or if anything but the manifest is missing,
     unknown or changed."""
+    # `exists` is false for a dangling link.
     if (bundle / SIGNATURE_DIR).is_symlink() or (bundle / SIGNATURE_DIR).exists():
         raise UnfixableError(
             "it is signed, and signed bundles are not changed; to change it, remove "
@@ -133,6 +134,7 @@ def _require_fixable(bundle: Path, files: Files) -> None:
     changed = [
         problem.violation.file
         for problem in find_manifest_problems(files.contents)
+        # JSON files are what is written again, so they may differ from the manifest.
         if problem.rule == FILE_ALTERED and problem.violation.file not in JSON_FILES
     ]
     if changed:
@@ -158,6 +160,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
     judged = Bundle(bundle, (), evidence)
     try:
         figures = judged.figures
+    # What the evidence says may contradict itself. The rules report that; here nothing is fixed.
     except (LookupError, ValueError, ArithmeticError) as error:
         raise UnfixableError(f"the figures cannot be computed: {error}") from None
     if figures is None:
@@ -176,6 +179,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         if not _is_equal(before.get(pointer), value, tolerance)
     ]
     if changes:
+        # All figures, also those within the tolerance: they must come from one computation.
         evidence.result.update(computed)
     for pointer, old, new in changes:
         yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
@@ -200,6 +204,7 @@ def _flatten(value: Any, pointer: str = "") -> Json:
 def _is_equal(stated: Any, computed: Any, tolerance: float) -> bool:
     """Whether two values are equal; numbers up to the relative `tolerance`."""
     if _is_number(stated) and _is_number(computed):
+        # Another machine can round differently. Such a difference is no change.
         return math.isclose(stated, computed, rel_tol=tolerance)
     return bool(stated == computed)
 

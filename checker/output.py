@@ -20,6 +20,7 @@ def refuse_output(path: Path, mark: str) -> None:
 
     Every file of the kind that may be overwritten has `mark` near its beginning.
     """
+    # The target of a link counts: a link could lead into a bundle.
     path = path.resolve()
     for parent in path.parents:
         _refuse_inside(parent, path)
@@ -29,9 +30,11 @@ def refuse_output(path: Path, mark: str) -> None:
         if not path.is_file():
             raise OutputError(f"{path}: this is no regular file; choose another name")
         with path.open("rb") as file:
+            # The mark stands near the beginning, so a large file of another kind is not read whole.
             header = file.read(_HEADER_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: cannot be read: {error.strerror}") from None
+    # An empty file holds nothing that could be lost.
     if header and mark.encode() not in header:
         raise OutputError(
             f"{path}: there is a file of another kind, which is not overwritten; remove it, or "

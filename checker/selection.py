@@ -60,6 +60,7 @@ class RoundView:
 
     def status(self, verdict: Verdict) -> str:
         """`withdrawn`, `fail`, `pass`, or `partial` if nothing fails in a part of the rule book."""
+        # Before `withdrawn`: a withdrawal does not lift errors of form and integrity.
         if any(self.fails(verdict, f) for f in verdict.findings):
             return "fail"
         if verdict.withdrawn:

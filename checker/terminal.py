@@ -33,6 +33,7 @@ def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
         "judging",
         show_pos=True,
         file=sys.stderr,
+        # Redrawing for every bundle would slow a large round down.
         update_min_steps=total // PROGRESS_FROM,
     ) as items:
         yield from items

@@ -72,6 +72,7 @@ class Verdict:
         if finding.severity != Severity.ERROR or finding.waived:
             return False
         rule = rules_by_id().get(finding.rule)
+        # No rule: the finding is a failure of the checker, which a withdrawal does not lift.
         return not self.withdrawn or rule is None or isinstance(rule, FormRule)
 
 

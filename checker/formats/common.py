@@ -70,6 +70,7 @@ def is_lifted_by_withdrawal(verdict: Verdict, finding: Finding) -> bool:
 
 def format_file_path(verdict: Verdict, finding: Finding) -> str:
     """The path of the file that the finding is about, starting as the checked path was given."""
+    # A finding on the bundle as a whole names the bundle itself as its file.
     is_inside = verdict.path.is_dir() and finding.file != verdict.path.name
     return str(verdict.path / finding.file if is_inside else verdict.path)
 
@@ -77,4 +78,5 @@ def format_file_path(verdict: Verdict, finding: Finding) -> str:
 def relative_to_cwd(path: str) -> str | None:
     """`path` relative to the working directory, with slashes; None if it does not lie below."""
     relative = Path(os.path.relpath(path))
+    # Code scanning and annotations show only files of the repository.
     return None if os.pardir in relative.parts[:1] else relative.as_posix()

@@ -71,6 +71,7 @@ def _format_command(name: str, file: str, title: str, message: str) -> str:
 
 def _escape(text: str) -> str:
     """`text` as the data of a command. `printable` has already escaped the ends of lines."""
+    # GitHub decodes percent escapes in the data of a command.
     return printable(text).replace("%", "%25")
 
 

@@ -103,6 +103,7 @@ def _convert_finding(
         "locations": [_build_location(verdict, finding)],
         "partialFingerprints": {"wattmark/v1": compute_fingerprint(verdict, finding)},
     }
+    # Without a baseline SARIF leaves out `baselineState`: nothing was compared.
     if any(option.startswith("--baseline") for option in view.partial):
         result["baselineState"] = "unchanged" if view.is_known(verdict, finding) else "new"
     reasons = [f"waived by {finding.waived}"] if finding.waived else []
@@ -123,6 +124,7 @@ def _build_location(verdict: Verdict, finding: Finding) -> dict[str, Any]:
     uri = (
         Path(path).absolute().as_uri()
         if relative is None
+        # `fsencode` also takes names that are not UTF-8.
         else quote(os.fsencode(relative), safe="/")
     )
     artifact = {"uri": uri} if relative is None else {"uri": uri, "uriBaseId": "SRCROOT"}

@@ -44,6 +44,7 @@ def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> It
     yield f"{printable(str(verdict.path))}: {styled} ({people})"
     if verdict.withdrawn:
         yield f"  {printable(format_withdrawal(verdict))}"
+    # A stable sort: findings of one severity stay in the order of the rules, as `groupby` needs.
     worst_first = sorted(verdict.findings, key=lambda f: list(Severity).index(f.severity))
     for _, similar in groupby(
         worst_first, lambda f: (f.rule, f.file, f.message, f.waived, view.is_known(verdict, f))

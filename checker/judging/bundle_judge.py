@@ -109,6 +109,7 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
 
 def _run_rule(rule: FormRule | BundleRule, bundle: Bundle) -> Iterable[Finding]:
     try:
+        # A rule is a generator: only the list runs it to its end, inside this `try`.
         return list(rule.judge(bundle))
     except Exception as error:
         return [build_internal_finding(bundle.path, f"running rule {rule.id}", error)]
@@ -118,6 +119,7 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
     """The result of `action`, or the verdict that the checker failed on the bundle `path`."""
     try:
         return action()
+    # Raised if no bundle can be judged here, so the round ends.
     except CheckerError:
         raise
     except Exception as error:
@@ -208,4 +210,5 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     summary = summarize(bundle, center) if has_evidence and not is_refused else None
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))
+    # The verdict holds the problems as findings. Without them less is sent between processes.
     return JudgedBundle(verdict, summary, replace(trust, problems=()))

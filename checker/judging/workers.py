@@ -45,6 +45,7 @@ def map_in_processes(
             # After an interruption, do not wait for the rest of the round.
             pool.shutdown(cancel_futures=True)
     for item in lost:
+        # One item in one process: the item that kills its process can lose no other.
         with ProcessPoolExecutor(1) as pool:
             try:
                 with _sigint_blocked():

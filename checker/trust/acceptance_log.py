@@ -80,6 +80,7 @@ def read_log(submissions: Path) -> AcceptanceLog:
         return AcceptanceLog()
     except OSError:
         return _read_cached(path, None)
+    # The kernel sets the time of change (ctime). Unlike mtime, no program can set it back.
     return _read_cached(path, (stat.st_ino, stat.st_ctime_ns, stat.st_size))
 
 
@@ -100,6 +101,7 @@ def _parse_log(raw: bytes) -> AcceptanceLog:
     withdrawn: dict[str, LogLine] = {}
     head, previous = START, None
     latest = (datetime.now(UTC) + _CLOCK_TOLERANCE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # With line ends, because the hash covers the bytes of the line as they are.
     raw_lines = raw.splitlines(keepends=True)
     for number, raw_line in enumerate(raw_lines, start=1):
         line = _parse_line(number, raw_line, head)
@@ -186,6 +188,7 @@ def _add_line(line: LogLine, accepted: dict[str, LogLine], withdrawn: dict[str, 
             )
         accepted[line.path] = line
         return
+    # The manifest too: a withdrawal of another bundle in this place is no withdrawal of this one.
     if earlier is None or earlier.manifest_sha256 != line.manifest_sha256 or line.path in withdrawn:
         raise _broken(
             line.number,
@@ -205,6 +208,7 @@ def format_line(previous: str, entry: LogEntry) -> bytes:
     """The line of the LOG for `entry`, after the line with the hash `previous` (`START` for the
     first)."""
     record = {"format": LOG_ENTRY_FORMAT, "previous": previous, **asdict(entry)}
+    # `surrogateescape` gives back the bytes of a path that is not UTF-8.
     return (json.dumps(record, ensure_ascii=False) + "\n").encode(errors="surrogateescape")
 
 
@@ -235,6 +239,7 @@ def append_entries(submissions: Path, head: str, entries: Iterable[LogEntry]) ->
         # Check the new lines like those of anybody else, before anything is written.
         after = _parse_log(text)
         write_durable(path, text)
+        # The rename is durable only when the directory is on disk.
         os.fsync(directory)
     finally:
         os.close(directory)

@@ -45,6 +45,7 @@ def accept(paths: Sequence[Path], although_rejected: bool = False) -> list[Accep
     each bundle. Raises StatementError if the LOG cannot be appended to.
     """
     directories = {find_submissions(path) for path in paths}
+    # Each keyring has a LOG of its own.
     if len(directories) != 1:
         raise StatementError("the paths belong to several keyrings; accept them one by one")
     (submissions,) = directories
@@ -60,6 +61,7 @@ def accept(paths: Sequence[Path], although_rejected: bool = False) -> list[Accep
     ]
     if not bundles:
         raise StatementError(f"{paths[0]}: no bundle at or below it")
+    # One time for all lines of this acceptance.
     log, now = read_log(submissions), utc_now()
     entries, outcomes = [], []
     for verdict in bundles:

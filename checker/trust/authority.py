@@ -53,6 +53,7 @@ def check_published_location(path: Path) -> None:
     """Raises Refused for a file of published figures that lies below a keyring, but not in the
     directory `published` beside the keyring."""
     directory = path.resolve().parent
+    # The outermost keyring is the one of the round.
     for keyring in find_keyrings_above(directory)[:1]:
         if directory.parent != keyring.parent:
             expected = f"a file in {keyring.parent / directory.name}"
@@ -77,6 +78,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
         # A named keyring may lie anywhere, so the place follows from the checked path.
         keyring = keyring.resolve()
         parts = bundle.relative_to(root.resolve()).parts
+        # The user may have named the bundle itself. Its parent then stands for the center.
         center = parts[0] if len(parts) > 1 else bundle.parent.name
     if keyring is None or not os.path.lexists(keyring / SIGNERS_FILE):
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"

@@ -64,6 +64,8 @@ class Trust:
             return finding
         is_newer = (
             self.accepted
+            # Form and integrity say whether the accepted bundle is still the same, whatever the age
+            # of the rule.
             and not isinstance(rule, FormRule)
             and parse_version(rule.added) > parse_version(self.accepted)
         )
@@ -123,6 +125,7 @@ def establish_trust(
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(path, contents, authority.keyring, authority.center, accepted_at)
+    # The LOG remembers withdrawals, so that removing the files of one does not revive the bundle.
     if acceptance and authority.place in log.withdrawn and not records.withdrawal:
         problems += _missing_withdrawal(log.withdrawn[authority.place])
     waived, waiver_problems = find_waivers_in_force(

@@ -138,6 +138,7 @@ def read_keyring(directory: Path) -> Keyring:
         try:
             stat = (directory / name).lstat()
         except FileNotFoundError:
+            # A missing file has a state too, so that the cache notices when it appears.
             states.append((0, 0, 0))
         except OSError as error:
             raise _unreadable(name, error) from None
@@ -188,6 +189,7 @@ def _parse_line(text: str) -> KeyringLine | None:
 def compute_fingerprint(key: bytes) -> str:
     """The fingerprint of a public key (decoded from a line's base64) as ssh-keygen prints it:
     SHA256:…"""
+    # ssh-keygen prints base64 without its padding.
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 

@@ -78,6 +78,7 @@ def _is_safe(path: str) -> bool:
         path == str(PurePosixPath(path))
         and not path.startswith("/")
         and ".." not in path.split("/")
+        # On Windows a backslash separates directories.
         and "\\" not in path
     )
 
@@ -96,6 +97,7 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
                 "every file that the manifest lists",
                 "Restore it from where the run was made.",
             )
+        # Other names and missing files have findings already.
         if name not in EVIDENCE_FILES or name not in contents:
             continue
         size, sha256 = len(contents[name]), hashlib.sha256(contents[name]).hexdigest()

@@ -88,6 +88,7 @@ def read_records(
         for name in contents
         if name.startswith(tuple(f"{SIGNATURE_DIR}/{kind}." for kind in _KINDS))
     }
+    # Document and signature share the name without suffix, so a missing one of the two is noticed.
     for name in sorted(names):
         kind, _, principal = name.removeprefix(f"{SIGNATURE_DIR}/").partition(".")
         try:
@@ -103,6 +104,8 @@ def read_records(
                 records.problems += _report_rejection(review, name)
             else:
                 _check_withdrawal_right(principal, name, keyring, center)
+                # A withdrawal is final, so one is enough. The names are sorted, so it is the same
+                # everywhere.
                 records.withdrawal = records.withdrawal or Withdrawal(
                     principal, record["withdrawn_at"], record["reason"]
                 )

@@ -61,8 +61,10 @@ def verify_signature(
     if plain and is_cached and sshsig.is_valid(*plain, content, namespace):
         return fingerprint
     allowed = ("-f", str(keyring.signers.absolute()), "-I", principal)
+    # OpenSSH checks revocation only if it is given the list.
     revoked = ("-r", str(keyring.revoked.absolute())) if keyring.revoked else ()
     options = (*allowed, *revoked)
+    # As of now first: the time of the LOG is needed only for a key that has expired since.
     good, answer = _ssh_keygen("verify", namespace, *options, signature=path, content=content)
     time_of_validity = ""
     if not good and valid_at and _is_out_of_time(answer):
@@ -149,6 +151,7 @@ def _explain_refusal(
 ) -> Refused:
     """Why a signature is refused. The refusal stands; this only finds the rule and the message."""
     subject = "the manifest" if namespace == SUBMISSION_NAMESPACE else "the document"
+    # `check-novalidate` verifies the signature without asking whose key it is.
     valid, reason = _ssh_keygen("check-novalidate", namespace, signature=path, content=content)
     if not valid:
         message = (

@@ -137,6 +137,7 @@ def waive(
     """
     authorities = [find_signing_authority(path, principal, directories=True) for path in paths]
     keyring = authorities[0].keyring
+    # A waiver lies beside one keyring and counts for that one only.
     if any(authority.keyring.directory != keyring.directory for authority in authorities):
         raise StatementError("the bundles belong to several keyrings; make a waiver for each")
     for authority in authorities:
@@ -235,6 +236,7 @@ def _write_record(
     ]
     if problems:
         for name in (document, signature):
+            # First remove, then restore: a record that did not exist before must not stay.
             (bundle / name).unlink()
         write_all_durable({bundle / name: text for name, text in before.items()})
         raise StatementError(f"the {kind} would not count: {format_problems(problems)}")

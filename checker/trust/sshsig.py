@@ -51,6 +51,7 @@ def is_valid(key: bytes, signature: bytes, content: bytes, namespace: str) -> bo
         + _string(sha512(content).digest())
     )
     try:
+        # The key is preceded by its type. An Ed25519 public key has 32 bytes.
         Ed25519PublicKey.from_public_bytes(key[-32:]).verify(signature, signed)
     # In FIPS mode a machine may have no Ed25519.
     except (InvalidSignature, UnsupportedAlgorithm, ValueError):

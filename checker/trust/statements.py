@@ -28,6 +28,7 @@ def find_signing_authority(path: Path, principal: str, directories: bool = False
     is_bundle = (path / MANIFEST_FILE).is_file()
     holds_bundles = (
         directories
+        # A bundle without its manifest is a damaged bundle and no directory of bundles.
         and not any((path / name).exists() for name in EVIDENCE_FILES)
         and bool(find_places(path).bundles)
     )

@@ -39,6 +39,7 @@ class Waiver:
 
     def is_for(self, place: str, manifest_sha256: str) -> bool:
         """Whether it is for a bundle at `place` below `submissions/` with this manifest."""
+        # With the slash: `a/b` is not for `a/bc`.
         inside = place == self.below or place.startswith(f"{self.below}/")
         return (bool(self.below) and inside) or manifest_sha256 in self.manifests
 
@@ -99,6 +100,7 @@ def find_waivers_in_force(
     waived: dict[str, str] = {}
     problems: list[Problem] = []
     for waiver in read_waivers(keyring.submissions)[0]:
+        # Times in UTC of one form compare as text.
         expired = bool(waiver.expires_at) and waiver.expires_at <= (accepted_at or now)
         if expired or not waiver.is_for(place, manifest_sha256):
             continue
