@@ -4,44 +4,47 @@
 optimiser.
 """
 
+from functools import partial
+
 import torch
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor, nn
 
 from reference.torchvision_shim import import_timm
-from rules.contract import Built, Job, Recorder
+from reference.training import (
+    Settings,
+    count_parameters,
+    reject_inputs,
+    train_classifier,
+    wrap_network,
+)
+from rules.contract import Built, Job
 from rules.workloads import workloads
 
 CLASSES = 1000
 RESIDENT_BATCHES = 4
-LEARNING_RATE = (
-    0.1  # kept small for the batch sizes in use: the loss must fall, accuracy is not measured
-)
+# Kept small for the batch sizes in use: the loss must fall, accuracy is not measured.
+LEARNING_RATE = 0.1
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-5
 
 
 def build(job: Job) -> Built:
-    """Build model, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError where
-    they do not fit, and ValueError for what it does not take.
-    """
-    if job.options or job.weights or job.corpus:
-        raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
-    workload = workloads()[job.workload]
-    size = workload.size(job.size)
-    device = torch.device(job.device)
-    on_gpu = device.type == "cuda"
-    tuned = job.variant == "tuned"
-    data_type = torch.bfloat16 if tuned else torch.float32
-    layout = torch.channels_last if tuned else torch.contiguous_format
+    """Build model, optimiser and resident data on `job.device`.
 
-    torch.set_float32_matmul_precision("high")
-    torch.backends.cudnn.allow_tf32 = True
-    torch.backends.cudnn.benchmark = True
+    Raises torch.OutOfMemoryError if they do not fit, and ValueError for inputs that the workload
+    does not take.
+    """
+    reject_inputs(job)
+    workload = workloads()[job.workload]
+    input_shape = workload.size(job.size).input_shape
+    on_gpu = torch.device(job.device).type == "cuda"
+    tuned = job.variant == "tuned"
+
+    torch.set_float32_matmul_precision("high")  # TF32 in matrix products
+    torch.backends.cudnn.allow_tf32 = True  # and in convolutions, which have a switch of their own
+    torch.backends.cudnn.benchmark = True  # all batches have one shape: time the algorithms once
     torch.manual_seed(job.seed)  # the same weights on every rank
-    network = import_timm().create_model(workload.model, num_classes=CLASSES)
-    parameters = sum(p.numel() for p in network.parameters())
-    network = network.to(device, memory_format=layout).train()
+    network = make_network(workload.model, job)
     optimiser = torch.optim.SGD(
         network.parameters(),
         LEARNING_RATE,
@@ -49,50 +52,63 @@ def build(job: Job) -> Built:
         weight_decay=WEIGHT_DECAY,
         fused=tuned and on_gpu,
     )
-    model: nn.Module = network
-    if job.world_size > 1:
-        model = DistributedDataParallel(
-            network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True
-        )
-    if tuned and on_gpu:
-        model = torch.compile(model)
+    model = wrap_network(network, job, compiled=tuned and on_gpu)
+    images, labels = make_inputs(job, input_shape)
+    return Built(
+        run=partial(
+            train_classifier,
+            job=job,
+            model=model,
+            optimiser=optimiser,
+            images=images,
+            labels=labels,
+            autocast=tuned,
+        ),
+        # A CPU has no TF32: its baseline computes in fp32.
+        precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",
+        parameters=count_parameters(network),
+        input_shape=input_shape,
+        settings=describe_settings(tuned, on_gpu),
+    )
 
-    random = torch.Generator(device).manual_seed(
-        job.seed + 1 + job.rank
-    )  # other images on every rank
-    shape = (RESIDENT_BATCHES, job.batch_size, *size.input_shape)
+
+def choose_layout(job: Job) -> torch.memory_format:
+    """Return the memory format of weights and images."""
+    return torch.channels_last if job.variant == "tuned" else torch.contiguous_format
+
+
+def make_network(name: str, job: Job) -> nn.Module:
+    """Make timm's model `name` in training mode on `job.device`, with weights from torch's seed."""
+    network = import_timm().create_model(name, num_classes=CLASSES)
+    return network.to(torch.device(job.device), memory_format=choose_layout(job)).train()
+
+
+def make_inputs(job: Job, input_shape: tuple[int, ...]) -> tuple[list[Tensor], Tensor]:
+    """Make resident batches on `job.device`: images, each batch of shape (samples, *input_shape)
+    in the variant's data type, and labels of shape (batches, samples)."""
+    device = torch.device(job.device)
+    data_type = torch.bfloat16 if job.variant == "tuned" else torch.float32
+    # Other images on every rank, and not from the seed of the weights.
+    random = torch.Generator(device).manual_seed(job.seed + 1 + job.rank)
+    # One tensor per batch: a memory format describes four dimensions, not five.
     images = [
-        torch.randn(shape[1:], generator=random, device=device).to(data_type, memory_format=layout)
+        torch.randn((job.batch_size, *input_shape), generator=random, device=device).to(
+            data_type, memory_format=choose_layout(job)
+        )
         for _ in range(RESIDENT_BATCHES)
     ]
-    labels = torch.randint(CLASSES, shape[:2], generator=random, device=device)
+    shape = (RESIDENT_BATCHES, job.batch_size)
+    return images, torch.randint(CLASSES, shape, generator=random, device=device)
 
-    def run(recorder: Recorder) -> None:
-        batch = 0
-        while recorder.more():
-            recorder.start()
-            optimiser.zero_grad(set_to_none=True)
-            with torch.autocast(device.type, torch.bfloat16, enabled=tuned):
-                loss = nn.functional.cross_entropy(
-                    model(images[batch % RESIDENT_BATCHES]), labels[batch % RESIDENT_BATCHES]
-                )
-            loss.backward()
-            optimiser.step()
-            recorder.end(items=job.batch_size, loss=loss.detach())
-            batch += 1
 
-    return Built(
-        run=run,
-        precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",
-        parameters=parameters,
-        input_shape=size.input_shape,
-        settings={
-            "optimizer": "SGD, momentum 0.9",
-            "learning_rate": LEARNING_RATE,
-            "weight_decay": WEIGHT_DECAY,
-            "memory_format": "channels_last" if tuned else "contiguous",
-            "autocast": "bf16" if tuned else None,
-            "compiled": tuned and on_gpu,
-            "resident_batches": RESIDENT_BATCHES,
-        },
-    )
+def describe_settings(tuned: bool, on_gpu: bool) -> Settings:
+    """Return the settings that a bundle records."""
+    return {
+        "optimizer": "SGD, momentum 0.9",
+        "learning_rate": LEARNING_RATE,
+        "weight_decay": WEIGHT_DECAY,
+        "memory_format": "channels_last" if tuned else "contiguous",
+        "autocast": "bf16" if tuned else None,
+        "compiled": tuned and on_gpu,
+        "resident_batches": RESIDENT_BATCHES,
+    }

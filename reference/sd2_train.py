@@ -4,26 +4,27 @@ VAE, transformers' CLIP.
 One step of `sd2-train`: the frozen VAE encoder turns images into latents and samples them, the
 frozen text encoder embeds the captions, noise is added at random timesteps, and the U-Net learns to
 predict that noise (mean squared error, AdamW). `sd2-latents-train` measures the U-Net alone:
-latents and embeddings are resident, as if computed before, and no encoder runs.
+latents and embeddings are resident, as if computed before the run, and no encoder runs.
 
 Configuration: unet, vae, text_encoder and scheduler of
 https://huggingface.co/stabilityai/stable-diffusion-2-base, the model at 512 x 512, which predicts
 noise (epsilon). Nothing is fetched; weights are made from the seed.
 
-Both variants are bf16: weights, activations and gradients of the network are. AdamW keeps fp32
-master weights and moments, and copies the masters back into the network after each step, for
+In both variants the weights, activations and gradients of the network are bf16. AdamW keeps fp32
+master weights and moments and copies the masters into the network after each step, because its
 updates are too small to be added in bf16. `baseline` is eager. `tuned` is compiled and
 channels_last.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from diffusers import AutoencoderKL, DDPMScheduler, UNet2DConditionModel
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 from transformers import CLIPTextConfig, CLIPTextModel
 
+from reference.training import Settings, count_parameters, reject_inputs, wrap_network
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
 
@@ -32,12 +33,8 @@ UNET = {
     "out_channels": 4,
     "block_out_channels": (320, 640, 1280, 1280),
     "layers_per_block": 2,
-    "attention_head_dim": (
-        5,
-        10,
-        20,
-        20,
-    ),  # by its name a width, but diffusers takes it as the number of heads
+    # The name says a width, but diffusers reads it as the number of heads.
+    "attention_head_dim": (5, 10, 20, 20),
     "cross_attention_dim": 1024,
     "use_linear_projection": True,
 }
@@ -64,7 +61,7 @@ SCHEDULE = {
     "beta_end": 0.012,
     "prediction_type": "epsilon",
 }
-LATENT_SCALE = 0.18215  # gives the latents of the trained VAE about unit variance
+LATENT_SCALE = 0.18215  # gives the latents of the trained VAE a variance of about 1
 
 SMOKE_UNET = {
     "block_out_channels": (32, 64, 64, 64),
@@ -98,23 +95,27 @@ class Encoders(nn.Module):
 
     @torch.no_grad()
     def forward(self, images: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Sampled latents (batch, 4, height / 8, width / 8) in fp32, and embeddings (batch, 77,
-        width of the text encoder)."""
+        """Return sampled latents of shape (batch, 4, height / 8, width / 8) in fp32, and embeddings
+        of shape (batch, 77, width of the text encoder).
+
+        `images` has the shape (batch, 3, height, width), and `tokens` (batch, 77).
+        """
         posterior = self.vae.encode(images).latent_dist
+        # Sampled in fp32: in bf16 the sum of mean and noise would be rounded.
         mean, deviation = posterior.mean.float(), posterior.std.float()
         latents = (mean + deviation * torch.randn_like(mean)) * LATENT_SCALE
         return latents, self.text(tokens).last_hidden_state
 
 
 def make_unet(size: str) -> UNet2DConditionModel:
-    """The U-Net of a workload's size: noisy latents, timesteps and embeddings to the noise in the
-    latents."""
+    """Make the U-Net of a workload's size. It predicts the noise in latents from noisy latents,
+    timesteps and embeddings."""
     return UNet2DConditionModel(**UNET | (SMOKE_UNET if size == "smoke" else {}))
 
 
-def master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[], None]:
-    """A function that updates fp32 `masters` by the gradients of the bf16 `network`, and the
-    network by them."""
+def make_master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[], None]:
+    """Return a function that updates the fp32 `masters` by the gradients of the bf16 `network`,
+    then copies them into the network and clears its gradients."""
     weights = list(network.parameters())
     optimiser = torch.optim.AdamW(masters, LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
     for master in masters:
@@ -122,6 +123,7 @@ def master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[], None
 
     @torch.no_grad()
     def step() -> None:
+        # One call for all tensors, which also converts between bf16 and fp32.
         torch._foreach_copy_([m.grad for m in masters], [w.grad for w in weights])
         optimiser.step()
         torch._foreach_copy_(weights, masters)
@@ -130,103 +132,127 @@ def master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[], None
     return step
 
 
-def resident_inputs(job: Job, shape: tuple[int, ...]) -> list[tuple[Tensor, Tensor]]:
-    """Batches on `job.device`: images and token ids, or for `sd2-latents-train` latents (fp32) and
-    embeddings."""
+def make_inputs(job: Job, input_shape: tuple[int, ...]) -> list[tuple[Tensor, Tensor]]:
+    """Make resident batches on `job.device` from torch's seed.
+
+    A batch is images of shape (samples, *input_shape) in bf16 and token ids of shape (samples, 77).
+    For `sd2-latents-train` it is latents of shape (samples, *input_shape) in fp32 and embeddings in
+    bf16 of shape (samples, 77, width of the text encoder).
+    """
     device = torch.device(job.device)
     text = TEXT | (SMOKE_TEXT if job.size == "smoke" else {})
+    captions = (job.batch_size, text["max_position_embeddings"])
     inputs = []
     for _ in range(RESIDENT_BATCHES):
-        pictures = torch.randn(job.batch_size, *shape, device=device)
-        captions = (job.batch_size, text["max_position_embeddings"])
+        pictures = torch.randn(job.batch_size, *input_shape, device=device)
         if job.workload == LATENTS_WORKLOAD:
-            inputs.append(
-                (
-                    pictures,
-                    torch.randn(
-                        *captions, text["hidden_size"], dtype=torch.bfloat16, device=device
-                    ),
-                )
+            embeddings = torch.randn(
+                *captions, text["hidden_size"], dtype=torch.bfloat16, device=device
             )
+            inputs.append((pictures, embeddings))
         else:
-            inputs.append(
-                (pictures.bfloat16(), torch.randint(text["vocab_size"], captions, device=device))
-            )
+            tokens = torch.randint(text["vocab_size"], captions, device=device)
+            inputs.append((pictures.bfloat16(), tokens))
     return inputs
 
 
 def build(job: Job) -> Built:
-    """Build models, optimiser and resident data on `job.device`. Raises torch.OutOfMemoryError
-    where they do not fit."""
-    if job.options or job.weights or job.corpus:
-        raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
-    size = workloads()[job.workload].size(job.size)
+    """Build models, optimiser and resident data on `job.device`.
+
+    Raises torch.OutOfMemoryError if they do not fit, and ValueError for inputs that the workload
+    does not take.
+    """
+    reject_inputs(job)
+    input_shape = workloads()[job.workload].size(job.size).input_shape
     device = torch.device(job.device)
-    on_gpu = device.type == "cuda"
     tuned = job.variant == "tuned"
+    compiled = tuned and device.type == "cuda"
     in_loop = job.workload != LATENTS_WORKLOAD
     layout = torch.channels_last if tuned else torch.contiguous_format
 
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = True  # all batches have one shape: time the algorithms once
     torch.manual_seed(job.seed)  # the same weights on every rank
     with device:
         network = make_unet(job.size).to(memory_format=layout).train()
-        encode: nn.Module | None = (
+        encoders: nn.Module | None = (
             Encoders(job.size).bfloat16().to(memory_format=layout) if in_loop else None
         )
-    parameters = sum(p.numel() for p in network.parameters())
+    # Copied before the conversion to bf16, so that the masters start in full precision.
     masters = [p.detach().clone() for p in network.parameters()]
-    update = master_adamw(masters, network.bfloat16())
-    model: nn.Module = network
-    if job.world_size > 1:
-        model = DistributedDataParallel(
-            network, device_ids=[device] if on_gpu else None, gradient_as_bucket_view=True
-        )
-    if tuned and on_gpu:
-        model = torch.compile(model)
-        encode = encode and torch.compile(encode)
-    schedule = DDPMScheduler(**SCHEDULE)
+    update = make_master_adamw(masters, network.bfloat16())
+    model = wrap_network(network, job, compiled)
+    if compiled and encoders is not None:
+        encoders = torch.compile(encoders)
 
     torch.manual_seed(job.seed + 1 + job.rank)  # other images and other noise on every rank
-    inputs = resident_inputs(job, size.input_shape)
-
-    def run(recorder: Recorder) -> None:
-        batch = 0
-        while recorder.more():
-            recorder.start()
-            resident = inputs[batch % RESIDENT_BATCHES]
-            latents, embeddings = resident if encode is None else encode(*resident)
-            noise = torch.randn_like(latents)
-            timesteps = torch.randint(
-                SCHEDULE["num_train_timesteps"], (job.batch_size,), device=device
-            )
-            noisy = schedule.add_noise(latents, noise, timesteps).to(
-                torch.bfloat16, memory_format=layout
-            )
-            predicted = model(noisy, timesteps, embeddings, return_dict=False)[0]
-            loss = nn.functional.mse_loss(predicted.float(), noise)
-            loss.backward()
-            update()
-            recorder.end(items=job.batch_size, loss=loss.detach())
-            batch += 1
-
+    inputs = make_inputs(job, input_shape)
     return Built(
-        run=run,
+        run=partial(
+            train,
+            job=job,
+            model=model,
+            encoders=encoders,
+            update=update,
+            inputs=inputs,
+            layout=layout,
+        ),
         precision="bf16",
-        parameters=parameters,
-        input_shape=size.input_shape,
-        settings={
-            "optimizer": "AdamW, fused",
-            "learning_rate": LEARNING_RATE,
-            "weight_decay": WEIGHT_DECAY,
-            "weights_and_gradients": "bf16",
-            "master_weights_and_moments": "fp32",
-            "encoders": "frozen, in the loop, bf16"
-            if in_loop
-            else "none: latents and embeddings are resident",
-            "prediction_type": SCHEDULE["prediction_type"],
-            "memory_format": "channels_last" if tuned else "contiguous",
-            "compiled": tuned and on_gpu,
-            "resident_batches": RESIDENT_BATCHES,
-        },
+        parameters=count_parameters(network),
+        input_shape=input_shape,
+        settings=describe_settings(in_loop, tuned, compiled),
     )
+
+
+def train(
+    recorder: Recorder,
+    job: Job,
+    model: nn.Module,
+    encoders: nn.Module | None,
+    update: Callable[[], None],
+    inputs: Sequence[tuple[Tensor, Tensor]],
+    layout: torch.memory_format,
+) -> None:
+    """Train `model` on the resident batches in turn until the recorder wants no more.
+
+    Without `encoders` the batches are latents and embeddings already. `update` applies the
+    gradients.
+    """
+    schedule = DDPMScheduler(**SCHEDULE)
+    batch = 0
+    while recorder.more():
+        recorder.start()
+        resident = inputs[batch % RESIDENT_BATCHES]
+        latents, embeddings = resident if encoders is None else encoders(*resident)
+        noise = torch.randn_like(latents)
+        timesteps = torch.randint(
+            SCHEDULE["num_train_timesteps"], (job.batch_size,), device=torch.device(job.device)
+        )
+        # Noise is added in fp32 and only the sum is rounded to bf16.
+        noisy = schedule.add_noise(latents, noise, timesteps).to(
+            torch.bfloat16, memory_format=layout
+        )
+        predicted = model(noisy, timesteps, embeddings, return_dict=False)[0]
+        loss = nn.functional.mse_loss(predicted.float(), noise)
+        loss.backward()
+        update()
+        # Detached, so that the recorder does not keep the graph; not read, which would wait for
+        # the device.
+        recorder.end(items=job.batch_size, loss=loss.detach())
+        batch += 1
+
+
+def describe_settings(in_loop: bool, tuned: bool, compiled: bool) -> Settings:
+    """Return the settings that a bundle records; `in_loop` says that the encoders run in it."""
+    encoders = "frozen, in the loop, bf16"
+    return {
+        "optimizer": "AdamW, fused",
+        "learning_rate": LEARNING_RATE,
+        "weight_decay": WEIGHT_DECAY,
+        "weights_and_gradients": "bf16",
+        "master_weights_and_moments": "fp32",
+        "encoders": encoders if in_loop else "none: latents and embeddings are resident",
+        "prediction_type": SCHEDULE["prediction_type"],
+        "memory_format": "channels_last" if tuned else "contiguous",
+        "compiled": compiled,
+        "resident_batches": RESIDENT_BATCHES,
+    }

@@ -155,7 +155,7 @@ def test_updates_below_the_resolution_of_bf16_add_up() -> None:
     network = torch.nn.Linear(1, 1, bias=False).bfloat16()
     with torch.no_grad():
         network.weight.fill_(1.0)
-    update = sd2_train.master_adamw([torch.ones(1, 1)], network)
+    update = sd2_train.make_master_adamw([torch.ones(1, 1)], network)
     for _ in range(40):  # of 1e-4 each; the next bf16 number below 1 is 0.9961
         network.weight.grad = torch.ones(1, 1, dtype=torch.bfloat16)
         update()

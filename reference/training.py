@@ -1,0 +1,74 @@
+"""What the training workloads on synthetic data share: the check of inputs, wrapping of the network
+and the loop of classifiers."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from rules.contract import Job, Recorder
+
+Settings = dict[str, str | int | float | bool | None]
+"""What a bundle records of an implementation's own choices, by name."""
+
+
+def reject_inputs(job: Job) -> None:
+    """Raise ValueError if `job` names options, weights or a corpus: the workload takes none."""
+    if job.options or job.weights or job.corpus:
+        raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
+
+
+def count_parameters(network: nn.Module) -> int:
+    """Return the number of parameters, frozen ones included."""
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def wrap_network(network: nn.Module, job: Job, compiled: bool) -> nn.Module:
+    """Return `network` wrapped for data parallelism if there are several ranks, then compiled if
+    `compiled`.
+
+    Call it after the optimiser has taken the parameters of `network`.
+    """
+    model = network
+    if job.world_size > 1:
+        device = torch.device(job.device)
+        model = DistributedDataParallel(
+            network,
+            device_ids=[device] if device.type == "cuda" else None,
+            # Gradients are views of the communication buckets, which saves one copy of them.
+            gradient_as_bucket_view=True,
+        )
+    # The wrapper is compiled too: torch.compile then splits the graph at the buckets, so that the
+    # all-reduce overlaps with the backward pass.
+    return torch.compile(model) if compiled else model
+
+
+def train_classifier(
+    recorder: Recorder,
+    job: Job,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    images: Tensor | Sequence[Tensor],
+    labels: Tensor,
+    autocast: bool,
+) -> None:
+    """Train on the resident batches in turn until the recorder wants no more.
+
+    `images` has the shape (batches, samples, channels, height, width) and `labels` the shape
+    (batches, samples). `autocast` runs the forward pass under bf16 autocast.
+    """
+    device_type = torch.device(job.device).type
+    batch = 0
+    while recorder.more():
+        resident = batch % len(images)
+        recorder.start()
+        optimiser.zero_grad(set_to_none=True)
+        with torch.autocast(device_type, torch.bfloat16, enabled=autocast):
+            loss = nn.functional.cross_entropy(model(images[resident]), labels[resident])
+        loss.backward()
+        optimiser.step()
+        # Detached, so that the recorder does not keep the graph; not read, which would wait for
+        # the device.
+        recorder.end(items=job.batch_size, loss=loss.detach())
+        batch += 1
