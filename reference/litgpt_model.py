@@ -14,48 +14,54 @@ from torch.utils.checkpoint import checkpoint
 
 
 class Bf16(HalfPrecision):
-    """Fabric's `bf16-true`, except that the logits are not copied to fp32: the compiled loss widens
-    them as it reads them."""
+    """Fabric's `bf16-true` without the copy of the logits to fp32: the compiled loss converts them
+    as it reads them."""
 
     def convert_output(self, data: Any) -> Any:
         return data
 
 
 def compile_by_block(model: GPT) -> None:
-    """Compile block by block, in place, and not as a whole: all blocks have the graph of the
+    """Compile each block in place instead of the whole model: all blocks share the graph of the
     first."""
     for part in (*model.transformer.h, model.transformer.ln_f):
         part.forward = torch.compile(part.forward)
+    # LitGPT compiles the model as a whole afterwards. Disabled here, its loop over the blocks stays
+    # eager, and only the blocks are compiled.
     model.forward = torch.compiler.disable(model.forward)
 
 
 def checkpoint_by_block(model: GPT) -> None:
-    """Keep of each block only its input, and compute the rest again in the backward pass."""
+    """Save only the input of each block, and compute its activations again in the backward
+    pass."""
     for block in model.transformer.h:
         block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
-def shard(precision: str, model: GPT, mesh: Any) -> GPT:
-    """Share the model over all ranks; `bf16-mixed` sums the gradients of its fp32 parameters in
-    fp32."""
+def shard_model(precision: str, model: GPT, mesh: Any) -> GPT:
+    """Shard the model over all ranks by FSDP2. With `bf16-mixed` the gradients of its fp32
+    parameters are summed in fp32."""
     policy = (
         MixedPrecisionPolicy(torch.bfloat16, torch.float32)
         if precision == "bf16-mixed"
         else MixedPrecisionPolicy()
     )
+    # The model comes last: what no block holds then becomes a unit of its own.
     for unit in (*model.transformer.h, model):
         fully_shard(unit, mesh=mesh["data_parallel"], mp_policy=policy)
     return model
 
 
-def to_fp8(model: GPT, emulate: bool) -> None:
-    """Make the linear layers of the blocks torchao's, in place; `emulate` rounds as FP8 does where
-    the device has none."""
+def convert_to_fp8(model: GPT, emulate: bool) -> None:
+    """Replace the linear layers of the blocks by torchao's FP8 layers, in place. `emulate` rounds
+    as FP8 does on devices that have none."""
+    # Imported here because only the variant `fp8` needs torchao.
     from torchao.float8 import Float8LinearConfig, convert_to_float8_training
 
     convert_to_float8_training(model.transformer.h, config=Float8LinearConfig(emulate=emulate))
 
 
-def whole_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """LitGPT's loss in fp32 and in one piece; compiled, it writes no fp32 copy of the logits."""
+def compute_unchunked_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return LitGPT's cross entropy in fp32, computed in one piece. Compiled, it writes no fp32
+    copy of the logits."""
     return chunked_cross_entropy(logits.float(), targets, chunk_size=0)

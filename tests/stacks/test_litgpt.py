@@ -23,7 +23,7 @@ from torchao.float8.float8_linear import Float8Linear
 from harness.cli import main
 from reference import litgpt_model
 from reference import llama3_8b_pretrain as reference
-from reference.inputs import corpus_batches, sha256
+from reference.inputs import hash_file, load_corpus_batches
 from rules.contract import Job
 from rules.workloads import workloads
 
@@ -58,7 +58,7 @@ class Steps:
 
 @pytest.mark.parametrize("name", ["full", "smoke"])
 def test_definition_is_that_of_the_model(name: str) -> None:
-    size, config = WORKLOAD.size(name), reference.configuration(name)
+    size, config = WORKLOAD.size(name), reference.make_config(name)
     with torch.device("meta"):
         model = GPT(config)
         tokens = torch.zeros(1, config.block_size, dtype=torch.long)
@@ -162,7 +162,7 @@ def test_no_step_waits_for_the_device(variant: str, monkeypatch: pytest.MonkeyPa
 
 def compiled_graphs(layers: int, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]) -> int:
     monkeypatch.setitem(reference.SMOKE_MODEL, "n_layer", layers)
-    counter, config = CompileCounter(), reference.configuration("smoke")
+    counter, config = CompileCounter(), reference.make_config("smoke")
     fabric = reference.MeasuredFabric(replace(JOB, options=options), Steps(1))
     with torch.compiler.set_stance("default", force_backend=counter):
         model = fabric.setup(torch.compile(GPT(config)))
@@ -198,10 +198,10 @@ def test_checkpointing_recomputes_the_blocks(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_fp8_takes_the_linear_layers_of_the_blocks_and_nothing_else() -> None:
     torch.manual_seed(1)
-    model = GPT(reference.configuration("smoke"))
+    model = GPT(reference.make_config("smoke"))
     tokens = torch.randint(256, (1, SEQUENCE))
     exact = model(tokens)
-    litgpt_model.to_fp8(model, emulate=True)
+    litgpt_model.convert_to_fp8(model, emulate=True)
     linear = {name: type(m) for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     assert {name for name, kind in linear.items() if kind is not Float8Linear} == {"lm_head"}
     assert len(linear) == 1 + 5 * reference.SMOKE_MODEL["n_layer"]
@@ -211,7 +211,7 @@ def test_fp8_takes_the_linear_layers_of_the_blocks_and_nothing_else() -> None:
 
 def test_loss_is_litgpts_in_fp32() -> None:
     logits, targets = torch.randn(2, 8, 32, dtype=torch.bfloat16), torch.randint(32, (2, 8))
-    loss = litgpt_model.whole_cross_entropy(logits, targets)
+    loss = litgpt_model.compute_unchunked_loss(logits, targets)
     assert loss.dtype == torch.float32
     assert loss == pytest.approx(
         nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
@@ -224,7 +224,7 @@ def test_corpus_is_shared_out_in_order(tmp_path: Path) -> None:
         bytes(range(32, 32 + 2 * 2 * 2 * 5 + 7))
     )  # two batches of two ranks, and a rest
     first, second = (
-        corpus_batches(replace(JOB, corpus=str(corpus), rank=r, world_size=2), 5, 256)
+        load_corpus_batches(replace(JOB, corpus=str(corpus), rank=r, world_size=2), 5, 256)
         for r in (0, 1)
     )
     assert first.shape == second.shape == (2, BATCH, 6)
@@ -259,7 +259,7 @@ def test_tokenizer_is_used_on_the_whole_corpus(
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("w1 w2 w3\nw4 ü w1\n" * 10)
     options = {"tokenizer": make_tokenizer(tmp_path / "tokenizer.json")}
-    batches = corpus_batches(replace(JOB, corpus=str(corpus), options=options), 6, 5)
+    batches = load_corpus_batches(replace(JOB, corpus=str(corpus), options=options), 6, 5)
     assert (
         batches[..., :-1].flatten().tolist() == [1, 2, 3, 4, 0, 1] * 2 * len(batches)
         and len(batches) == 4
@@ -270,18 +270,18 @@ def test_corpus_tokenizer_and_weights_are_declared(tmp_path: Path) -> None:
     corpus, weights = tmp_path / "corpus.txt", tmp_path / "lit_model.pth"
     corpus.write_text("w1 w2 w3 w4\n" * 100)
     torch.manual_seed(7)
-    model = GPT(reference.configuration("smoke")).to(torch.bfloat16)
+    model = GPT(reference.make_config("smoke")).to(torch.bfloat16)
     torch.save(model.state_dict(), weights)
     tokenizer = make_tokenizer(tmp_path / "tokenizer.json")
     job = replace(JOB, corpus=str(corpus), weights=str(weights), options={"tokenizer": tokenizer})
     built, recorder = reference.build(job), Steps(1)
     assert (built.corpus_sha256, built.weights_sha256) == (
-        sha256(str(corpus)),
-        sha256(str(weights)),
+        hash_file(str(corpus)),
+        hash_file(str(weights)),
     )
-    assert built.settings["tokenizer"] == f"sha256 {sha256(tokenizer)}"
+    assert built.settings["tokenizer"] == f"sha256 {hash_file(tokenizer)}"
     built.run(recorder)
-    batch = corpus_batches(job, SEQUENCE, 512)[0].long()
+    batch = load_corpus_batches(job, SEQUENCE, 512)[0].long()
     with torch.no_grad():
         wanted = nn.functional.cross_entropy(
             model(batch[:, :-1]).float().flatten(0, 1), batch[:, 1:].flatten()
