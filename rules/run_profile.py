@@ -31,10 +31,10 @@ def node_power(bundle: Bundle) -> list[NodePower]:
     """
     found = []
     active = bundle.scored_samples
-    for node in bundle.system["nodes"]:
-        own = [a for a in node["accelerators"] if a["uuid"] in bundle.accelerator_ranks]
+    for node in bundle.system_declaration.nodes:
+        own = [a for a in node.accelerators if a.uuid in bundle.accelerator_ranks]
         read_ns = (
-            active.at(active.text("accelerator").equals(own[0]["uuid"])).ints("read_ns")
+            active.at(active.text("accelerator").equals(own[0].uuid)).ints("read_ns")
             if own
             else np.zeros(0, np.int64)
         )
@@ -42,21 +42,21 @@ def node_power(bundle: Bundle) -> list[NodePower]:
             continue
         total = np.zeros(len(read_ns))
         for accelerator in own:
-            trace = build_trace(bundle.samples_of[accelerator["uuid"]])
+            trace = build_trace(bundle.samples_of[accelerator.uuid])
             total += np.interp(
                 (read_ns - trace.zero_ns) / 1e9, trace.usable_power_times_s, trace.usable_power_w
             )
         starts = np.flatnonzero(np.diff((read_ns - read_ns[0]) // 1_000_000_000, prepend=-1))
         total = np.add.reduceat(total, starts) / np.diff(starts, append=len(total))
-        rated = [a["max_power_w"] for a in own]
+        rated_w = [a.max_power_w for a in own if a.max_power_w is not None]
         found.append(
             NodePower(
-                node=node["name"],
+                node=node.name,
                 accelerators=len(own),
                 median_w=float(np.median(total)),
                 p95_w=float(np.percentile(total, 95)),
                 max_w=float(total.max()),
-                rated_w=None if None in rated else math.fsum(rated),
+                rated_w=math.fsum(rated_w) if len(rated_w) == len(own) else None,
             )
         )
     return found

@@ -15,6 +15,7 @@ from harness.sweep.table import say
 from harness.system import read_description
 from rules.bundle_format.records import Json
 from rules.cap_findings import is_cap_without_effect
+from rules.declarations import EnvironmentDeclaration, RunDeclaration, SystemDeclaration
 from rules.finding import Severity
 
 
@@ -121,34 +122,41 @@ def _facts(
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
     plan = make_plan(sweep.run_request_of(entry), machine, description, sweep.source_sha256)
-    code, settings = result["implementation"], result["settings"]
-    system, software = _object(path / "system.json"), _object(path / "environment.json")
-    boards = sorted({a["name"] for node in system["nodes"] for a in node["accelerators"]})
-    yield "sweep", result["sweep"], sweep.label(entry)
-    yield "workload", result["workload"], plan.workload
-    yield "size", result["size"], plan.size
-    yield "implementation", code["name"], plan.implementation
-    yield "variant", code["variant"], plan.variant
-    yield "implementation's sha256", code.get("sha256"), sweep.implementation_sha256
-    yield "source_sha256", software["source_sha256"], sweep.source_sha256
-    yield "meter", result["sampling"]["meter"], sweep.meter
+    run = RunDeclaration.from_document(result)
+    implementation, settings, cap_w = run.implementation, run.settings, run.power.cap_w
+    system_document = _object(path / "system.json")
+    system = SystemDeclaration.from_document(system_document)
+    environment = EnvironmentDeclaration.from_document(_object(path / "environment.json"))
+    boards = sorted({accelerator.name for accelerator in system.accelerators})
+    yield "sweep", result.get("sweep"), sweep.label(entry)
+    yield "workload", run.workload, plan.workload
+    yield "size", run.size, plan.size
+    yield "implementation", implementation.name, plan.implementation
+    yield "variant", implementation.variant, plan.variant
+    yield "implementation's sha256", implementation.sha256, sweep.implementation_sha256
+    yield "source_sha256", environment.source_sha256, sweep.source_sha256
+    yield "meter", run.sampling.meter, sweep.meter
     yield "board", ", ".join(boards), sweep.accelerator
-    yield "accelerators", settings["accelerators"], entry.gpus
+    yield "accelerators", settings.accelerators, entry.gpus
     yield (
         "cap_w",
-        result["power"]["cap_w"],
+        cap_w,
         # As found, any cap is the planned one.
-        result["power"]["cap_w"] if entry.cap_w is None else entry.cap_w,
+        cap_w if entry.cap_w is None else entry.cap_w,
     )
-    yield "batch_size", settings["batch_size"], plan.batch_size
-    yield "epoch_target_s", settings["epoch_target_s"], plan.epoch_s
-    yield "seed", settings["seed"], plan.seed
-    yield "options", settings.get("options", {}), dict(plan.options)
-    yield "requests", settings.get("requests"), plan.requests and asdict(plan.requests)
-    yield "corpus_sha256", settings.get("corpus_sha256"), sweep.files_sha256.get("corpus")
+    yield "batch_size", settings.batch_size, plan.batch_size
+    yield "epoch_target_s", settings.epoch_target_s, plan.epoch_s
+    yield "seed", settings.seed, plan.seed
+    yield "options", settings.options or {}, dict(plan.options)
+    yield (
+        "requests",
+        settings.requests and asdict(settings.requests),
+        plan.requests and asdict(plan.requests),
+    )
+    yield "corpus_sha256", settings.corpus_sha256, sweep.files_sha256.get("corpus")
     for key, value in description.items():
         if key != "name" or value:  # without a name it is made of the boards
-            yield f"system's {key}", system[key], value
+            yield f"system's {key}", system_document[key], value
 
 
 def _shared(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
@@ -157,10 +165,12 @@ def _shared(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
     The implementation's own settings are not of it: with the same code and options they follow from
     the boards, and a server tells there how much memory it found free.
     """
-    yield "weights", result["settings"]["weights"], other["settings"]["weights"]
-    one, another = result["implementation"], other["implementation"]
-    for key in ("precision", "parameters", "input_shape"):
-        yield f"implementation's {key}", one[key], another[key]
+    run, other_run = RunDeclaration.from_document(result), RunDeclaration.from_document(other)
+    yield "weights", run.settings.weights, other_run.settings.weights
+    code, other_code = run.implementation, other_run.implementation
+    yield "implementation's precision", code.precision, other_code.precision
+    yield "implementation's parameters", code.parameters, other_code.parameters
+    yield "implementation's input_shape", code.input_shape, other_code.input_shape
 
 
 def _object(path: Path) -> Json:

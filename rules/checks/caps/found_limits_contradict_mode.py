@@ -28,15 +28,15 @@ RULE = BundleRule(__name__, "C110", Severity.ERROR, added="1.2.0")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    power = bundle.result["power"]
-    recorded = set(power.get("found_mw") or ())
-    required = set(bundle.accelerator_ranks) if power["mode"] == "set" else set()
+    power = bundle.declaration.power
+    recorded = set(power.found_mw or ())
+    required = set(bundle.accelerator_ranks) if power.mode == "set" else set()
     if recorded != required:
         names = ", ".join(sorted(recorded)) or "no accelerator"
         yield Violation(
             RESULT,
             "/power/found_mw",
-            f"limits of {names}, mode {power['mode']}",
+            f"limits of {names}, mode {power.mode}",
             f"limits of {', '.join(sorted(required))}"
             if required
             else "no limits, because the run set no cap",

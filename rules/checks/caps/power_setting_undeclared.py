@@ -30,7 +30,7 @@ RULE = BundleRule(__name__, "C105", Severity.ERROR, standings=("closed", "open")
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.cap_w is None:
         yield Violation(RESULT, "/power/cap_w", "null", "a cap in W")
-    state = bundle.result["power"]["state"]
+    state = bundle.declaration.power.state
     if state not in bundle.protocol.states:
         allowed = " or ".join(bundle.protocol.states)
         yield Violation(RESULT, "/power/state", state or "null", allowed)

@@ -26,7 +26,7 @@ RULE = BundleRule(__name__, "C104", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    declared = bundle.result["power"]["state"]
+    declared = bundle.declaration.power.state
     if declared is None:
         return
     samples, limit = bundle.scored_samples, bundle.protocol.state_share

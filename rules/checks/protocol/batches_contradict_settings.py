@@ -63,7 +63,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 def _check_counts(bundle: Bundle, declared_ranks: set[int]) -> Iterator[Violation]:
     """Epochs in which a rank does not have the declared number of batches, numbered from 0."""
     batch, no_rows = bundle.batches.ints("batch"), np.empty(0, dtype=np.int64)
-    count = bundle.result["settings"]["batches_per_epoch"]
+    count = bundle.settings.batches_per_epoch
     # A bundle may declare more batches than memory could hold numbers for.
     numbers = np.arange(min(count, len(batch)))
     for epoch in dict.fromkeys(epoch for epoch, _ in bundle.batches_of):

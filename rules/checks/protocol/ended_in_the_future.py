@@ -33,13 +33,13 @@ TOLERANCE = timedelta(days=1)
 def check(bundle: Bundle) -> Iterator[Violation]:
     now = datetime.now(UTC)
     try:
-        ended_at = datetime.fromisoformat(bundle.result["ended_at"])
+        ended_at = datetime.fromisoformat(bundle.declaration.ended_at)
     except ValueError:
         return  # P113 reports it
     if ended_at > now + TOLERANCE:
         yield Violation(
             RESULT,
             "/ended_at",
-            bundle.result["ended_at"],
+            bundle.declaration.ended_at,
             f"not after the present time, {now:%Y-%m-%dT%H:%M:%SZ}",
         )

@@ -25,7 +25,7 @@ Bundle format, events.jsonl.gz; `harness/run/session.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from rules.bundle import Bundle
@@ -58,12 +58,21 @@ class EventList:
         return ((line, event) for line, event in self.lines if isinstance(event, kind))
 
 
+@dataclass(frozen=True)
+class MeasuredEpoch:
+    """What batches.csv.gz gives for an epoch of one node."""
+
+    items: int
+    start_ns: int
+    end_ns: int
+
+
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.events is None:
         return
     numbered = list(enumerate(bundle.events, 1))
-    attempt = bundle.result["attempt"]
+    attempt = bundle.declaration.attempt
     last_attempt = EventList(
         [(line, event) for line, event in numbered if event.attempt == attempt]
     )
@@ -77,57 +86,57 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 
 def _node_names(bundle: Bundle) -> list[str]:
-    return list(dict.fromkeys(rank["node"] for rank in bundle.result["ranks"]))
+    return list(dict.fromkeys(rank.node for rank in bundle.ranks))
 
 
 def _check_starts(bundle: Bundle, events: EventList) -> Iterator[Violation]:
-    result = bundle.result
-    settings = result["settings"]
+    run, settings = bundle.declaration, bundle.settings
     started = {event.node: (line, event) for line, event in events.of(RunStarted)}
     yield from _check_nodes(RunStarted, _node_names(bundle), started)
     for node, (line, event) in started.items():
-        ranks = [rank for rank in result["ranks"] if rank["node"] == node]
+        ranks = [rank for rank in run.ranks if rank.node == node]
         stated: dict[str, object] = {
-            "workload": result["workload"],
-            "variant": result["implementation"]["variant"],
-            "size": result["size"],
-            "standing": result["standing"],
-            "meter": result["sampling"]["meter"],
-            "cap_w": result["power"]["cap_w"],
-            "epoch_target_s": settings["epoch_target_s"],
-            "nodes": settings["nodes"],
-            "accelerators": sum(len(rank["accelerators"]) for rank in ranks),
+            "workload": run.workload,
+            "variant": run.implementation.variant,
+            "size": run.size,
+            "standing": run.standing,
+            "meter": run.sampling.meter,
+            "cap_w": run.power.cap_w,
+            "epoch_target_s": settings.epoch_target_s,
+            "nodes": settings.nodes,
+            "accelerators": sum(len(rank.accelerators) for rank in ranks),
         }
         yield from _differences(line, event, stated)
 
 
 def _check_ranks(bundle: Bundle, events: EventList) -> Iterator[Violation]:
     built = {event.rank: (line, event) for line, event in events.of(RankBuilt)}
-    for rank in bundle.result["ranks"]:
-        if rank["rank"] not in built:
-            yield _violation(
-                "", f"no {RankBuilt.kind} event of rank {rank['rank']}", "one per rank"
-            )
+    for rank in bundle.ranks:
+        if rank.rank not in built:
+            yield _violation("", f"no {RankBuilt.kind} event of rank {rank.rank}", "one per rank")
             continue
         stated: dict[str, object] = {
-            "node": rank["node"],
-            "accelerators": tuple(rank["accelerators"]),
-            "precision": bundle.result["implementation"]["precision"],
+            "node": rank.node,
+            "accelerators": tuple(rank.accelerators),
+            "precision": bundle.precision,
         }
-        yield from _differences(*built[rank["rank"]], stated)
+        yield from _differences(*built[rank.rank], stated)
 
 
 def _check_calibration(bundle: Bundle, events: EventList) -> Iterator[Violation]:
-    settings = bundle.result["settings"]
+    settings = bundle.settings
     calibrated = {event.node: (line, event) for line, event in events.of(Calibrated)}
     yield from _check_nodes(Calibrated, _node_names(bundle), calibrated)
-    stated = {name: settings[name] for name in ("batch_size", "batches_per_epoch")}
+    stated = {
+        "batch_size": settings.batch_size,
+        "batches_per_epoch": settings.batches_per_epoch,
+    }
     for line, event in calibrated.values():
         yield from _differences(line, event, stated)
 
 
 def _check_batch_search(bundle: Bundle, events: EventList) -> Iterator[Violation]:
-    stated = bundle.result["settings"]["batch_search"] or []
+    stated = bundle.settings.batch_search or []
     trials = list(events.of(BatchTrial))
     # A trial series that was interrupted is repeated from its beginning: the last one counts.
     counted = trials[len(trials) - len(stated) :] if stated else trials
@@ -140,7 +149,7 @@ def _check_batch_search(bundle: Bundle, events: EventList) -> Iterator[Violation
 
 
 def _check_limits(bundle: Bundle, events: EventList) -> Iterator[Violation]:
-    stated = {(r["when"], r["accelerator"]): r for r in bundle.result["readbacks"]}
+    stated = {(r.when, r.accelerator): r for r in bundle.readbacks}
     recorded = {(e.when, e.accelerator): (line, e) for line, e in events.of(LimitsReadBack)}
     for when, accelerator in stated.keys() ^ recorded.keys():
         place = "result.json" if (when, accelerator) in stated else EVENTS_FILE
@@ -148,34 +157,35 @@ def _check_limits(bundle: Bundle, events: EventList) -> Iterator[Violation]:
         yield _violation("", found, "the same read-backs in both")
     for key, (line, event) in recorded.items():
         if key in stated:
-            limits = {name: stated[key][name] for name in ("requested_mw", "enforced_mw")}
+            limits = {
+                "requested_mw": stated[key].requested_mw,
+                "enforced_mw": stated[key].enforced_mw,
+            }
             yield from _differences(line, event, limits)
 
 
 def _check_epochs(bundle: Bundle, events: EventList) -> Iterator[Violation]:
-    node_of_rank = {rank["rank"]: rank["node"] for rank in bundle.result["ranks"]}
+    node_of_rank = {rank.rank: rank.node for rank in bundle.ranks}
     items = bundle.batches.ints("items")
-    measured: dict[tuple[str, int], dict[str, int]] = {}
+    measured: dict[tuple[str, int], MeasuredEpoch] = {}
     for (epoch, rank), (start_ns, end_ns) in bundle.spans.items():
         if rank not in node_of_rank:  # P102 reports it
             continue
-        own = {
-            "items": int(items[bundle.batches_of[epoch, rank]].sum()),
-            "start_ns": start_ns,
-            "end_ns": end_ns,
-        }
+        rank_items = int(items[bundle.batches_of[epoch, rank]].sum())
         key = node_of_rank[rank], epoch
-        if key in measured:
-            own["items"] += measured[key]["items"]
-            own["start_ns"] = min(own["start_ns"], measured[key]["start_ns"])
-            own["end_ns"] = max(own["end_ns"], measured[key]["end_ns"])
-        measured[key] = own
+        others = measured.get(key, MeasuredEpoch(0, start_ns, end_ns))
+        measured[key] = MeasuredEpoch(
+            items=others.items + rank_items,
+            start_ns=min(others.start_ns, start_ns),
+            end_ns=max(others.end_ns, end_ns),
+        )
     ended = {(e.node, e.epoch): (line, e) for line, e in events.of(EpochEnded)}
     for node, epoch in sorted(measured.keys() ^ ended.keys()):
         place = "batches.csv.gz" if (node, epoch) in measured else EVENTS_FILE
         yield _violation("", f"epoch {epoch} of {node} in {place} alone", "the same epochs in both")
     for key, (line, event) in ended.items():
-        yield from _differences(line, event, measured.get(key, {}), "batches.csv.gz")
+        stated = asdict(measured[key]) if key in measured else {}
+        yield from _differences(line, event, stated, "batches.csv.gz")
 
 
 def _check_nodes(

@@ -49,7 +49,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for pair in bundle.clock_pairs:
         pairs_by_node.setdefault(pair.node, {})[pair.when] = pair
     earlier_versions = RELEASED[: RELEASED.index(FIRST_WITH_CLOCKS)]
-    if not pairs_by_node and bundle.result["rules_version"] in earlier_versions:
+    if not pairs_by_node and bundle.declaration.rules_version in earlier_versions:
         return
     for node in dict.fromkeys(rank.node for rank in bundle.ranks):
         pairs = pairs_by_node.get(node, {})

@@ -29,7 +29,7 @@ RULE = BundleRule(__name__, "P106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     interval_ms = bundle.protocol.sample_interval_ms
-    stated_ms = bundle.result["sampling"]["interval_ms"]
+    stated_ms = bundle.declaration.sampling.interval_ms
     if stated_ms != interval_ms:
         yield Violation(RESULT, "/sampling/interval_ms", f"{stated_ms} ms", f"{interval_ms} ms")
     for accelerator, samples in bundle.samples_of.items():

@@ -31,11 +31,11 @@ NOT_MEASURING = ("simulated", "replayed")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    settings_input = bundle.result["settings"]["input"]
-    if bundle.result["size"] == "smoke":
+    settings_input = bundle.settings.input
+    if bundle.declaration.size == "smoke":
         yield _violate(bundle, RESULT, "/size", "smoke", "full")
     if bundle.meter in NOT_MEASURING:
-        meter = bundle.result["sampling"]["meter"]
+        meter = bundle.declaration.sampling.meter
         yield _violate(bundle, RESULT, "/sampling/meter", meter, "a meter that measures")
     if bundle.standing == "closed" and settings_input != "synthetic":
         yield _violate(bundle, RESULT, "/settings/input", settings_input, "synthetic")

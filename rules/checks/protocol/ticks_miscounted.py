@@ -53,8 +53,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                     "its node",
                     "a sample at every tick, even if the read failed",
                 )
-    for name, counted in (("ticks", taken), ("missed", missed)):
-        stated = bundle.result["sampling"][name]
+    sampling = bundle.declaration.sampling
+    for name, stated, counted in (
+        ("ticks", sampling.ticks, taken),
+        ("missed", sampling.missed, missed),
+    ):
         if stated != counted:
             yield Violation(
                 RESULT, f"/sampling/{name}", f"{stated}", f"{counted}, counted in samples.csv.gz"

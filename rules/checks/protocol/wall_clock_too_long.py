@@ -34,9 +34,10 @@ minutes."""
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    run = bundle.declaration
     try:
         started_at, ended_at = (
-            datetime.fromisoformat(bundle.result[name]) for name in ("started_at", "ended_at")
+            datetime.fromisoformat(date) for date in (run.started_at, run.ended_at)
         )
     except ValueError:
         return  # P113 reports it

@@ -34,8 +34,8 @@ ROUNDING_S = 1.0
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     dates = {}
-    for name in ("started_at", "ended_at"):
-        text = bundle.result[name]
+    run = bundle.declaration
+    for name, text in (("started_at", run.started_at), ("ended_at", run.ended_at)):
         try:
             dates[name] = datetime.fromisoformat(text)
         except ValueError:

@@ -26,15 +26,15 @@ RULE = BundleRule(__name__, "M106", Severity.WARNING, standings=("closed", "open
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    environment = bundle.environment
-    if not environment["packages"]:
+    environment = bundle.environment_declaration
+    if not environment.packages:
         expected = "the installed packages and their versions"
         yield Violation(ENVIRONMENT, "/packages", "none", expected)
-    if environment["driver"] is None:
+    if environment.driver is None:
         expected = "the version of the accelerator's driver"
         yield Violation(ENVIRONMENT, "/driver", "null", expected)
-    has_hash = set(environment["source_sha256"]) != {"0"}
-    if environment["git"] is None and environment["container"] is None and not has_hash:
+    has_hash = set(environment.source_sha256) != {"0"}
+    if environment.git is None and environment.container is None and not has_hash:
         yield Violation(
             ENVIRONMENT,
             "/source_sha256",

@@ -26,7 +26,7 @@ RULE = BundleRule(__name__, "M108", Severity.WARNING, standings=("closed",))
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    git = bundle.environment["git"]
-    if git is not None and git["dirty"]:
-        observed = f"true, at commit {git['commit'][:12]}"
+    git = bundle.environment_declaration.git
+    if git is not None and git.dirty:
+        observed = f"true, at commit {git.commit[:12]}"
         yield Violation(ENVIRONMENT, "/git/dirty", observed, "false")

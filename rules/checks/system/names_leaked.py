@@ -81,10 +81,9 @@ have none."""
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    result = bundle.result
     settings = {
-        "options": result["settings"].get("options"),
-        "settings": result["implementation"]["settings"],
+        "options": bundle.settings.options,
+        "settings": bundle.implementation.settings,
     }
     yield from _search(LOG_FILE, "", bundle.log[:MOST_CHARACTERS])
     events = event_lines(bundle.events or ()).decode()

@@ -50,14 +50,15 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 yield Violation(file, pointer, observed, "only accelerators of the ranks")
     for uuid in _find_duplicates(listed.uuid for listed in bundle.listed_accelerators):
         yield Violation(SYSTEM, "/nodes", f"{uuid} is listed twice", "each accelerator once")
-    settings = bundle.result["settings"]
-    for name, count in (
-        ("accelerators", len(ranked)),
-        ("nodes", len({rank.node for rank in bundle.ranks})),
+    settings = bundle.settings
+    nodes = {rank.node for rank in bundle.ranks}
+    for name, stated, count in (
+        ("accelerators", settings.accelerators, len(ranked)),
+        ("nodes", settings.nodes, len(nodes)),
     ):
-        if settings[name] != count:
+        if stated != count:
             expected = f"{count}, the number in /ranks"
-            yield Violation(RESULT, f"/settings/{name}", f"{settings[name]}", expected)
+            yield Violation(RESULT, f"/settings/{name}", f"{stated}", expected)
     yield from _check_nodes(bundle)
 
 

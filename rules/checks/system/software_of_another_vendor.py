@@ -35,7 +35,7 @@ VENDOR_OF_BUILD = {"+cu": "NVIDIA", "+rocm": "AMD", "+cpu": "no accelerator"}
 def check(bundle: Bundle) -> Iterator[Violation]:
     boards = [bundle.board_of(uuid) for uuid in bundle.accelerator_ranks]
     vendors = sorted({board.vendor for board in boards if board is not None})
-    torch_version = bundle.environment["packages"].get("torch", "")
+    torch_version = bundle.environment_declaration.packages.get("torch", "")
     for vendor in vendors:
         expected = f"software for boards of {vendor}"
         if VENDOR_OF_METER.get(bundle.meter, vendor) != vendor:

@@ -31,12 +31,17 @@ PLACEHOLDERS = {"", "-", "?", "n/a", "todo", "tbd", "fixme", "xxx"}
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    system = bundle.system
-    texts = {f"/{key}": system[key] for key in ("name", "site", "cooling", "interconnect")}
-    for n, node in enumerate(system["nodes"]):
-        texts[f"/nodes/{n}/cpu"] = node["cpu"]
-        for a, accelerator in enumerate(node["accelerators"]):
-            texts[f"/nodes/{n}/accelerators/{a}/vendor"] = accelerator["vendor"]
+    system = bundle.system_declaration
+    texts = {
+        "/name": system.name,
+        "/site": system.site,
+        "/cooling": system.cooling,
+        "/interconnect": system.interconnect,
+    }
+    for node in system.nodes:
+        texts[f"{node.pointer}/cpu"] = node.cpu
+        for accelerator in node.accelerators:
+            texts[f"{accelerator.pointer}/vendor"] = accelerator.vendor
     for pointer, text in texts.items():
         if text.strip().lower() in PLACEHOLDERS:
             yield Violation(SYSTEM, pointer, repr(text), "a description, or: not stated")

@@ -25,7 +25,7 @@ so a bundle has one environment.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import ENVIRONMENT
@@ -44,7 +44,7 @@ TORCHVISION_OFFSET = 15
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _check_cuda(bundle)
-    packages: Mapping[str, str] = bundle.environment["packages"]
+    packages = bundle.environment_declaration.packages
     torch = _parse_version(r"^2\.(\d+)", packages.get("torch"))
     torchvision = _parse_version(r"^0\.(\d+)", packages.get("torchvision"))
     if torch and torchvision and torchvision[0] != torch[0] + TORCHVISION_OFFSET:
@@ -58,8 +58,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 def _check_cuda(bundle: Bundle) -> Iterator[Violation]:
     """Versions of CUDA that contradict the driver or each other."""
-    packages: Mapping[str, str] = bundle.environment["packages"]
-    driver_text = bundle.environment["driver"]
+    packages = bundle.environment_declaration.packages
+    driver_text = bundle.environment_declaration.driver or ""
     driver = _parse_version(r"(\d+)\.(\d+)", driver_text)
     build = _parse_version(r"\+cu(\d\d)\d+", packages.get("torch"))
     has_nvidia = any(board.vendor == "NVIDIA" for board in bundle.listed_accelerators)

@@ -33,7 +33,7 @@ USUAL_MFU = 0.75
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     workload = bundle.workload
-    if workload is None or bundle.result["size"] != "full":
+    if workload is None or bundle.declaration.size != "full":
         return
     epochs = () if bundle.figures is None else bundle.figures.scored_epochs
     mfu = max((epoch.mfu or 0 for epoch in epochs), default=0)

@@ -33,12 +33,12 @@ HASH_OF_EMPTY_FILE = hashlib.sha256(b"").hexdigest()
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    settings = bundle.result["settings"]
-    corpus_sha256, weights = settings.get("corpus_sha256"), settings["weights"]
-    if settings["input"] == "synthetic" and corpus_sha256 is not None:
+    settings = bundle.settings
+    corpus_sha256, weights = settings.corpus_sha256, settings.weights
+    if settings.input == "synthetic" and corpus_sha256 is not None:
         observed = "synthetic, with the hash of a corpus"
         yield Violation(RESULT, "/settings/input", observed, "real, because a corpus was read")
-    if settings["input"] == "real" and not _is_file_hash(corpus_sha256):
+    if settings.input == "real" and not _is_file_hash(corpus_sha256):
         observed = f"{corpus_sha256}, with real input"[:200]
         expected = "the SHA-256 of the corpus"
         yield Violation(RESULT, "/settings/corpus_sha256", observed, expected)

@@ -75,7 +75,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if not boards or None in boards:
         return
     bandwidth = math.fsum(board.memory_tb_per_s * 1e12 for board in boards if board)
-    copies = bundle.result["implementation"]["settings"].get("dp_size")
+    copies = bundle.implementation.settings.get("dp_size")
     copies = min(copies, len(boards)) if isinstance(copies, int) and copies > 0 else 1
     on_chip_bytes = len(boards) * ON_CHIP_BYTES / declared.concurrency
     min_bytes = compute_bytes_per_token(size, declared, copies, value_bytes) - on_chip_bytes

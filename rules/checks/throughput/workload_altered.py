@@ -34,7 +34,7 @@ RULE = BundleRule(__name__, "T107", Severity.ERROR, standings=("closed",))
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    implementation, settings = bundle.result["implementation"], bundle.result["settings"]
+    implementation, settings = bundle.implementation, bundle.settings
     workload, size = bundle.workload, bundle.size
     if workload is None or size is None:
         return
@@ -42,24 +42,25 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if workload.mode == "inference" and declared is not None and declared != defined:
         yield _violate("/settings/requests", asdict(declared), [asdict(defined)])
     for pointer, sha256 in {
-        "/settings/corpus_sha256": settings.get("corpus_sha256"),
-        "/implementation/sha256": implementation.get("sha256"),
+        "/settings/corpus_sha256": settings.corpus_sha256,
+        "/implementation/sha256": implementation.sha256,
     }.items():
         if sha256 is not None:
             yield _violate(pointer, sha256, [None])
     precision = workload.variants.get(bundle.variant)
-    allowed: dict[str, list[Any]] = {
-        "name": [workload.implementation],
-        "parameters": [size.parameters],
-        "input_shape": [list(size.input_shape)],
-        "precision": [precision] if precision in workload.precisions else list(workload.precisions),
-        "variant": list(workload.variants),
-    }
-    for name, values in allowed.items():
-        if implementation[name] not in values:
-            yield _violate(f"/implementation/{name}", implementation[name], values)
+    precisions = [precision] if precision in workload.precisions else list(workload.precisions)
+    facts: tuple[tuple[str, Any, list[Any]], ...] = (
+        ("name", implementation.name, [workload.implementation]),
+        ("parameters", implementation.parameters, [size.parameters]),
+        ("input_shape", implementation.input_shape, [list(size.input_shape)]),
+        ("precision", implementation.precision, precisions),
+        ("variant", implementation.variant, list(workload.variants)),
+    )
+    for name, stated, values in facts:
+        if stated not in values:
+            yield _violate(f"/implementation/{name}", stated, values)
     for name, choice in workload.fixed.get(bundle.variant, {}).items():
-        stated = implementation["settings"].get(name)
+        stated = implementation.settings.get(name)
         if stated not in choice:
             yield _violate(f"/implementation/settings/{name}", stated, list(choice))
 

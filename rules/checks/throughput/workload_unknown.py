@@ -26,7 +26,7 @@ RULE = BundleRule(__name__, "T108", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    name, size_name = bundle.result["workload"], bundle.result["size"]
+    name, size_name = bundle.declaration.workload, bundle.declaration.size
     if bundle.workload is None:
         yield Violation(RESULT, "/workload", name, f"one of {', '.join(workloads())}")
     elif bundle.size is None:

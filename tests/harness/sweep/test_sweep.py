@@ -5,7 +5,7 @@ import copy
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from harness.sweep import plan as sweep_plan
 from harness.sweep import run as sweep
 from harness.sweep.plan import Entry, Sweep
 from rules.bundle_format import write as bundle
+from rules.contract import RequestSet
 
 
 @pytest.fixture
@@ -277,8 +278,8 @@ def reseal(path: Path, file: str, change: Callable[[dict], None]) -> None:
         ),
         (
             "result.json",
-            lambda r: r["settings"].update(requests={}),
-            "its requests is {}, planned was None",
+            lambda r: r["settings"].update(requests=asdict(RequestSet(16, 8, concurrency=4))),
+            "its requests is {'prompt_tokens': 16, 'output_tokens': 8, 'concurrency': 4,",
         ),
         ("system.json", lambda s: s.update(site="another"), "its system's site is another"),
         (
