@@ -95,7 +95,8 @@ def _trial(plan: Plan, directory: Path, view: View) -> Json:
         * plan.nodes
     )
     if plan.requests is not None:
-        items = plan.requests.output_tokens  # a batch is one request there
+        # A batch of a server is one request.
+        items = plan.requests.output_tokens
     return {
         "batch_size": plan.batch_size,
         "outcome": "ok",

@@ -1,8 +1,8 @@
 """A run over several nodes: one `bench-submit` on each. They meet at the address of the head, node
 0, and exchange JSON.
 
-The meeting place is torch's TCPStore. The workers have torchrun's own rendezvous, at the port after
-it. All waiting is done in short steps, so that a signal is heard between them.
+The nodes exchange messages through torch's TCPStore. The workers use torchrun's rendezvous, at the
+next port. All waiting is done in short steps, so that signals are handled between them.
 """
 
 import json
@@ -44,7 +44,7 @@ class Cluster:
         self._store = _connect(*address(head), is_head=node == 0)
 
     def tell(self, what: str, value: Json) -> None:
-        """Say something under a name of its own to whoever asks for it."""
+        """Store a value of this node under the name `what`, for other nodes to read."""
         try:
             # A key per node, because the store has one name space for all nodes.
             self._store.set(f"{what}/{self._node}", json.dumps(value))
@@ -52,8 +52,8 @@ class Cluster:
             raise ClusterError("node 0 is gone; what it said last says why") from None
 
     def hear(self, what: str, node: int, timeout_s: float = TIMEOUT_S) -> Json:
-        """What `node` says under that name, once it does. Raises ClusterError where it does not in
-        time."""
+        """Wait for the value that `node` stores under the name `what`, and return it. Raises
+        ClusterError after `timeout_s`."""
         key = f"{what}/{node}"
         try:
             # `get` alone would block in C++ code, where Python cannot handle a signal.
@@ -68,16 +68,16 @@ class Cluster:
         return said
 
     def exchange(self, what: str, value: Json) -> list[Json]:
-        """What all nodes say under that name, in their order. Each of them calls this, and all have
-        heard when it returns."""
+        """Return the values of all nodes under the name `what`, in the order of the nodes. Every
+        node calls this. All have read the values when it returns."""
         self.tell(what, value)
         said = [self.hear(what, node) for node in range(self._nodes)]
         self.part()
         return said
 
     def part(self) -> None:
-        """Let the head wait, for a short time, until the others have heard everything: the meeting
-        place ends with it."""
+        """Wait on the head, for a short time, until the other nodes have received everything. The
+        store ends with the process of the head."""
         if self._node > 0:
             self.tell("heard", {})
             return

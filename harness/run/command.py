@@ -210,9 +210,10 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
 def plan_for(run_request: RunRequest) -> Plan:
     """Plan the requested run on this machine. Raises PlanError or MeterError."""
     _several_nodes(run_request)
-    workload_of(run_request)  # better refused before any meter is asked
+    # Refuse an unknown workload before a meter is opened, which can take seconds or fail.
+    workload_of(run_request)
     description = read_description(run_request.system)
-    # simulated boards are the same on every node, so the nodes of a run share them out
+    # All nodes see the same simulated boards, so each node takes its own part of them.
     first = run_request.node * run_request.gpus if run_request.simulate else 0
     machine = _inspect(meter_name(run_request), run_request.gpus, run_request.cap_w, first)
     return make_plan(run_request, machine, description, source_hash())
@@ -264,9 +265,8 @@ def _inspect(name: str, count: int, cap_w: float | None, first: int = 0) -> Mach
     """
     with closing(open_source(name)) as source:
         devices = preflight.choose(source, count, first)
-        if (
-            directory := state_directory(name)
-        ) is not None:  # what a dead run has left is not "as found"
+        # Limits that a killed run left behind are not "as found".
+        if (directory := state_directory(name)) is not None:
             refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
         run_w, found_mw = preflight.cap_for(source, devices, cap_w)
         if wrong := list(preflight.objections(source, devices)):
@@ -313,7 +313,8 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
         if plan.node == 0 and target.exists():
             _pre_check(target, console)
         raise
-    shutil.rmtree(directory, ignore_errors=True)  # some of it may linger, on NFS
+    # NFS may keep files that a process still has open. The bundle is complete all the same.
+    shutil.rmtree(directory, ignore_errors=True)
     if plan.node > 0:
         console.print(
             f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True
@@ -347,7 +348,8 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View, events: RunEven
         f"{best} requests in flight" if plan.requests else f"batch size {best} per accelerator"
     )
     found = replace(plan.with_batch(best), batch_search=trials)
-    found.save(directory)  # the workers read it there
+    # The workers read the plan from this directory.
+    found.save(directory)
     return found
 
 
@@ -363,7 +365,7 @@ def boards(simulate: str | None) -> AbstractContextManager[object]:
 
 @contextmanager
 def _hint(plan: Plan, directory: Path) -> Iterator[None]:
-    """Where a run does not come to its end, say where it lies and how to take it up."""
+    """If a run does not complete, print where its directory is and how to resume it."""
     try:
         yield
     except BaseException as error:
@@ -371,13 +373,15 @@ def _hint(plan: Plan, directory: Path) -> Iterator[None]:
         target = directory.parent / plan.run_id
         begun = (directory / rundir.STATE_FILE).exists()
         if plan.attempt == 1 and (refused or not begun):
-            shutil.rmtree(directory, ignore_errors=True)  # nothing was measured
+            # Nothing was measured, so there is nothing to resume.
+            shutil.rmtree(directory, ignore_errors=True)
             raise
         if target.exists():
             shutil.rmtree(directory, ignore_errors=True)
             hint = f"the run itself ended well: {target}"
         else:
-            alone = plan.head is None and plan.sweep is None  # a sweep says how to take itself up
+            # A sweep prints its own command to resume. A run on several nodes cannot be resumed.
+            alone = plan.head is None and plan.sweep is None
             again = (
                 f"; run it again with: bench-submit run --resume {directory}"
                 if alone and not refused

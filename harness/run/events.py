@@ -79,6 +79,7 @@ def read_recorded(directory: Path) -> tuple[Event, ...]:
     events = []
     for path in (*earlier, directory / EVENTS_FILE):
         for line in path.read_bytes().splitlines():
-            with suppress(ValueError, LookupError, TypeError):  # a power cut may leave anything
+            # A power cut may leave an incomplete or damaged line.
+            with suppress(ValueError, LookupError, TypeError):
                 events.append(event_from_json(json.loads(line)))
     return tuple(events)

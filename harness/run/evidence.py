@@ -75,7 +75,7 @@ def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
         "clocks": [{"node": plan.node_name, **pair} for pair in measurements.clocks],
         "started_at": measurements.started_at.strftime(DATE),
         "ended_at": measurements.ended_at.strftime(DATE),
-        # of these, the head's are told
+        # The result states those of the head only.
         "batches_per_epoch": measurements.batches_per_epoch,
         "losses": list(measurements.losses.values()),
         "tally": measurements.tally,

@@ -111,7 +111,7 @@ class LoadGenerator:
         self.tally = {"requests": self._completed, **tokens}
 
     async def _until_enough(self, send: Send) -> None:
-        """Send and await requests, with an eye on the clock; the first failure ends them all."""
+        """Send and await requests. A time limit or the first failure ends them all."""
         try:
             async with (
                 asyncio.timeout(STALL_S) as self._patience,
@@ -127,8 +127,10 @@ class LoadGenerator:
                 "before; the server's log may say why"
             )
         except BaseExceptionGroup as failed:
-            failure = failed.exceptions[0]  # the others failed for its sake
-        raise failure  # here, so that it does not carry the group along
+            # The task group cancelled the other requests because of the first failure.
+            failure = failed.exceptions[0]
+        # Outside the `except` block, so that the group does not become the context of the failure.
+        raise failure
 
     async def _send_all(self, send: Send) -> None:
         """Start each request when it is due and a place is free: at once in a closed loop, else
@@ -142,9 +144,8 @@ class LoadGenerator:
             if rate_per_s is not None:
                 due_s += random.exponential(1 / rate_per_s)
                 if self._sent == self._completed:
-                    self._patience.reschedule(
-                        max(due_s, now_s()) + STALL_S
-                    )  # nobody keeps us waiting
+                    # No request is in flight, so this wait says nothing about the server.
+                    self._patience.reschedule(max(due_s, now_s()) + STALL_S)
                 # Absolute times: a late wake-up delays one request and not all that follow.
                 await asyncio.sleep(due_s - now_s())
             # Also at a rate, at most `concurrency` requests are in flight, as the request set
@@ -218,7 +219,7 @@ class LoadGenerator:
         return math.ceil(full * (number // group + 1) / groups)
 
     def _plan(self) -> Generator[None, Answer, None]:
-        """The phases of a run; it is sent each answer as it is completed."""
+        """The phases of a run. Receives each answer when it is complete."""
         first = yield
         # Warm-up: the requests that started together must end before completions are evenly spread.
         opening = set(range(self._sent)) - {first.request}
@@ -230,8 +231,8 @@ class LoadGenerator:
         )
         while len(ends_s) < least or ends_s[-1] - ends_s[0] < self._epoch_s * CALIBRATION_SHARE:
             ends_s.append((yield).end_ns / 1e9)
-        # Completions come in bursts; the slope, unlike their number, hardly depends on where in one
-        # the time begins and ends.
+        # Completions come in bursts. Their number depends on where in a burst the time begins and
+        # ends. The slope of a regression hardly does.
         measured_per_s = linear_regression(ends_s, range(len(ends_s))).slope
         per_epoch = self._per_epoch(measured_per_s)
         self._on_calibrated(per_epoch, 1 / measured_per_s)
@@ -253,12 +254,12 @@ class LoadGenerator:
         """Completed requests per epoch, so that it lasts `epoch_s`."""
         if self._requests.rate_per_s is None:
             return math.ceil(self._epoch_s * measured_per_s)
-        # What arrives at random is better known from its declared rate; the margin keeps chance
-        # from making an epoch short.
+        # The declared rate of random arrivals is more precise than a measured one. The margin keeps
+        # the epoch from being too short by chance.
         expected = self._epoch_s * self._requests.rate_per_s
         return math.ceil(expected + POISSON_MARGIN_SIGMA * math.sqrt(expected))
 
     async def _hand_over(self, epoch: int, answers: list[Answer]) -> None:
-        """Write an epoch down, after the requests that follow its last answers are on their way."""
+        """Record an epoch. Waits until the requests that follow its last answers are sent."""
         await asyncio.sleep(HAND_OVER_DELAY_S)
         self._on_epoch(epoch, answers)

@@ -15,24 +15,24 @@ from rules.bundle_format.records import BatchWindow
 
 WARMUP_BATCHES = 3
 FIRST_CALIBRATION_BATCHES = 4
-CALIBRATION_SHARE = 0.2  # of an epoch, at least, before the number of batches is decided
+# A calibration phase takes at least this share of an epoch.
+CALIBRATION_SHARE = 0.2
 
 
 class Clock(Protocol):
-    """Marks instants on the timeline of a device and tells them later as ns of the node's monotonic
-    clock."""
+    """Marks instants on the timeline of a device, and later gives them in ns of the node's
+    monotonic clock."""
 
     def open(self) -> None:
         """Wait for the device and start a new timeline."""
         ...
 
     def mark(self) -> None:
-        """Mark the instant that the device has reached when it has done everything asked of it so
-        far."""
+        """Mark the instant at which the device has finished all work submitted so far."""
         ...
 
     def close(self) -> list[int]:
-        """Wait for the device; the instants of all marks since `open`, in ns."""
+        """Wait for the device. Returns the instants of all marks since `open`, in ns."""
         ...
 
 
@@ -154,7 +154,8 @@ class EpochRecorder:
         self._losses.append(loss)
 
     def _plan(self) -> Iterator[int]:
-        """How many batches each phase takes; a phase is over when the next number is asked for."""
+        """Yield the number of batches of each phase: warm-up, calibration, epochs. A phase has
+        ended when the next number is requested."""
         # The first batches compile, autotune and fill caches. Their times say nothing about an
         # epoch.
         yield WARMUP_BATCHES
@@ -166,8 +167,8 @@ class EpochRecorder:
             batches *= 2
             yield batches
             active_s = sum(w.end_ns - w.start_ns for w in self._windows(0)) / 1e9
-        # Active time is what the protocol asks for, and the fastest rank has to have enough of it
-        # too.
+        # The protocol requires a minimum of active time, for the fastest rank as well. So all ranks
+        # use the largest number of batches.
         per_epoch = int(self._agree(max(1, math.ceil(self._epoch_s * batches / active_s))))
         self._on_calibrated(per_epoch, active_s / batches)
         for epoch in range(self._epochs):

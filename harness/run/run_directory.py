@@ -1,8 +1,8 @@
 """The directory of a run on its way: `.RUN_ID.running`, beside the bundle-to-be.
 
-It holds the plan, what sampler and workers have written so far, the log, and a `state.json` that
-tells the truth about the run however it ends. While a process works on it, that process holds a
-lock on it, which ends with the process.
+It holds the plan, the files of sampler and workers so far, the log, and `state.json` with the state
+of the run, which is correct however the run ends. The process that works on the run holds a lock on
+the directory. The lock ends with the process.
 """
 
 import contextlib
@@ -42,7 +42,8 @@ def attempt(plan: Plan, directory: Path) -> Iterator[RunEvents]:
             reason = str(error) or name
             # KeyboardInterrupt has no text: Python raises it for SIGINT.
             signal = (str(error) or "SIGINT") if is_signal else None
-            with contextlib.suppress(OSError):  # a full disk, say, may be why
+            # A full disk may be the reason for the failure. The first error is the one to report.
+            with contextlib.suppress(OSError):
                 write_state(directory, status=status, reason=reason)
             with contextlib.suppress(OSError):
                 events.end_attempt(status, signal, None if is_signal else name)

@@ -33,16 +33,17 @@ from rules.protocol import CURRENT
 from rules.workloads import workloads
 
 POLL_S = 0.1
-SETTLE_S = 0.25  # samples before the first and after the last batch
+# Energy is interpolated at the edges of batches, so samples must surround the first and last batch.
+SETTLE_S = 0.25
 EXIT_TIMEOUT_S = 30.0
 
 
 class RunFailed(Exception):
-    """The run did not come to its end; the message says why and what to do."""
+    """The run did not complete. The message says why and what to do."""
 
 
 class RunRefused(RunFailed):
-    """What was asked for cannot be run as it is, so that to run it again would not help."""
+    """The run cannot work as requested. Running it again would not help."""
 
 
 def run(
@@ -72,7 +73,8 @@ def run(
         return
     if cluster:
         shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
-    with interrupts.deferred():  # the work is done; what is left takes a second
+    # The measurement is complete, and writing it takes a second. A signal takes effect afterwards.
+    with interrupts.deferred():
         try:
             evidence = gather(plan, shares, workers_environment(plan))
         except metrics.MetricsError as error:
@@ -91,9 +93,9 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
     arguments = ["harness.run.worker", str(directory.resolve())]
 
     def note(line: str) -> None:
-        with suppress(
-            OSError
-        ):  # a full disk ends the run elsewhere; here it must not leave the workers unheard
+        # A full disk ends the run elsewhere. Here it must not stop the reader, because workers
+        # block when nobody reads their output.
+        with suppress(OSError):
             view.note(f"| {line}")
 
     alone = plan.processes == plan.nodes == 1 and plan.implementation == SIMULATED_WORK
@@ -103,7 +105,7 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
 
 
 def _meeting(plan: Plan) -> list[str]:
-    """How torchrun is told where its agents on the nodes of the plan meet."""
+    """The options that tell torchrun's agents on all nodes where to meet."""
     if plan.head is None:
         return ["--standalone", "--nnodes=1"]
     host, port = address(plan.head)
@@ -130,9 +132,8 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     if plan.devices[0].vendor != "AMD":
         # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
         return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
-    if any(
-        d.uuid.startswith("PCI-") for d in plan.devices
-    ):  # a virtual machine's, which ROCm cannot name
+    # ROCm's variables take no PCI addresses, and GPUs of virtual machines have no UUID.
+    if any(d.uuid.startswith("PCI-") for d in plan.devices):
         return dict(os.environ)
     # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
     return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
@@ -141,7 +142,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
 
 
 def clocks(when: str) -> Json:
-    """Both clocks of this node, as close together as can be read."""
+    """The monotonic and the wall clock of this node, read directly after each other."""
     # The pairs relate the monotonic clocks of several nodes to wall time.
     return {"when": when, "monotonic_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
 
@@ -167,7 +168,7 @@ class Follower:
 
 
 class Attempt:
-    """One attempt at a plan; `taken` grows while it goes on."""
+    """One attempt at a plan. `measurements` fills while it runs."""
 
     def __init__(
         self,
@@ -187,8 +188,7 @@ class Attempt:
         """Of each epoch, the events of the ranks that have ended it."""
 
     def take(self) -> None:
-        """Let the workers take their epochs while the sampler samples. Raises RunFailed or
-        SamplerError."""
+        """Run the workers while the sampler samples. Raises RunFailed or SamplerError."""
         plan = self._plan
         accelerators = tuple(d.uuid for d in plan.devices)
         settings = Settings(
@@ -214,7 +214,7 @@ class Attempt:
             time.sleep(SETTLE_S)
             self.measurements.sampling = sampler.stop()
         self.measurements.clocks.append(clocks("after"))
-        # by the clock that the samples are on: the other one may be set while a run goes on
+        # By the monotonic clock of the samples. The wall clock may be set while a run goes on.
         self.measurements.ended_at = self.measurements.started_at + timedelta(
             seconds=time.monotonic() - started_s
         )
@@ -284,8 +284,8 @@ class Attempt:
                 self._finished.add(rank)
 
     def _built(self, rank: int, event: Json) -> None:
-        """What a rank has built must be the workload, on an accelerator of the plan: better known
-        now than after the run."""
+        """Check that a rank built the workload, on an accelerator of the plan. A mistake ends the
+        run now and not after its last epoch."""
         size = self._workload.size(self._plan.size)
         for what, found, expected in (
             ("parameters", event["parameters"], size.parameters),
@@ -356,10 +356,8 @@ class Attempt:
     def _read_back(self, sampler: Sampler, when: str) -> None:
         # Replaces a watchdog that died, or ends the run if none starts.
         self._guard()
-        own = [
-            os.getpid(),
-            *descendants(self._pids.values()),
-        ]  # some libraries count whoever has a board open
+        # Some libraries list every process that has a board open, the harness too.
+        own = [os.getpid(), *descendants(self._pids.values())]
         readbacks = [{"when": when, **state} for state in sampler.readback(own)]
         self.measurements.readbacks += readbacks
         for readback in readbacks:

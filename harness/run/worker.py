@@ -24,9 +24,7 @@ from harness.run.plan import SIMULATED_WORK, Plan, file_hash
 if __name__ == "__main__":
     # Before torch is imported, which takes seconds: a harness killed meanwhile must not leave a
     # worker.
-    die_with_parent(
-        int(os.environ[LAUNCHER_VARIABLE])
-    )  # before torch is imported, which takes seconds
+    die_with_parent(int(os.environ[LAUNCHER_VARIABLE]))
 
 from harness.power.rocm_devices import uuid_of_torch
 from harness.run.load_generator import Answer, LoadGenerator
@@ -40,7 +38,7 @@ FAILED = 1
 
 
 class EventLog:
-    """The files that a worker leaves; every entry is on disk before the next batch runs."""
+    """The files that a worker writes. Every entry is on disk before the next batch runs."""
 
     def __init__(self, directory: Path, rank: int) -> None:
         self._directory, self._rank = directory, rank
@@ -57,7 +55,7 @@ class EventLog:
         items = sum(w.items for w in windows)
         # Windows of requests overlap, so the first to end is not always the first to start.
         start_ns, end_ns = min(w.start_ns for w in windows), max(w.end_ns for w in windows)
-        # JSON has no NaN: a loss that is not finite is told as text and becomes null in the bundle
+        # JSON has no NaN. A loss that is not finite is text here and becomes null in the bundle.
         told = [loss if math.isfinite(loss) else str(loss) for loss in losses]
         self.event("epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=told)
 
@@ -110,7 +108,8 @@ def main() -> int:
         if _is_out_of_memory(error):
             event_log.event("out-of-memory", message=_first_line(error))
             return FAILED
-        if world == 1:  # of several, most fail for the sake of one
+        # If one of several ranks fails, most others fail because of it. Their errors would mislead.
+        if world == 1:
             event_log.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
         raise
     return 0
@@ -129,9 +128,10 @@ def _first_line(error: Exception) -> str:
 
 
 def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> None:
-    """Build the workload and take its epochs. Whatever the implementation raises goes through."""
+    """Build the workload and run its epochs. Raises whatever the implementation raises."""
     on_gpu, serving = plan.torch_device == "cuda", plan.requests is not None
-    if world > 1 or plan.implementation != SIMULATED_WORK:  # a lone simulated worker needs no torch
+    # A single simulated worker needs no torch, which takes seconds to import.
+    if world > 1 or plan.implementation != SIMULATED_WORK:
         import torch
     if on_gpu and not serving:  # a server has processes of its own on the GPUs
         torch.cuda.set_device(local)
@@ -165,7 +165,7 @@ def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> N
 def train(
     plan: Plan, built: Built, rank: int, agree: Callable[[float], float], event_log: EventLog
 ) -> None:
-    """Let the implementation's loop take the epochs."""
+    """Run the epochs in the training loop of the implementation."""
 
     def calibrated(batches: int, batch_s: float) -> None:
         # The CPU has no comparable figure.
@@ -187,8 +187,8 @@ def train(
 
 
 def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
-    """Let the load generator take the epochs. A request is a batch; its window begins, at the
-    earliest, with its epoch."""
+    """Run the epochs with the load generator. A request counts as a batch. Its window does not
+    begin before its epoch."""
     begin_ns = 0
 
     def calibrated(requests: int, request_s: float) -> None:
@@ -223,8 +223,8 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
 
 
 def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) -> Built:
-    """What the plan's implementation makes of the job. Raises ValueError where its module has no
-    such function."""
+    """Call the implementation that the plan names. Raises ValueError if its module has no such
+    function."""
     module, _, function = plan.implementation.partition(":")
     job = Job(
         plan.workload,
@@ -249,16 +249,16 @@ def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) 
 
 
 def implementation_hash(plan: Plan) -> str | None:
-    """The hash of the file of a submitter's own implementation, as this process has loaded it; None
-    for a reference's."""
+    """The hash of the file that this process loaded for a submitter's own implementation. None for
+    a reference implementation."""
     if plan.implementation_sha256 is None:
         return None
     return file_hash(Path(str(sys.modules[plan.implementation.partition(":")[0]].__file__)))
 
 
 def accelerator_of(plan: Plan, local: int) -> str:
-    """The UUID of this rank's accelerator: the GPU's own, or, on a CPU, the meter's device of the
-    same number."""
+    """The UUID of this rank's accelerator. On a CPU it is that of the meter's device with the local
+    rank as its number."""
     if plan.torch_device == "cpu":
         return plan.devices[local].uuid
     import torch
@@ -277,7 +277,7 @@ def accelerator_of(plan: Plan, local: int) -> str:
 
 
 def agreement(device: str, world: int) -> Callable[[float], float]:
-    """A function that returns the largest of the values which all ranks give it."""
+    """A function that returns the maximum over all ranks of the value that it is called with."""
     if world == 1:
         return lambda value: value
     import torch

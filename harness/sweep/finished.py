@@ -69,7 +69,7 @@ def _is_held(directory: Path) -> bool:
             return False
     except PlanError:
         return True
-    except OSError:  # a full disk
+    except OSError:  # a full disk, for example
         return False
 
 
@@ -155,7 +155,8 @@ def _facts(
     )
     yield "corpus_sha256", settings.corpus_sha256, sweep.files_sha256.get("corpus")
     for key, value in description.items():
-        if key != "name" or value:  # without a name it is made of the boards
+        # Without a described name, the name of the system follows from its boards.
+        if key != "name" or value:
             yield f"system's {key}", system_document[key], value
 
 

@@ -102,7 +102,8 @@ class Sweep:
         try:
             out.mkdir(parents=True, exist_ok=True)
             fields = asdict(self)
-            fields["wish"] = fields.pop("run_request")  # the name that format 1 has for it
+            # Format 1 of the file calls the run request `wish`.
+            fields["wish"] = fields.pop("run_request")
             write_durable(
                 path, json.dumps({"format": FORMAT, **fields}, indent=1, default=str).encode()
             )

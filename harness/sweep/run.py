@@ -49,11 +49,11 @@ from harness.sweep.table import say
 from rules.bundle_format.records import Json
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
-"""What ends a run of a sweep."""
+"""The errors that end a run of a sweep."""
 NOT_STARTED = (NotAllowedError, BlockedError)
-"""Those of them after which a run was not even begun."""
+"""The failures after which a run has not started."""
 STOPPING = (*NOT_STARTED, RestoreError)
-"""Those after which no other run could start."""
+"""The failures after which no other run could start."""
 
 
 def run(
@@ -156,10 +156,10 @@ def _allowed(
 def _refusal(
     caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str
 ) -> MeterError | None:
-    """Why the caps cannot be set here: no right to, or limits of another run on any board of the
-    node.
+    """Why the caps cannot be set here: this process has no right to, or another run set limits on a
+    board of the node.
 
-    None where nothing speaks against it, or all boards have the only one already.
+    None if they can be set, or if all boards already have the only requested cap.
     """
     in_force_w = {
         None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()
@@ -180,7 +180,7 @@ def _refusal(
 
 
 def _remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
-    """What a sweep of these caps will not show."""
+    """Notes on what a sweep over these caps cannot show."""
     defaults_w = {one.default_mw / 1e3 for one in limits.values() if one.default_mw is not None}
     if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
         yield (
@@ -330,7 +330,7 @@ def minutes(seconds: float) -> str:
 
 @contextmanager
 def _going_on(path: Path) -> Iterator[None]:
-    """Where a sweep is ended before its end, say how to go on with it."""
+    """If a sweep ends early, print the command that resumes it."""
     try:
         yield
     except (Interrupted, *STOPPING) as error:
@@ -353,7 +353,8 @@ def _going_on(path: Path) -> Iterator[None]:
 def _held(path: Path) -> Iterator[None]:
     """Hold a sweep by its plan file while the block runs. Raises PlanError where another process
     has it."""
-    with path.open("r+") as file:  # NFS locks only what is open for writing
+    # NFS grants an exclusive lock only on a file that is open for writing.
+    with path.open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -214,7 +214,8 @@ def _spread(results: Sequence[SweepRun], name: str, digits: int) -> tuple[str, s
     if None in estimates:
         return "", ""
     over_runs = estimate_mean([estimate.mean for estimate in estimates])
-    sd = float(f"{over_runs.sd:.2g}")  # shown as 120, and not as 1.2e+02
+    # `g` alone would print 120 with two digits as 1.2e+02.
+    sd = float(f"{over_runs.sd:.2g}")
     return f"{over_runs.mean:.{digits}g}", f"{sd:g}"
 
 

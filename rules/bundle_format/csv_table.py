@@ -1,5 +1,5 @@
-"""Reads the tables of a bundle: fast where they are in order, cell by cell where something must be
-pointed at."""
+"""Reads the tables of a bundle: with pyarrow, which is fast, and cell by cell if a table is
+malformed and the message must name the row."""
 
 import csv
 import io
@@ -32,10 +32,10 @@ COLUMNS = {
 }
 MAX_ROWS = 4_000_000
 _MAX_NUMBER = 2**53
-"""Largest number whose neighbours a double still tells apart."""
+"""The largest whole number up to which a double represents every whole number exactly."""
 _SHOWN = 5
 _MOST_IN_TURN = 64
-"""More texts that take turns are told apart as any others."""
+"""`_in_turns` looks for at most this many texts in the repeated order."""
 _ODD = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
     b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
@@ -43,27 +43,28 @@ _ODD = {
     b"x": (b"0x",),
     b"X": (b"0X",),
 }
-"""Marks of numbers that pyarrow reads and nobody else does, by the character in them, which is
-looked for first."""
+"""Parts of text that pyarrow accepts in a number and other readers do not, by the character that
+they contain. The search for one character comes first, because it is faster."""
 _NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
 
 
 class _NotClean(Exception):
-    """The table has an offence somewhere."""
+    """The table has a violation in some row."""
 
 
 def read_table(name: str, text: bytes) -> Table:
-    """The table in the CSV `text` of the file `name`, numbers that are always there as int64,
-    others as float64.
+    """Read the CSV `text` of the file `name`. Required columns of numbers become int64, others
+    float64.
 
-    Raises Refused, with the number of the row where one can be told.
+    Raises Refused, with the number of the row if it is known.
     """
     columns = COLUMNS[name]
     # A row ends with a line break, so a shorter text cannot have too many rows.
     if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
         raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
     if not text.endswith(b"\n"):
-        text += b"\n"  # the last line is one like the others, also where it is the header
+        # The code below expects a line break after every line, also after the header.
+        text += b"\n"
     header = text[: text.find(b"\n")].decode()
     if header != ",".join(columns):
         raise _malformed(
@@ -100,7 +101,7 @@ def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
             column_types=kinds, null_values=[""], strings_can_be_null=False
         ),
     )
-    # What was one block is one chunk.
+    # The text was one block, so each column is one chunk.
     read = {c: table[c].chunk(0) for c in columns}
     return Table.of(
         {c: _words(read[c], c) if c in TEXT_COLUMNS else _numbers(read[c], c) for c in columns}
@@ -123,9 +124,9 @@ def _words(read: "pa.StringArray", column: str) -> Text:
 
 
 def _in_turns(read: "pa.StringArray") -> Text | None:
-    """A column where the same texts, all of one length, stand in the same order over and over, such
-    as one text in every row; None for another. Mostly it is so, and seen in a quarter of the time
-    in which texts are told apart."""
+    """A column that repeats a few texts of one length in a fixed order, such as the UUIDs of the
+    accelerators. None if it does not. Most columns do, and this check takes a quarter of the time
+    of dictionary encoding."""
     if not len(read):
         return None
     _, offsets, buffer = read.buffers()
@@ -169,13 +170,13 @@ def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
 
 
 def _whole(read: "pa.Array", kind: type) -> NDArray[Any]:
-    """The whole numbers of an array, anything where there is none: its own conversion loads pandas,
-    which takes as long as ten bundles."""
+    """The whole numbers of an array; the value of an empty cell is undefined. The conversion of
+    pyarrow itself loads pandas, which takes as long as judging ten bundles."""
     return np.frombuffer(read.buffers()[1], kind, len(read))
 
 
 def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
-    """What is wrong, row by row; data rows are counted from 1."""
+    """The violations of a table, row by row. Data rows count from 1."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
     next(reader)
     row = 0
@@ -206,7 +207,7 @@ def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Prob
 
 
 def _expected(column: str, cell: str) -> str | None:
-    """What should stand there instead of `cell`; None where it is as it should be."""
+    """What is expected instead of `cell`; None if the cell is valid."""
     if not cell:
         return "a value" if column in REQUIRED_COLUMNS else None
     if column in TEXT_COLUMNS:

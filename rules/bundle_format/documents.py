@@ -29,7 +29,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class _Ambiguous(Exception):
-    """The text is read differently by different programs."""
+    """Different programs would read different values from the text."""
 
 
 def read_document(name: str, raw: bytes, expected_format: str) -> Json:
@@ -47,8 +47,7 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
         )
     if value.get("format") != expected_format:
         raise _unknown(name, "/format", value.get("format"), expected_format)
-    # Another version of the protocol may come with another shape, so this is asked before the
-    # schema is.
+    # Another version of the protocol may have another schema, so check the version first.
     protocol = value.get("protocol")
     if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
         raise _unknown(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
@@ -57,7 +56,7 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
         raise _unknown(name, "/rules_version", book, f"one of {', '.join(RELEASED)}")
     if _sieve(expected_format).is_valid(value):
         return value
-    # Several keys missing from one object are one finding.
+    # The validator reports each missing key alone. `dict.fromkeys` makes them one finding.
     problems = [
         Problem(SCHEMA_VIOLATED, found)
         for found in dict.fromkeys(_violations(name, value, expected_format))
@@ -68,8 +67,8 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
 
 
 def read_json(name: str, raw: bytes) -> Any:
-    """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM) as every reader would see it.
-    Raises Refused."""
+    """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM). Raises Refused, also for text
+    that other programs may read differently."""
     try:
         # Some readers skip a byte order mark, others fail.
         if raw.startswith(b"\xef\xbb\xbf"):
@@ -82,7 +81,8 @@ def read_json(name: str, raw: bytes) -> Any:
             parse_constant=_constant,
         )
         if rb"\u" in raw:
-            # An escaped half of a surrogate pair is legal JSON, but no text, and cannot be printed.
+            # JSON allows half of a surrogate pair as an escape. It is no valid text and cannot be
+            # encoded for output.
             json.dumps(value, ensure_ascii=False).encode()
     except _Ambiguous as error:
         message = (
@@ -113,8 +113,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _integer(text: str) -> int:
-    # The length first: turning thousands of digits into a number takes long, or is refused by
-    # Python itself.
+    # Check the length first: Python converts thousands of digits slowly, or refuses to.
     if len(text) < 19:
         return int(text)
     if len(text) > 20 or int(text) not in _INT64:
@@ -140,8 +139,7 @@ def _violations(name: str, value: Json, expected_format: str) -> Iterator[Violat
     )
     # Bounded, because a wrong list of a million entries has a million errors.
     errors = islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS)
-    # Of an object's keys that no property describes, the validator speaks in the order of a set:
-    # another in each process.
+    # The validator reports unknown keys in the order of a set, which differs between processes.
     for error in sorted(errors, key=lambda e: [str(p) for p in e.absolute_path]):
         # The escapes of a JSON pointer (RFC 6901).
         pointer = "".join(
@@ -167,7 +165,7 @@ def _expected(error: "ValidationError") -> str:
 
 
 def _wanted(schema: Any) -> str:
-    """What one of several schemas asks for, in words."""
+    """What one of several alternative schemas requires, in words."""
     if keys := schema.get("required"):
         return (
             f"{'an object with ' if 'type' in schema else ''}the "
@@ -180,8 +178,8 @@ def _wanted(schema: Any) -> str:
 
 
 class _Whole:
-    """The keyword that says of an integer that it is written as one: JSON Schema calls 1.0 an
-    integer, and rules that count with it would then meet a float.
+    """A schema keyword that requires integers to be written as integers. JSON Schema accepts 1.0 as
+    an integer, which Python reads as a float.
     """
 
     def __init__(self, *_: object) -> None:
@@ -193,8 +191,8 @@ class _Whole:
 
 
 def _with_whole(schema: Any) -> Any:
-    """The schema with the keyword `whole` wherever it asks for an integer and would not have any
-    other number."""
+    """The schema with the keyword `whole` added wherever it allows integers and no other
+    numbers."""
     if isinstance(schema, list):
         return [_with_whole(part) for part in schema]
     if not isinstance(schema, dict):
@@ -207,8 +205,8 @@ def _with_whole(schema: Any) -> Any:
 
 @cache
 def _sieve(of_format: str) -> "jsonschema_rs.Validator":
-    """Lets through what is valid, a hundred times as fast as the validator that can say what is
-    wrong with the rest."""
+    """The fast validator. It accepts valid documents in a hundredth of the time that the validator
+    with detailed errors takes."""
     return jsonschema_rs.validator_for(
         _with_whole(schema_of(of_format)), keywords={"whole": _Whole}
     )
@@ -216,15 +214,15 @@ def _sieve(of_format: str) -> "jsonschema_rs.Validator":
 
 @cache
 def _validator(of_format: str) -> "Validator":
-    """The validator that has the last word. It is loaded only where something is wrong, for that
-    takes a tenth of a second."""
+    """The validator that decides and gives detailed errors. It is loaded only for documents that
+    the fast one refuses, because loading takes a tenth of a second."""
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.validators import extend
 
     def whole(
         validator: "Validator", pattern: str, value: object, schema: Json
     ) -> "Iterator[ValidationError]":
-        # All patterns are anchored; Python's `$` alone would let a trailing newline pass.
+        # All patterns are anchored. `$` alone would accept a newline at the end in Python.
         if isinstance(value, str) and not re.fullmatch(pattern, value):
             yield ValidationError(f"does not match {pattern}")
 

@@ -46,8 +46,8 @@ _SHORT.maxlevel, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 80, 8
 
 
 class Refused(Exception):
-    """Something cannot be read as what it should be; `problems` says what, where, and whose offence
-    it is."""
+    """A file cannot be read in its format. Each of `problems` has the rule, the place and the
+    reason."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
@@ -60,22 +60,23 @@ def refused(rule: str, file: str, pointer: str, found: str, expected: str, messa
 
 
 def shortened(value: object) -> str:
-    """A value from a bundle as a message shows it: however large or deep it is, a line at most."""
+    """A value from a bundle for use in a message: at most one line, however large or deep the value
+    is."""
     return _SHORT.repr(value)
 
 
 @dataclass
 class Files:
-    """The files of a bundle that could be read, by name (`signatures/…` for signatures), and what
-    kept the others."""
+    """The files of a bundle that could be read, by name (`signatures/…` for signatures), and the
+    problems of the others."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_files(directory: Path) -> Files:
-    """Read every file that belongs to the bundle in `directory`; what does not belong is a problem
-    and is not read."""
+    """Read every file that belongs to the bundle in `directory`. Any other file is a problem and is
+    not read."""
     files = Files()
     try:
         # `lstat` does not follow a link. A link could lead the checker to files outside the
@@ -127,12 +128,12 @@ def read_plain(path: Path, shown: str, max_bytes: int) -> bytes:
         kind = path.lstat()
         if not stat.S_ISREG(kind.st_mode):
             raise _not_plain(shown, kind.st_mode, "a regular file")
-        # Between lstat and open the file may have been swapped: a link then fails, and a FIFO does
-        # not block.
+        # The file may be replaced between lstat and open. O_NOFOLLOW then refuses a link, and
+        # O_NONBLOCK keeps a FIFO from blocking.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            # Room is made for what is asked for, so no more is than the file should have; the rest
-            # is what it has grown by since.
+            # `read` allocates as many bytes as requested, so request the size of the file and not
+            # the limit. The second read is for a file that has grown since.
             content = file.read(kind.st_size + 1) if kind.st_size <= max_bytes else b""
             if len(content) > kind.st_size:
                 # One byte more than allowed shows that the file is too large.
@@ -176,8 +177,8 @@ def unpack(name: str, packed: bytes) -> bytes:
 def _inflated(packed: bytes, at_most: int) -> tuple[bytes, Any]:
     """The first `at_most` bytes of a gzip stream and the state it is in then. Raises zlib.error.
 
-    ISA-L takes a third of zlib's time. What it cannot read zlib gets to read as well, and says what
-    is wrong with it.
+    ISA-L takes a third of the time of zlib. If it fails, zlib reads the stream too and gives the
+    reason.
     """
     if packed.startswith(_PLAIN_HEADER):
         stream: Any = isal_zlib.decompressobj(wbits=31)
@@ -227,8 +228,8 @@ def _read_signatures(files: Files, directory: Path) -> list[str]:
 
 
 def _refuse_odd(files: Files, directory: Path, name: str) -> bool:
-    """Whether an entry that does not belong is a file or directory; note it as a problem where it
-    is neither."""
+    """Whether an entry that does not belong to the bundle is a file or a directory. Any other kind
+    is added to the problems."""
     kind = (directory / name).lstat().st_mode
     if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
         return True

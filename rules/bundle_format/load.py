@@ -1,4 +1,4 @@
-"""Reads the evidence of a bundle; what prevents reading it is a problem of the bundle."""
+"""Reads the evidence of a bundle. Files that cannot be read become problems of the bundle."""
 
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from rules.finding import Problem
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
-    """The evidence in the files of a bundle as the rules see it, None where any of it cannot be
-    read, and the problems met."""
+    """The evidence in the files of a bundle, and the problems of its files. The evidence is None if
+    any file of it cannot be read."""
     read: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, content in files.contents.items():

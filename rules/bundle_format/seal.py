@@ -19,8 +19,8 @@ from rules.bundle_format.records import (
 
 
 def seal(directory: Path) -> None:
-    """Write MANIFEST.json over the evidence files that lie in `directory`; signatures made before
-    no longer hold and go."""
+    """Write MANIFEST.json over the evidence files in `directory`. Earlier signatures no longer hold
+    and are removed."""
     contents = {
         n: (directory / n).read_bytes()
         for n in EVIDENCE_FILES
@@ -43,22 +43,24 @@ def manifest_bytes(contents: dict[str, bytes]) -> bytes:
 
 
 def json_bytes(value: Json) -> bytes:
-    """`value` in the form in which bundles hold JSON. Raises ValueError for a number that JSON does
-    not have."""
+    """`value` as bundles store JSON: keys sorted, one space of indentation, UTF-8.
+
+    Raises ValueError for NaN and infinity.
+    """
     return (
         json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     ).encode()
 
 
 def write_durable(path: Path, content: bytes) -> None:
-    """Write `content` to a file and see it on the disk. A link that is there is replaced, not
+    """Write `content` to a file and return when it is on disk. An existing link is replaced, not
     followed. Raises OSError."""
     write_all_durable({path: content})
 
 
 def write_all_durable(contents: Mapping[Path, bytes]) -> None:
-    """Write several files as `write_durable` does; where one of them does not fit on the disk, all
-    stay as they were.
+    """Write several files as `write_durable` does. If one of them does not fit on the disk, all
+    stay unchanged.
 
     Raises OSError, which names the file.
     """

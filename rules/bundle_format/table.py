@@ -56,8 +56,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Some or all rows of a table, n of them. Columns are taken from the whole table when they are
-    first asked for."""
+    """Some or all rows of a table, n of them. The rows of a column are selected when the column is
+    first used, and then cached."""
 
     columns: Mapping[str, Any]
     """Of the whole table, by name: int64 or float64 of shape (all,), NaN for an empty cell, or a
@@ -129,8 +129,8 @@ def rows(table: Table, where: Mask) -> str:
 
 
 def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
-    """For each accelerator with samples where `wrong`, shape (n,), holds: its name, those rows, and
-    how many they are."""
+    """For each accelerator with samples for which `wrong`, shape (n,), holds: its name, the rows of
+    these samples, and their number."""
     if not wrong.any():
         return
     of = samples.text("accelerator")

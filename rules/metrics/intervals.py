@@ -10,7 +10,7 @@ from rules.bundle_format.table import Floats, Ints, Mask, Table
 
 
 def group_by_accelerator(samples: Table) -> dict[str, Table]:
-    """The samples of each accelerator, in the order in which the accelerators come first."""
+    """The samples of each accelerator, by accelerator in the order of their first samples."""
     accelerators = samples.text("accelerator")
     codes, names = accelerators.codes, accelerators.names
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
@@ -21,8 +21,8 @@ def group_by_accelerator(samples: Table) -> dict[str, Table]:
 
 
 def group_by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
-    """The places of the batches of each epoch and rank, in the order of these two, and of each in
-    that of their numbers."""
+    """The places of the batches of each epoch and rank, sorted by epoch, rank and number of the
+    batch."""
     epochs, ranks, numbers = (batches.ints(name) for name in ("epoch", "rank", "batch"))
     # `lexsort` sorts by its last key first.
     order = np.lexsort((numbers, ranks, epochs))

@@ -171,7 +171,8 @@ def _active_windows(
     starts, ends = ((batches.ints(name)[places] - zero_ns) / 1e9 for name in ("start_ns", "end_ns"))
     firsts = np.cumsum([0, *map(len, epochs)], dtype=np.int64)
     if bool((starts[1:] > ends[:-1]).all() and (ends >= starts).all()):
-        return starts, ends, firsts[:-1]  # nothing to join, as in training
+        # The batches of training do not overlap, so there is nothing to join.
+        return starts, ends, firsts[:-1]
     # Requests of a server overlap. Their energy must count once.
     joined = [join_intervals(starts[a:b], ends[a:b]) for a, b in pairwise(firsts)]
     firsts = np.cumsum([0, *(len(starts) for starts, _ in joined)], dtype=np.int64)[:-1]
@@ -190,8 +191,8 @@ def _rows_inside(
     stops = np.append(firsts[1:], len(starts))
     first_rows = np.searchsorted(times_s, starts[firsts], side="left")
     stop_rows = np.searchsorted(times_s, ends[stops - 1], side="right")
-    # One search over all windows is several times faster than one for each epoch, and is right only
-    # where the epochs follow each other.
+    # One search over all windows is several times faster than one for each epoch. It is correct
+    # only if no window begins before the previous one has ended.
     in_order = bool((starts[1:] > ends[:-1]).all())
     inside = are_inside(times_s, starts, ends) if in_order else np.empty(0, dtype=bool)
     for first_row, stop_row, first, stop in zip(

@@ -37,9 +37,10 @@ _ODD = (
     0xFF51AFD7ED558CCD,
     0xC4CEB9FE1A85EC53,
 )
-"""Odd numbers whose bits are as good as random: multiplying by them loses nothing."""
+"""Odd numbers with well mixed bits. Multiplication by an odd number modulo 2^64 is invertible, so
+it loses no information."""
 ENOUGH = 1000
-"""Fewer samples under load tell too little of a distribution."""
+"""The least number of samples under load from which a distribution is estimated."""
 
 
 @dataclass(frozen=True)

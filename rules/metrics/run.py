@@ -219,7 +219,8 @@ def _compute_epoch(
 
 def _compute_accelerator(part: Part, by_counter: bool) -> AcceleratorFigures:
     power_w = part.power_w
-    if len(part.trace.usable_power_w) < len(part.trace.power_w):  # a reading failed
+    # Only if a reading of the run failed: the search for failed ones in each epoch takes time.
+    if len(part.trace.usable_power_w) < len(part.trace.power_w):
         power_w = power_w[np.isfinite(power_w)]
     return AcceleratorFigures(
         rank=part.rank,
