@@ -6,7 +6,7 @@ from typing import Literal
 
 from checker.verdict import Verdict
 from reporting.run_record import Provenance, RunRecord
-from rules.boards import SIMULATED_PREFIX, board
+from rules.boards import SIMULATED_PREFIX, find_board
 from rules.bundle_format.records import Json
 from rules.cap_findings import is_cap_without_effect
 from rules.finding import Finding
@@ -158,7 +158,7 @@ def build_published_rows(paper: Json) -> Iterator[ResultRow]:
             continue
         rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
         joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
-        known_board = board(row["accelerator"])
+        known_board = find_board(row["accelerator"])
         # The lowest MFU that the figure implies: at the highest dense peak in common use.
         peak = known_board.peak_tflops.get(PUBLISHED_PRECISION) if known_board else None
         workload = workloads()[row["workload"]]
@@ -210,7 +210,7 @@ def _make_optional_figure(estimate: Estimate | None) -> Figure | None:
 
 
 def _get_board_id(name: str) -> str:
-    known_board = board(name)
+    known_board = find_board(name)
     return known_board.id if known_board else name.removeprefix(SIMULATED_PREFIX)
 
 

@@ -1,11 +1,11 @@
-"""Facts about accelerator boards from their makers' data sheets: dense peaks, the highest power a
-board may be set to, memory.
+"""Properties of accelerator boards from the vendors' data sheets: dense peak rates, highest power
+limit and memory.
 
-The peaks are the rule book's alone: no bundle declares one.
+Peak rates come only from here, never from a bundle.
 
 Sources: NVIDIA H100 Tensor Core GPU data sheet (SXM), NVIDIA H200 Tensor Core GPU data sheet (SXM),
-NVIDIA A100 80GB data sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets print tensor
-rates *with sparsity*; dense is half of that.
+NVIDIA A100 80GB data sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets give tensor
+rates with sparsity. The dense rates are half of these.
 """
 
 import math
@@ -16,23 +16,25 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Board:
-    """One board. Peaks are dense, in TFLOP/s (a multiply-add counts as two), by precision; power in
-    W, bandwidth in TB/s."""
+    """One board model."""
 
     id: str
     vendor: str
     names: tuple[str, ...]
-    """Names under which the vendor's library reports it."""
+    """The names that the vendor's library reports for it."""
     peak_tflops: Mapping[str, float]
+    """Dense peak rates in TFLOP/s by precision. A multiply-add counts as two."""
     max_power_w: float
+    """The highest power limit that can be set."""
     idle_power_w: float
-    """Below this no working board of the kind draws power, idle or not."""
+    """A lower bound of the power of a working board: even an idle one draws more."""
     memory_tb_per_s: float
+    """Memory bandwidth."""
     memory_gib: float
     boost_mhz: int
-    """The highest clock of its compute units."""
+    """The highest clock of the compute units."""
     instant: bool
-    """Whether it is known that its driver gives the power of an instant beside that of a second."""
+    """Whether the driver is known to report instantaneous power as well as the average over 1 s."""
 
 
 _HOPPER = {"fp32": 66.9, "tf32": 494.7, "bf16": 989.4, "fp16": 989.4, "fp8": 1978.9}
@@ -61,21 +63,21 @@ SIMULATED_PREFIX = "Simulated "
 
 
 def real_board(name: str) -> Board | None:
-    """The board as `board` finds it, None for a simulated one."""
-    return None if name.startswith(SIMULATED_PREFIX) else board(name)
+    """Return the board with this reported name like `find_board`, but None for a simulated one."""
+    return None if name.startswith(SIMULATED_PREFIX) else find_board(name)
 
 
 @lru_cache(maxsize=1024)
-def board(name: str) -> Board | None:
-    """The board that an accelerator's reported name means (simulated ones stand for their model),
-    or None."""
-    wanted = name.removeprefix(SIMULATED_PREFIX)
-    return next((b for b in BOARDS if wanted == b.id or wanted in b.names), None)
+def find_board(name: str) -> Board | None:
+    """Return the board with the reported name `name`, None if the rule book does not have it. For
+    a simulated board it is the board that is simulated."""
+    model = name.removeprefix(SIMULATED_PREFIX)
+    return next((b for b in BOARDS if model == b.id or model in b.names), None)
 
 
 def highest_power_w(name: str, declared_w: float | None) -> float:
-    """The highest power in W that the board of this name may be set to; `declared_w` for a board
-    that is not in the rule book, NaN if that is None."""
-    known = board(name)
-    max_w = known.max_power_w if known else declared_w
+    """Return the highest power limit, in W, of the board with this name. For a board that is not in
+    the rule book it is `declared_w`, or NaN if that is None."""
+    board = find_board(name)
+    max_w = board.max_power_w if board else declared_w
     return math.nan if max_w is None else float(max_w)

@@ -1,27 +1,27 @@
-"""What an implementation is given and what it must give back: the contract between a workload's
-code and the harness.
+"""The interface between an implementation of a workload and the harness.
 
-An implementation is one function, named to the harness as `module:function`. It builds the model
-and its resident data and returns a `Built`; the harness then calls `Built.run` with a recorder, and
-the implementation's own loop says where each batch begins and ends:
+An implementation is one function, which the user names as `module:function`. It takes a `Job`,
+builds the model and its resident data, and returns a `Built`. The harness then calls `Built.run`
+with a recorder, and the loop of the implementation marks where each batch begins and ends:
 
     while recorder.more():
         recorder.start()
         loss = train_step()
         recorder.end(items=batch_size * items_per_sample, loss=loss)
 
-The recorder decides how many batches there are (warm-up, calibration, then 11 epochs); the loop
-never counts. A loop that belongs to a framework calls the same three methods from its callbacks.
-Between `start` and `end` nothing may wait for the device: no `.item()`, no printing of a loss.
+The recorder decides how many batches run: warm-up, calibration, then 11 epochs. The loop does not
+count. If the loop is part of a framework, its callbacks call the same three methods. Code between
+`start` and `end` must not wait for the device: no `.item()`, no printing of a loss.
 
-An implementation that serves is handed a `Load` instead, and tells it how one request is sent:
+An implementation that serves gets a `Load` instead, and passes it a function that sends one
+request:
 
     async def send(request: Request) -> AsyncIterator[Progress]:
-        ...  # yield what the server has said so far, each time it says more
+        ...  # yield the progress each time the server reports more tokens
 
-    asyncio.run(load.drive(send))
+    asyncio.run(load.drive(send, count_generated_tokens))
 
-The load decides which requests are sent and when, times them, and says when it is enough.
+The load decides which requests are sent and when, measures their times, and ends the run.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -31,23 +31,21 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class RequestSet:
-    """What is asked of a server during a run. Every request has the same lengths; no two have the
-    same prompt."""
+    """The requests of a run. All have the same lengths, and no two have the same prompt."""
 
     prompt_tokens: int
     output_tokens: int
     concurrency: int
-    """Requests in flight: always as many in a closed loop, at most as many where they arrive at a
+    """Requests in flight: exactly this many in a closed loop, at most this many with an arrival
     rate."""
     rate_per_s: float | None = None
-    """Mean arrival rate of a Poisson process; None is a closed loop, where each answer is followed
-    by the next request."""
+    """Mean arrival rate of a Poisson process. None is a closed loop: the next request is sent when
+    one is completed."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one process of a run is to build. `device` is a torch device string such as `cuda:0` or
-    `cpu`."""
+    """The work of one process of a run."""
 
     workload: str
     variant: str
@@ -57,30 +55,28 @@ class Job:
     `Size.items_per_sample` items."""
     seed: int
     device: str
+    """A torch device string such as `cuda:0` or `cpu`."""
     rank: int = 0
     world_size: int = 1
     accelerators: int = 1
-    """Accelerators of this process: one, but all of the node for a server, which spreads over them
-    by itself."""
+    """Number of accelerators of this process: one for training, all of the node for a server."""
     uuids: tuple[str, ...] = ()
-    """Their UUIDs, as the meter knows them."""
+    """The UUIDs of the accelerators, as the meter reports them."""
     requests: RequestSet | None = None
     """For serving only."""
     corpus: str | None = None
-    """Path of a text file to train on; None is synthetic input."""
+    """Path of a text file to train on; None for synthetic input."""
     weights: str | None = None
-    """Path of a checkpoint; None is weights made from the seed."""
+    """Path of a checkpoint; None for weights initialised from the seed."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What the submitter asks of this implementation beyond the rest. It raises ValueError on one
-    it does not know."""
+    """Options of this implementation, from `--option`. It raises ValueError for an unknown one."""
 
 
 class Recorder(Protocol):
-    """What the harness hands to an implementation."""
+    """Marks the batches of an implementation that trains."""
 
     def more(self) -> bool:
-        """Whether another batch is wanted. Between epochs this waits for the device; inside an
-        epoch it does not."""
+        """Whether to run another batch. Waits for the device between epochs, never inside one."""
         ...
 
     def start(self) -> None:
@@ -88,19 +84,18 @@ class Recorder(Protocol):
         ...
 
     def end(self, items: int, loss: Any) -> None:
-        """Mark the end of a batch of `items` items. `loss` is a scalar, still on the device; it is
-        read after the epoch.
+        """Mark the end of a batch of `items` items.
 
-        It is kept until then: hand over a detached tensor of its own, not a buffer that the next
-        step writes to.
+        `loss` is a scalar on the device. It is read after the epoch, so pass a detached tensor that
+        later steps do not overwrite.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a server: token ids of the prompt, and how many tokens to generate, no fewer
-    and no more."""
+    """One request to a server: the token ids of the prompt, and the exact number of tokens to
+    generate."""
 
     prompt: list[int]
     output_tokens: int
@@ -108,45 +103,44 @@ class Request:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a server says that it is with a request: tokens of the prompt, and tokens generated
-    so far."""
+    """The progress of a request, in tokens, as the server reports it."""
 
     prompt_tokens: int
     output_tokens: int
 
 
 Send = Callable[[Request], AsyncIterator[Progress]]
-"""Sends a request and yields the server's progress as it comes; the end of the iteration is the end
-of the answer."""
+"""A function that sends a request and yields the server's progress. The iteration ends when the
+response is complete."""
 
 
 class Load(Protocol):
-    """What the harness hands to an implementation that serves: the load generator."""
+    """The load generator, for an implementation that serves."""
 
     async def drive(self, send: Send, generated: Callable[[], Awaitable[int]]) -> None:
-        """Send requests until the run has what it needs, and return when none is in flight.
+        """Send requests until the run is complete, and return when none is in flight.
 
-        `generated` returns how many tokens the server has generated by its own count since it
-        started.
+        `generated` returns the number of tokens that the server has generated since it started,
+        from the server's own counter.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Built:
-    """A model that is ready to run, and the facts about it that a bundle records."""
+    """A model that is ready to run, and its properties, which the bundle records."""
 
     run: Callable[[Any], None]
-    """Given the `Recorder`, or for serving the `Load`, it runs until that has had enough."""
+    """Takes the `Recorder`, or the `Load` for serving, and runs until that ends the run."""
     precision: str
     parameters: int
     input_shape: tuple[int, ...]
     settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    """Whatever else a reader needs to repeat it: optimiser, learning rate, memory format, compile
-    mode."""
+    """Other settings that are needed to repeat the run, such as optimiser, learning rate, memory
+    format and compile mode."""
     vocabulary: int | None = None
-    """For serving: prompts are made of token ids below it."""
+    """For serving: token ids of prompts are below this."""
     corpus_sha256: str | None = None
-    """Of the file that `Job.corpus` names, where the model is trained on it."""
+    """SHA-256 of the file `Job.corpus` if the model is trained on it."""
     weights_sha256: str | None = None
-    """Of the checkpoint that `Job.weights` names, where it is loaded."""
+    """SHA-256 of the checkpoint `Job.weights` if it is loaded."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from rules.boards import SIMULATED_PREFIX, Board, board, highest_power_w
+from rules.boards import SIMULATED_PREFIX, Board, find_board, highest_power_w
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 
@@ -253,7 +253,7 @@ class Accelerator(_Record):
     @property
     def board(self) -> Board | None:
         """The board of the rule book that the name means; for a simulated board its model."""
-        return board(self.name)
+        return find_board(self.name)
 
     @cached_property
     def highest_power_w(self) -> float:

@@ -1,5 +1,5 @@
-"""The numbers of the measurement protocol, one frozen set per version; bundles are judged by the
-version they name."""
+"""The parameters of the measurement protocol, one frozen set per version. A bundle is judged by the
+version that it declares."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the energy counter and the trapezoid over power samples may differ, as shares of the
-    counter's energy."""
+    """The largest allowed difference between the energy counter and the trapezoidal integral of the
+    power samples, as a share of the counter's energy."""
 
     run: float
     epoch: float
@@ -16,7 +16,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Protocol:
-    """One version of the measurement protocol. Units are in the names; shares are of 1."""
+    """One version of the measurement protocol. Shares and tolerances are fractions, not percent."""
 
     version: str
     epochs: int
@@ -36,30 +36,31 @@ class Protocol:
     instantaneous: Agreement
     averaged: Agreement
     board_power_tolerance: float
-    """On averaged power, against the highest power that the board may be set to."""
+    """The largest allowed averaged power, as a multiple of the board's highest power limit."""
     transient_tolerance: float
-    """The same for a single instantaneous reading: a board holds its cap on average, not in every
-    instant."""
+    """The same for a single instantaneous reading. It is larger, because a board enforces its cap
+    on the average."""
     invalid_slowdown_mask: int
-    """Of NVML's reasons, which the simulated boards have too."""
+    """Clock event reasons of NVML that make an epoch invalid. Simulated boards use them too."""
     invalid_slowdown_mask_amd: int
-    """Of the bits that AMD's meter makes of the residency counters."""
+    """The same for AMD. The AMD meter derives these bits from the residency counters."""
     max_peak_share: float
     recompute_tolerance: float
 
     @property
     def scored_epochs(self) -> int:
+        """Number of epochs that the headline averages over."""
         return self.epochs - self.discarded_epochs
 
 
 # NVML's reasons that make an epoch invalid: hardware slowdown 0x8, software thermal 0x20, hardware
-# thermal 0x40 and power brake 0x80. 0x4, the software power cap, is what a capped run is about and
-# is allowed. Source: NVML API reference, nvmlClocksEventReasons.
+# thermal 0x40 and power brake 0x80. The software power cap, 0x4, is allowed: it is set whenever the
+# cap limits the clocks. Source: NVML API reference, nvmlClocksEventReasons.
 _INVALID_SLOWDOWN = 0x8 | 0x20 | 0x40 | 0x80
 
-# The same of AMD's: processor hot 0x1, and the heat of socket 0x4, voltage regulators 0x8 and
-# memory 0x10. 0x2, package power tracking, is the power cap at work. Source: AMD SMI reference, the
-# throttle residencies of the GPU metrics.
+# AMD's reasons that make an epoch invalid: processor hot 0x1, and thermal throttling of socket 0x4,
+# voltage regulators 0x8 and memory 0x10. Package power tracking, 0x2, is allowed: it is the power
+# cap. Source: AMD SMI reference, the throttle residencies of the GPU metrics.
 _INVALID_SLOWDOWN_AMD = 0x1 | 0x4 | 0x8 | 0x10
 
 V1_0 = Protocol(

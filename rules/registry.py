@@ -45,6 +45,11 @@ def round_rules() -> tuple[RoundRule, ...]:
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, RoundRule))
 
 
+def is_form_finding(finding: Finding) -> bool:
+    """Whether a rule on form or integrity reports the finding."""
+    return isinstance(rules_by_id().get(finding.rule), FormRule)
+
+
 def judge_form(bundle: "Bundle") -> tuple[Finding, ...]:
     """The findings of all rules on form and integrity."""
     return tuple(finding for rule in form_rules() for finding in rule.judge(bundle))

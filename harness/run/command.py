@@ -46,6 +46,7 @@ from harness.simulation import server as simulator
 from harness.system import describe_environment, read_description, source_hash
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity
+from rules.registry import is_form_finding
 from rules.workloads import workloads
 
 
@@ -180,9 +181,9 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     broken = [
         f
         for f in judge(bundle, signed=False).findings
-        # Families S and I say whether the files are whole. What the other rules find does not keep
-        # a bundle from being signed.
-        if f.rule[0] in "SI" and f.severity == Severity.ERROR
+        # The rules on form and integrity check whether the files are intact. Findings of other
+        # rules do not prevent signing.
+        if f.severity == Severity.ERROR and is_form_finding(f)
     ]
     if broken:
         told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.power.source import Device
+from harness.power.sources import source_class
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
@@ -229,10 +230,12 @@ def workload_of(run_request: RunRequest) -> Workload:
 
 
 def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sha256: str) -> Plan:
-    """Decide what is left open: batch size and epoch length by the workload, standing by what is
-    run and measured.
+    """Plan the requested run on this machine.
 
-    Raises PlanError that names the option, what was found and what to do.
+    The batch size and the length of an epoch are the workload's unless the request names them.
+
+    Raises PlanError, which names the option, the value and what to do, and MeterError if the source
+    of the meter cannot be loaded.
     """
     workload = workload_of(run_request)
     _check_options(run_request, workload)
@@ -276,7 +279,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         found_state=machine.found_state,
         sweep=run_request.sweep,
     )
-    return replace(plan, standing=_standing(plan, workload))
+    return replace(plan, standing=_find_standing(plan, workload))
 
 
 def _check_options(run_request: RunRequest, workload: Workload) -> None:
@@ -302,12 +305,19 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     return "-".join((*parts, secrets.token_hex(3)))
 
 
-def _standing(plan: Plan, workload: Workload) -> str:
-    """Closed needs the workload as defined, by the reference implementation, on synthetic input; a
-    real measurement of anything else is open. What is smoke-sized, simulated or shorter than the
-    protocol asks is a demo.
+def _find_standing(plan: Plan, workload: Workload) -> str:
+    """Return the standing of the run: `closed`, `open` or `demo`.
+
+    A closed run is the workload as defined, with the reference implementation and synthetic input.
+    Any other real measurement is open. A run is a demo if its boards are simulated, if it does not
+    compute on GPUs, if its size is not full, or if its epochs are shorter than the protocol
+    requires.
+
+    Raises MeterError if the source of the plan's meter cannot be loaded.
     """
-    if plan.torch_device != "cuda" or plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
+    if source_class(plan.meter).simulated or plan.torch_device != "cuda":
+        return "demo"
+    if plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
         return "demo"
     as_defined = (
         plan.implementation == workload.implementation

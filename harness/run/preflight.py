@@ -15,7 +15,7 @@ from harness.power.limits import (
 from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback, read_back
 from harness.run.plan import Plan, PlanError
 from harness.system import git_state
-from rules.boards import board
+from rules.boards import find_board
 
 OWN_CLOCKS = ("manual", "determinism")
 """Performance levels that hold clocks of their own, which the name alone does not bring back."""
@@ -139,7 +139,7 @@ def remarks(plan: Plan) -> Iterator[str]:
             "commit them first"
         )
     name = plan.devices[0].name
-    if board(name) is None:
+    if find_board(name) is None:
         yield (
             f"{name}: the rule book has no data sheet of this board, so MFU and bounds are left out"
         )

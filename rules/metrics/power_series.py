@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.boards import board
+from rules.boards import find_board
 from rules.bundle_format.table import Floats, Mask, Table, rows
 from rules.metrics.readings import (
     read_average_power_w,
@@ -125,7 +125,7 @@ class Series:
     def measured(self) -> bool:
         """Whether the statistics apply: to boards in `MEASURED`, with `ENOUGH` instantaneous
         readings under load."""
-        known = board(self.name)
+        known = find_board(self.name)
         return known is not None and known.id in MEASURED and len(self.under_load_mw) >= ENOUGH
 
     @property

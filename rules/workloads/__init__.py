@@ -1,5 +1,5 @@
-"""Workload definitions: what is run and how much arithmetic one item takes. One file per workload;
-they are discovered."""
+"""Workload definitions: the model, the sizes and the FLOPs per item. Every file of this folder
+defines one workload and is found by discovery."""
 
 import importlib
 import pkgutil
@@ -15,67 +15,68 @@ Choice = tuple[str | bool | None, ...]
 
 @dataclass(frozen=True)
 class Size:
-    """How large a workload is run.
+    """One size of a workload.
 
-    `full` is the workload; `smoke` is a shrunk one that a laptop CPU finishes in seconds and that
-    is never compared. FLOPs count a multiply-add as two and cover one item, in training forward and
-    backward.
+    `full` is the workload itself. `smoke` is a small version that a laptop CPU finishes in seconds;
+    its results are never compared. FLOPs are per item and count a multiply-add as two. For training
+    they cover the forward and the backward pass.
     """
 
     input_shape: tuple[int, ...]
     parameters: int
     flops_per_item: float
     batch_sizes: Mapping[str, int]
-    """Default samples per batch of a rank, by variant. For serving a sample is a request, and these
-    are in flight at once."""
+    """Default samples per batch and rank, by variant. For serving it is the number of requests in
+    flight per accelerator."""
     max_batch_size: int
-    """Where the search for the highest stable batch stops."""
+    """The search for the highest stable batch size does not go beyond this."""
     min_flops_per_item: float | None = None
-    """What an item takes however its arithmetic is counted; None where that is `flops_per_item`."""
+    """FLOPs per item without those that only some ways of counting include, such as the masked half
+    of causal attention. None if all ways give `flops_per_item`."""
     read_parameters: int = 0
-    """For serving: parameters that a step of decoding reads whole, which those of an embedding are
-    not."""
+    """For serving: number of parameters that every decoding step reads. Those of an embedding are
+    left out, because a step reads only single rows of it."""
     kv_values_per_token: int = 0
-    """For serving: numbers that the cache of keys and values holds of one token."""
+    """For serving: values in the key-value cache per token."""
     items_per_sample: int = 1
-    """How many items one sample of a batch is: 1 for images, the sequence's length for tokens, an
-    answer's for requests."""
+    """Items per sample of a batch: 1 for images, the sequence length for token sequences, the
+    output length for requests."""
 
     def request_set(self, concurrency: int) -> RequestSet:
-        """What a server is sent, in a closed loop: prompts of the input's length, answers of a
-        sample's items."""
+        """Return the requests of this size in a closed loop with `concurrency` requests in flight:
+        prompts of the input length and outputs of `items_per_sample` tokens."""
         return RequestSet(self.input_shape[0], self.items_per_sample, concurrency)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What the rule book fixes of a workload; an implementation may choose the rest."""
+    """The properties of a workload that the rule book fixes. An implementation chooses the rest."""
 
     id: str
     title: str
     item: str
-    """The unit of work: `image` or `token`; plural by adding an s."""
+    """The unit of work, in the singular: `image` or `token`."""
     mode: str
     """`training` or `inference`."""
     model: str
     stack: str
     variants: Mapping[str, str]
-    """Variant to the precision of its matrix products."""
+    """The precision of the matrix products, by variant."""
     precisions: tuple[str, ...]
     """Precisions allowed in the closed division."""
     fixed: Mapping[str, Mapping[str, Choice]]
-    """By variant, what the reference implementation says of its own settings that decide the
-    arithmetic of an item."""
+    """By variant, the allowed values of those settings of the reference implementation that affect
+    the arithmetic of an item."""
     full: Size
     smoke: Size | None = None
     implementation: str | None = None
-    """`module:function` of the reference implementation; None where there is none yet."""
+    """`module:function` of the reference implementation; None if there is none yet."""
     notes: str = ""
     published_as: tuple[str, ...] = field(default=())
-    """Names under which papers report it, for matching published rows."""
+    """The names of the workload in published tables, to match their rows."""
 
     def size(self, name: str) -> Size:
-        """The size of that name. Raises KeyError where the workload has none."""
+        """Return the size with this name. Raises KeyError if the workload does not have it."""
         size = {"full": self.full, "smoke": self.smoke}[name]
         if size is None:
             raise KeyError(name)
@@ -84,7 +85,7 @@ class Workload:
 
 @cache
 def workloads() -> Mapping[str, Workload]:
-    """All workloads by id, in order of id: every module of this folder defines one as
+    """Return all workloads by id, sorted by id. Every module of this folder defines one as
     `WORKLOAD`."""
     definitions = [
         importlib.import_module(f"{__name__}.{m.name}").WORKLOAD

@@ -49,15 +49,13 @@ WORKLOAD = Workload(
     ),
     implementation="reference.llama3_8b_pretrain:build",
     notes=(
-        "FLOPs per token are 6 for each parameter in a matrix product (45.03 G: the "
-        "embedding, 0.53 G parameters, is looked up) "
-        "and attention at a sequence of 4 096: 6.44 G as libraries count it, 3.22 G for "
-        "the causal half that has to be computed; "
-        "the bound takes the half. All variants hold parameters, gradients and AdamW's "
-        "state in bf16 (64 GB); LitGPT's own "
-        "default, bf16-mixed, takes 128 GB beside the activations, so it is an option for "
-        "several GPUs. "
-        "The fp8 variant is for the open division."
+        "The FLOPs per token have two parts. Matrix products take 6 FLOPs per parameter, 45.03 G "
+        "in all; the embedding (0.53 G parameters) is a table look-up and does not count. "
+        "Attention over a sequence of 4 096 tokens takes 6.44 G as libraries count it. Causal "
+        "attention needs only half of this, 3.22 G, and the minimum FLOPs per item count this "
+        "half. All variants hold parameters, gradients and AdamW's state in bf16 (64 GB). The "
+        "default of LitGPT, bf16-mixed, takes 128 GB in addition to the activations, so it is an "
+        "option for several GPUs only. The fp8 variant is for the open division."
     ),
     published_as=("llama3_8b_pretraining",),
 )

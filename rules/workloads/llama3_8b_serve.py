@@ -1,6 +1,6 @@
 from rules.workloads import Size, Workload
 
-_EVERY = {
+_COMMON = {
     "dtype": ("bfloat16",),
     "quantization": (None,),
     "kv_cache_dtype": ("auto", "bfloat16"),
@@ -17,7 +17,7 @@ WORKLOAD = Workload(
     stack="sglang",
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("bf16", "fp16", "fp8"),
-    fixed={"baseline": _EVERY, "tuned": _EVERY},
+    fixed={"baseline": _COMMON, "tuned": _COMMON},
     full=Size(
         input_shape=(1024,),
         parameters=8_030_261_248,
@@ -40,19 +40,14 @@ WORKLOAD = Workload(
     ),
     implementation="reference.llama3_8b_serve:build",
     notes=(
-        "An item is an output token; a batch is one completed request of 1 024 prompt "
-        "tokens and 512 output tokens. FLOPs per"
-        " item are those of a whole request, prefill included, divided by its output "
-        "tokens. The weights of the layers are"
-        " applied to every token but the last, which is generated and not read again: 2 x "
-        "6.979 G x 1 535 / 512 = 41.85 G. The"
-        " output head is applied once for each output token, 2 x 0.525 G = 1.05 G. A token "
-        "attends to itself and all before it,"
-        " 4 x 4 096 FLOPs for each of these in each of the 32 layers: 1.21 G. The least is "
-        "without attention."
-        " A step of decoding reads every parameter but the embedding's 0.525 G, and of "
-        "each token before it the 2 x 8 x 128 keys"
-        " and values of 32 layers."
+        "An item is an output token. A batch is one completed request of 1 024 prompt tokens and "
+        "512 output tokens. The FLOPs per item are the FLOPs of a whole request, prefill included, "
+        "divided by its number of output tokens. The layers process every token except the last "
+        "output token: 2 x 6.979 G x 1 535 / 512 = 41.85 G. The output head runs once per output "
+        "token: 2 x 0.525 G = 1.05 G. Attention takes 4 x 4 096 FLOPs per layer, in 32 layers, for "
+        "each pair of a token and a token at or before it: 1.21 G. The minimum FLOPs per item "
+        "leave out attention. A decoding step reads all parameters except the embedding "
+        "(0.525 G), and the key-value cache of all earlier tokens: 2 x 8 x 128 values per token and layer."
     ),
     published_as=("llama3_8b_inference",),
 )

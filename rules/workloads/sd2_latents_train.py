@@ -1,6 +1,6 @@
 from rules.workloads import Size, Workload
 
-_EVERY = {
+_COMMON = {
     "weights_and_gradients": ("bf16",),
     "master_weights_and_moments": ("fp32",),
     "encoders": ("none: latents and embeddings are resident",),
@@ -16,8 +16,8 @@ WORKLOAD = Workload(
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("tf32", "bf16", "fp16"),
     fixed={
-        "baseline": {**_EVERY, "compiled": (False,), "memory_format": ("contiguous",)},
-        "tuned": {**_EVERY, "compiled": (True,), "memory_format": ("channels_last",)},
+        "baseline": {**_COMMON, "compiled": (False,), "memory_format": ("contiguous",)},
+        "tuned": {**_COMMON, "compiled": (True,), "memory_format": ("channels_last",)},
     },
     full=Size(
         input_shape=(4, 64, 64),
@@ -34,6 +34,6 @@ WORKLOAD = Workload(
         max_batch_size=16,
     ),
     implementation="reference.sd2_train:build",
-    notes="The U-Net of sd2-train alone: neither encoder is in the loop. An item is the latent "
-    "of one 512 x 512 image.",
+    notes="Trains only the U-Net of sd2-train. The latents and text embeddings are precomputed, so "
+    "no encoder runs. An item is the latent of one 512 x 512 image.",
 )

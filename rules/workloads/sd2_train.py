@@ -1,6 +1,6 @@
 from rules.workloads import Size, Workload
 
-_EVERY = {
+_COMMON = {
     "weights_and_gradients": ("bf16",),
     "master_weights_and_moments": ("fp32",),
     "encoders": ("frozen, in the loop, bf16",),
@@ -16,8 +16,8 @@ WORKLOAD = Workload(
     variants={"baseline": "bf16", "tuned": "bf16"},
     precisions=("tf32", "bf16", "fp16"),
     fixed={
-        "baseline": {**_EVERY, "compiled": (False,), "memory_format": ("contiguous",)},
-        "tuned": {**_EVERY, "compiled": (True,), "memory_format": ("channels_last",)},
+        "baseline": {**_COMMON, "compiled": (False,), "memory_format": ("contiguous",)},
+        "tuned": {**_COMMON, "compiled": (True,), "memory_format": ("channels_last",)},
     },
     full=Size(
         input_shape=(3, 512, 512),
@@ -34,7 +34,7 @@ WORKLOAD = Workload(
         max_batch_size=16,
     ),
     implementation="reference.sd2_train:build",
-    notes="FLOPs per item: the U-Net forward and backward 2.409 T, the VAE encoder 1.117 T, the "
-    "text encoder 0.045 T.",
+    notes="The FLOPs per item are the sum of U-Net forward and backward (2.409 T), VAE encoder "
+    "(1.117 T) and text encoder (0.045 T).",
     published_as=("stable_diffusion_v2",),
 )

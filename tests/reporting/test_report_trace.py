@@ -33,7 +33,7 @@ from checker.engine import judge_all
 from reporting.cli import main
 from reporting.sections.planning import DEFAULTS
 from reporting.traces import MAX_BINS
-from rules.boards import board
+from rules.boards import find_board
 from rules.finding import Severity
 from rules.metrics import comparison, energy, sweeps
 from rules.metrics.power_profile import envelope
@@ -167,7 +167,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
         ]
         made, uuid = one.made, next(iter(one.made.accelerator_ranks))
         own, rank = energy.build_trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
-        known = board(made.accelerators[uuid].name)
+        known = find_board(made.accelerators[uuid].name)
         assert known is not None
         bins = list(envelope(own.usable_power_times_s, own.usable_power_w, MAX_BINS))
         for row, one_bin in zip(table.rows, bins, strict=True):

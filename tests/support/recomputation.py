@@ -15,7 +15,7 @@ from support.report.html import Element
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
-from rules.boards import board
+from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
@@ -129,7 +129,7 @@ def measured(verdict: Verdict) -> Result:
     held = all(observed.cap_enforced for observed in made.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )
-    known = board(boards[0]["name"])
+    known = find_board(boards[0]["name"])
     assert known is not None
     return Result(
         workload=result["workload"],
@@ -151,7 +151,7 @@ def printed(paper: Any) -> Iterable[Result]:
     """The rows of a paper, as it prints them."""
     for row in paper["rows"]:
         rate, cap = row[RATE], row["cap_w"]
-        known = board(row["accelerator"])
+        known = find_board(row["accelerator"])
         assert known is not None
         joules, per_joule = metrics.energy_at_cap(rate, cap)
         share = metrics.min_peak_share(

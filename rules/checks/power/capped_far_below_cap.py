@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rules.boards import board
+from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
@@ -55,7 +55,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     mean_power_w = {o.accelerator: o.mean_power_w for o in bundle.figures.observed}
     for series in bundle.series:
-        known_board = board(series.name)
+        known_board = find_board(series.name)
         if series.vendor != "NVIDIA" or known_board is None or not known_board.instant:
             continue
         caps_w = series.samples.floats("cap_mw")[series.load] / 1e3

@@ -18,7 +18,7 @@ from harness.power.rocm_devices import uuid_of_torch, visible_gpus
 from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
 from harness.power.sources.amd import AmdSource
-from rules.boards import board
+from rules.boards import find_board
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_a_device_is_described(meter):
         "022.040.003.042.000001",
         "0000:e5:00.0",
     )
-    assert board(device.name) is not None
+    assert find_board(device.name) is not None
     assert device.memory_bytes == 206_141_652_992
     assert (meter.driver, meter.state, meter.torch_device) == ("6.10.5", "auto", "cuda")
 

@@ -20,6 +20,7 @@ from support.kills import DEADLINE_S, whole_rows
 from checker.engine import judge, judge_all
 from harness import interrupts
 from harness.cli import main
+from harness.power import sources
 from harness.power.sources import open_source
 from harness.processes import descendants
 from harness.run import batch_size as batchsize
@@ -641,6 +642,27 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
         == "open"
     )
     assert standing(smoke=True) == standing(epoch_s=29.0) == standing(device="cpu") == "demo"
+
+
+def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "benchrig.py").write_text(
+        "from harness.power.sources.simulated import SimulatedSource\n"
+        "class RigSource(SimulatedSource):\n"
+        "    torch_device = 'cuda'\n"
+    )
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "harness.power.sources.benchrig", raising=False)
+    devices = tuple(open_source("simulated:h200").devices()[:1])
+
+    def standing(meter: str) -> str:
+        machine = Machine(meter, "cuda", None, devices, "P0", 700.0)
+        run_request = RunRequest("llama3-8b-pretrain")
+        return make_plan(run_request, machine, dict(DESCRIPTION), source_hash()).standing
+
+    assert standing("nvidia") == "closed"
+    assert standing("benchrig") == standing("benchrig:h200") == "demo"
 
 
 def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
