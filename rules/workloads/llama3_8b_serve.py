@@ -47,7 +47,8 @@ WORKLOAD = Workload(
         "token: 2 x 0.525 G = 1.05 G. Attention takes 4 x 4 096 FLOPs per layer, in 32 layers, for "
         "each pair of a token and a token at or before it: 1.21 G. The minimum FLOPs per item "
         "leave out attention. A decoding step reads all parameters except the embedding "
-        "(0.525 G), and the key-value cache of all earlier tokens: 2 x 8 x 128 values per token and layer."
+        "(0.525 G), and the key-value cache "
+        "of all earlier tokens: 2 x 8 x 128 values per token and layer."
     ),
     published_as=("llama3_8b_inference",),
 )
