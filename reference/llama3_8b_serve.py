@@ -1,23 +1,23 @@
 """LLaMA 3 8B serving: SGLang's own server, sent requests over HTTP.
 
-Measured is the whole server, from the prompt's token ids to the last generated token: HTTP,
-scheduler, prefill and decode. Text is not tokenised, prompts share nothing that could be cached,
-and decoding is greedy. Every answer has the full length: no token ends it. The first token is
-streamed at once and the others with the last, so that the client, which shares the machine with the
-server, has little to read.
+The whole server is measured, from the prompt's token ids to the last generated token: HTTP,
+scheduler, prefill and decode. Text is not tokenised, prompts share no prefix that could be cached,
+and decoding is greedy. Every answer has the full length: no token ends it. The server streams the
+first token at once and the others with the last. The client shares the machine with the server and
+so has little to read.
 
 Configuration: Table 3 of "The Llama 3 Herd of Models" (arXiv 2407.21783), context and norm as in
 the published checkpoints, written out below and shrunk for the smoke size. Weights are SGLang's
 random ones unless a checkpoint is given.
 
-`baseline` is SGLang as it comes. `tuned` keeps decoding in CUDA graphs at every batch size up to
-the concurrency (SGLang's own limit on an H200 is 256) and keeps the KV cache in pages of 128
-tokens, which decoding reads faster than single ones. Prefill needs no graph at 8 192 tokens a
+`baseline` is SGLang with its default settings. `tuned` keeps decoding in CUDA graphs at every batch
+size up to the concurrency (SGLang's own limit on an H200 is 256) and keeps the KV cache in pages of
+128 tokens, which decoding reads faster than single ones. Prefill needs no graph at 8 192 tokens a
 chunk.
 
-Options: `attention` names an attention backend (SGLang chooses one otherwise: FlashAttention 3 on
-Hopper), and `parallel` says what several accelerators do: `dp`, each holds the whole model and
-takes its share of the requests, or `tp`, each holds a part of every layer.
+Options: `attention` names an attention backend. Without it SGLang chooses one, FlashAttention 3 on
+Hopper. `parallel` names how several accelerators share the work. With `dp` each holds the whole
+model and takes its share of the requests. With `tp` each holds a part of every layer.
 """
 
 import asyncio
@@ -33,7 +33,8 @@ from typing import Any
 
 import aiohttp
 
-from reference.sglang_server import DIRECT, serving
+from reference.sglang_server import DIRECT, run_server
+from reference.training import Settings
 from rules.contract import Built, Job, Load, Progress, Request
 from rules.workloads import workloads
 
@@ -61,16 +62,14 @@ SMOKE = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
 }
-SHAPE = (
-    *SMOKE,
-    "rope_theta",
-    "hidden_act",
-    "tie_word_embeddings",
-)  # the keys that decide parameters and arithmetic
+# The keys of a configuration that decide parameters and arithmetic.
+SHAPE = (*SMOKE, "rope_theta", "hidden_act", "tie_word_embeddings")
 ATTENTION = ("fa3", "flashinfer", "triton")
 PARALLEL = ("dp", "tp")
-UNEVEN = 1.125  # how many more requests than its share a replica may have at times
-READ_BUFFER_BYTES = 1 << 22  # the last message of an answer holds all its token ids, in one line
+# A replica may have this many times its share of the requests for a while.
+UNEVEN = 1.125
+# The last message of an answer holds all its token ids, in one line.
+READ_BUFFER_BYTES = 1 << 22
 RECORDED = (
     "attention_backend",
     "sampling_backend",
@@ -93,28 +92,18 @@ RECORDED = (
     "dp_size",
     "load_balance_method",
 )
-"""What is recorded of the settings that the server says it runs with."""
+"""The settings of the running server that a bundle records."""
 
 
 def build(job: Job) -> Built:
     """Start the server and wait until it answers.
 
-    Raises ValueError for an option or checkpoint that it cannot use, RuntimeError where the server
-    does not start and torch.OutOfMemoryError where that was for want of memory.
+    Raises ValueError for an option or checkpoint that cannot be used, torch.OutOfMemoryError if the
+    server does not start for lack of memory, and RuntimeError if it does not start otherwise.
     """
     config = LLAMA3_8B | (SMOKE if job.size == "smoke" else {})
-    if job.corpus:
-        raise ValueError(f"{job.workload} takes no --corpus: leave it out")
-    if (
-        job.requests
-        and job.requests.prompt_tokens + job.requests.output_tokens
-        > config["max_position_embeddings"]
-    ):
-        raise ValueError(
-            "prompt and answer together are longer than the model's context of "
-            f"{config['max_position_embeddings']} tokens"
-        )
-    arguments, environment = command_line(job)
+    check_inputs(job, config["max_position_embeddings"])
+    arguments, environment = make_command_line(job)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="sglang-")))
         (folder / "config.json").write_text(json.dumps(config))
@@ -123,46 +112,49 @@ def build(job: Job) -> Built:
             weights_sha256 = None
         else:
             arguments += ["--model-path", job.weights]
-            weights_sha256 = checkpoint_sha256(Path(job.weights), config)
+            weights_sha256 = hash_checkpoint(Path(job.weights), config)
         url = stack.enter_context(
-            serving(arguments, environment | {"TMPDIR": str(folder), "HF_HUB_OFFLINE": "1"})
+            run_server(arguments, environment | {"TMPDIR": str(folder), "HF_HUB_OFFLINE": "1"})
         )
         with DIRECT.open(f"{url}/server_info") as answer:
-            said = json.load(answer)
-        running = stack.pop_all()  # it runs on until `run` has ended
+            server_info = json.load(answer)
+        running = stack.pop_all()  # the server runs on until `run` has ended
 
     def run(load: Load) -> None:
         with running:
-            asyncio.run(drive(load, url))
+            asyncio.run(drive_load(load, url))
 
     return Built(
         run=run,
         precision=workloads()[job.workload].variants[job.variant],
-        parameters=parameters(config),
+        parameters=count_parameters(config),
         input_shape=workloads()[job.workload].size(job.size).input_shape,
-        settings=settings(said),
+        settings=describe_settings(server_info),
         vocabulary=config["vocab_size"],
         weights_sha256=weights_sha256,
     )
 
 
-def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
-    """Arguments and environment of the server, but for the model. Raises ValueError for an option
-    that is not known."""
+def check_inputs(job: Job, context_tokens: int) -> None:
+    """Raise ValueError for a corpus, or for requests longer than the model's context."""
+    if job.corpus:
+        raise ValueError(f"{job.workload} takes no --corpus: leave it out")
+    if job.requests and job.requests.prompt_tokens + job.requests.output_tokens > context_tokens:
+        raise ValueError(
+            "prompt and answer together are longer than the model's context of "
+            f"{context_tokens} tokens"
+        )
+
+
+def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
+    """Return arguments and environment of the server, except for the model. Raises ValueError for
+    an option that is not known."""
     assert job.requests is not None
-    options = {"attention": None, "parallel": "dp"} | job.options
-    for name, value in options.items():
-        known = {"attention": (None, *ATTENTION), "parallel": PARALLEL}.get(name)
-        if known is None:
-            raise ValueError(
-                f"option {name}: there is none of that name; there are attention and parallel"
-            )
-        if value not in known:
-            raise ValueError(f"option {name}={value}: give one of {', '.join(filter(None, known))}")
+    options = read_options(job)
     arguments = [
         "--dtype=bfloat16",
         "--skip-tokenizer-init",
-        "--disable-radix-cache",  # no two prompts share a beginning
+        "--disable-radix-cache",  # no two prompts share a prefix
         "--grammar-backend=none",
         "--sampling-backend=pytorch",  # greedy: nothing is sampled
         # SGLang streams token 1, this many later the next
@@ -178,10 +170,8 @@ def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
     if on_cpu:
         arguments += ["--device=cpu", "--max-total-tokens=4096", "--disable-overlap-schedule"]
         arguments += [f"--cuda-graph-backend-{phase}=disabled" for phase in ("decode", "prefill")]
-        return arguments, {
-            "SGLANG_USE_CPU_ENGINE": "1",
-            "OMP_NUM_THREADS": "1",
-        }  # for so small a model, threads only wait
+        # The model is so small that several threads would only wait for each other.
+        return arguments, {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}
     if job.variant == "tuned":
         replicas = job.accelerators if options["parallel"] == "dp" else 1
         running = math.ceil(job.requests.concurrency / replicas * (1 if replicas == 1 else UNEVEN))
@@ -191,20 +181,36 @@ def command_line(job: Job) -> tuple[list[str], dict[str, str]]:
             "--page-size=128",
         ]
         if replicas > 1:
-            arguments.append(
-                "--load-balance-method=total_requests"
-            )  # in turn, a slow replica would fall behind
+            # Requests sent to the replicas in turn would pile up at a slow one.
+            arguments.append("--load-balance-method=total_requests")
     return arguments, {}
 
 
-async def drive(load: Load, url: str) -> None:
+def read_options(job: Job) -> dict[str, str | None]:
+    """Return the options of the job with defaults for those left out. Raises ValueError for an
+    option that is not known or has an unknown value."""
+    options: dict[str, str | None] = {"attention": None, "parallel": "dp"}
+    options |= job.options
+    for name, value in options.items():
+        choices = {"attention": (None, *ATTENTION), "parallel": PARALLEL}.get(name)
+        if choices is None:
+            raise ValueError(
+                f"option {name}: there is none of that name; there are attention and parallel"
+            )
+        if value not in choices:
+            raise ValueError(
+                f"option {name}={value}: give one of {', '.join(filter(None, choices))}"
+            )
+    return options
+
+
+async def drive_load(load: Load, url: str) -> None:
     """Let the load generator send its requests to the server at `url`."""
-    limits = aiohttp.TCPConnector(
-        limit=0
-    )  # the load decides how many are in flight, and how long it waits
-    patience = aiohttp.ClientTimeout(total=None)
+    # The load generator decides how many requests are in flight and how long it waits for them.
+    connector = aiohttp.TCPConnector(limit=0)
+    timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(
-        url, connector=limits, timeout=patience, read_bufsize=READ_BUFFER_BYTES
+        url, connector=connector, timeout=timeout, read_bufsize=READ_BUFFER_BYTES
     ) as session:
 
         async def send(request: Request) -> AsyncIterator[Progress]:
@@ -219,90 +225,93 @@ async def drive(load: Load, url: str) -> None:
                     raise RuntimeError(f"status {answer.status}: {await answer.text()}")
                 async for line in answer.content:
                     if line.startswith(b"data: {"):
-                        said = json.loads(line[6:])
-                        if "error" in said:
-                            raise RuntimeError(said["error"]["message"])
+                        message = json.loads(line[6:])
+                        # The status is sent before the stream, so later errors are messages.
+                        if "error" in message:
+                            raise RuntimeError(message["error"]["message"])
                         yield Progress(
-                            said["meta_info"]["prompt_tokens"],
-                            said["meta_info"]["completion_tokens"],
+                            message["meta_info"]["prompt_tokens"],
+                            message["meta_info"]["completion_tokens"],
                         )
 
-        async def generated() -> int:
+        async def count_generated_tokens() -> int:
             async with session.get("/metrics") as answer:
-                return generation_tokens(await answer.text())
+                return sum_generated_tokens(await answer.text())
 
-        await load.drive(send, generated)
-
-
-def generation_tokens(metrics: str) -> int:
-    """Tokens generated, over all label sets, from the server's metrics in Prometheus' text format;
-    0 before the first."""
-    return round(
-        sum(
-            float(value)
-            for value in re.findall(
-                r"^sglang:generation_tokens_total(?:\{.*\})? (\S+)", metrics, re.M
-            )
-        )
-    )
+        await load.drive(send, count_generated_tokens)
 
 
-def parameters(config: dict[str, Any]) -> int:
-    """Number of parameters: embedding and output head, attention, gated MLP, and two norms a layer
-    and one at the end."""
+def sum_generated_tokens(metrics: str) -> int:
+    """Return the number of generated tokens, over all label sets, from the server's metrics in
+    Prometheus' text format; 0 before the first token."""
+    counts = re.findall(r"^sglang:generation_tokens_total(?:\{.*\})? (\S+)", metrics, re.M)
+    return round(sum(float(count) for count in counts))
+
+
+def count_parameters(config: dict[str, Any]) -> int:
+    """Return the number of parameters: embedding and output head, attention, gated MLP, two norms
+    a layer and one at the end."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
     grouped = hidden * config["num_key_value_heads"] // config["num_attention_heads"]
     layer = 2 * hidden * (hidden + grouped) + 3 * hidden * config["intermediate_size"] + 2 * hidden
     return 2 * config["vocab_size"] * hidden + layers * layer + hidden
 
 
-def settings(said: dict[str, Any]) -> dict[str, str | int | float | bool | None]:
-    """What a bundle records of the server's account of itself; its scheduler's is the last word."""
-    said |= said["internal_states"][0]
-    decode_graphs = said["cuda_graph_config"]["decode"]
+def describe_settings(server_info: dict[str, Any]) -> Settings:
+    """Return the settings that a bundle records, from the server's answer to `/server_info`."""
+    # The scheduler reports its settings too. They prevail: it has adapted some of them.
+    scheduled = server_info | server_info["internal_states"][0]
+    decode_graphs = scheduled["cuda_graph_config"]["decode"]
     return {
         "model_config": "arXiv 2407.21783, table 3",
-        "sglang": said["version"],
+        "sglang": scheduled["version"],
         "decoding": "greedy",
         "cuda_graph_backend_decode": decode_graphs["backend"],
         "cuda_graph_max_bs_decode": decode_graphs["max_bs"],
-        "cuda_graph_backend_prefill": said["cuda_graph_config"]["prefill"]["backend"],
-        **{name: said.get(name) for name in RECORDED},
+        "cuda_graph_backend_prefill": scheduled["cuda_graph_config"]["prefill"]["backend"],
+        **{name: scheduled.get(name) for name in RECORDED},
     }
 
 
-def checkpoint_sha256(checkpoint: Path, config: dict[str, Any]) -> str:
-    """SHA-256 over the safetensors files of a Hugging Face checkpoint, in order of name.
+def hash_checkpoint(checkpoint: Path, config: dict[str, Any]) -> str:
+    """Return the SHA-256 over the safetensors files of a Hugging Face checkpoint, in order of name.
 
-    Raises ValueError where there are none, or where they are quantised or of a model of another
+    Raises ValueError if there are no such files, or if they are quantised or of a model of another
     shape.
     """
     files = sorted(checkpoint.glob("*.safetensors"))
-    if not files or not (checkpoint / "config.json").is_file():
+    config_file = checkpoint / "config.json"
+    if not files or not config_file.is_file():
         raise ValueError(
             f"weights {checkpoint}: give a folder that holds config.json and *.safetensors files"
         )
-    found = json.loads((checkpoint / "config.json").read_text())
-    if quantised := [key for key in ("quantization_config", "compression_config") if key in found]:
-        raise ValueError(
-            f"weights {checkpoint}/config.json: {quantised[0]}: the workload serves weights in bf16"
-        )
-    if (checkpoint / "hf_quant_config.json").exists():
-        raise ValueError(
-            f"weights {checkpoint}/hf_quant_config.json: the workload serves weights in bf16"
-        )
-    if other := [
-        f"{key} {found.get(key)} instead of {config[key]}"
-        for key in SHAPE
-        if found.get(key) != config[key]
-    ]:
-        raise ValueError(
-            f"weights {checkpoint}/config.json: another model than the workload's: "
-            f"{', '.join(other)}"
-        )
+    check_checkpoint_config(config_file, config)
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as content:
             while chunk := content.read(1 << 24):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+def check_checkpoint_config(config_file: Path, config: dict[str, Any]) -> None:
+    """Raise ValueError if the checkpoint of `config_file` is quantised, or not of the shape of
+    `config`."""
+    stored = json.loads(config_file.read_text())
+    quantisation = [key for key in ("quantization_config", "compression_config") if key in stored]
+    if quantisation:
+        raise ValueError(
+            f"weights {config_file}: {quantisation[0]}: the workload serves weights in bf16"
+        )
+    # NVIDIA's ModelOpt describes quantisation in a file of its own.
+    hf_quant_config = config_file.with_name("hf_quant_config.json")
+    if hf_quant_config.exists():
+        raise ValueError(f"weights {hf_quant_config}: the workload serves weights in bf16")
+    if differences := [
+        f"{key} {stored.get(key)} instead of {config[key]}"
+        for key in SHAPE
+        if stored.get(key) != config[key]
+    ]:
+        raise ValueError(
+            f"weights {config_file}: another model than the workload's: {', '.join(differences)}"
+        )

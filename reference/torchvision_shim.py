@@ -1,20 +1,20 @@
-"""timm, where torchvision's compiled operators do not load.
+"""Imports timm even if torchvision's compiled operators do not load.
 
-timm imports torchvision, whose registry wheel holds CUDA operators; beside a CPU build of torch
+timm imports torchvision, whose registry wheel holds CUDA operators. Beside a CPU build of torch
 that import fails on the missing schema of `torchvision::nms`, an operator that no workload uses.
-Declaring the two schemas is enough.
+Declaring the schemas of two operators is enough.
 """
 
 from types import ModuleType
 
 import torch
 
-_LIBRARIES: list[torch.library.Library] = []  # the schemas live as long as these
+_LIBRARIES: list[torch.library.Library] = []  # torch drops the schemas with their library
 
 
 def declare_operators() -> None:
-    """Declare the schemas that torchvision's import asks for, once in a process and before that
-    import."""
+    """Declare the schemas that the import of torchvision needs. Call it once in a process, before
+    that import."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -22,7 +22,7 @@ def declare_operators() -> None:
 
 
 def import_timm() -> ModuleType:
-    """The timm module. Raises ImportError where it is not installed."""
+    """Return the timm module. Raises ImportError if it is not installed."""
     try:
         import torchvision  # noqa: F401
     except RuntimeError as error:

@@ -25,9 +25,9 @@ from reference.llama3_8b_serve import (
     LLAMA3_8B,
     SMOKE,
     build,
-    command_line,
-    generation_tokens,
-    parameters,
+    count_parameters,
+    make_command_line,
+    sum_generated_tokens,
 )
 from rules.contract import Built, Job, RequestSet
 from rules.workloads import workloads
@@ -90,7 +90,7 @@ def test_parameters_are_those_of_the_model(size: str) -> None:
     with torch.device("meta"):
         weights = weights_of(CONFIGS[size])
     assert (
-        parameters(CONFIGS[size])
+        count_parameters(CONFIGS[size])
         == sum(w.numel() for w in weights.values())
         == DEFINED.size(size).parameters
     )
@@ -125,8 +125,8 @@ sglang:generation_tokens_total{model_name="a b",dp_rank="1"} 1.2e+06
 sglang:prompt_tokens_total{model_name="a b",dp_rank="1"} 77.0
 sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
 """
-    assert generation_tokens(metrics) == 1_201_024
-    assert generation_tokens("") == 0
+    assert sum_generated_tokens(metrics) == 1_201_024
+    assert sum_generated_tokens("") == 0
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_an_unknown_option_is_refused(options: dict[str, str], message: str) -> 
 
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
     many = RequestSet(1024, 512, concurrency=1000)
-    replicas, _ = command_line(job("cuda:0", many, accelerators=4))
+    replicas, _ = make_command_line(job("cuda:0", many, accelerators=4))
     assert "--dp-size=4" in replicas and "--cuda-graph-max-bs-decode=282" in replicas
-    parts, _ = command_line(
+    parts, _ = make_command_line(
         job("cuda:0", many, accelerators=4, options={"parallel": "tp", "attention": "fa3"})
     )
     assert (
@@ -157,7 +157,7 @@ def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
         and "--cuda-graph-max-bs-decode=1000" in parts
         and "--attention-backend=fa3" in parts
     )
-    plain, _ = command_line(job("cuda:0", many, variant="baseline"))
+    plain, _ = make_command_line(job("cuda:0", many, variant="baseline"))
     assert not [
         a
         for a in plain
@@ -171,10 +171,10 @@ def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("pynvml.nvmlDeviceGetHandleByUUID", lambda uuid: uuid)
     monkeypatch.setattr("pynvml.nvmlDeviceGetIndex", order.index)
     numbered = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2,0"}
-    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "GPU-b,GPU-c"}) == numbered
+    assert sglang_server._number_gpus({"CUDA_VISIBLE_DEVICES": "GPU-b,GPU-c"}) == numbered
     assert (
-        sglang_server._numbered({"CUDA_VISIBLE_DEVICES": "1,0"})
-        == sglang_server._numbered({})
+        sglang_server._number_gpus({"CUDA_VISIBLE_DEVICES": "1,0"})
+        == sglang_server._number_gpus({})
         == {}
     )
 
@@ -308,11 +308,11 @@ def test_a_server_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]
 
 PARENT = """
 import sys
-from reference.sglang_server import serving
-from reference.llama3_8b_serve import command_line
+from reference.sglang_server import run_server
+from reference.llama3_8b_serve import make_command_line
 from test_sglang import job
-arguments, environment = command_line(job())
-with serving(["--model-path", sys.argv[1], "--load-format", "dummy", *arguments], environment):
+arguments, environment = make_command_line(job())
+with run_server(["--model-path", sys.argv[1], "--load-format", "dummy", *arguments], environment):
     print("ready", flush=True)
     input()
 """

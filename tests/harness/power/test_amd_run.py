@@ -159,7 +159,7 @@ def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uu
 def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.setattr(torch.version, "hip", "7.0")
-    assert sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A}) == {}
+    assert sglang_server._number_gpus({"CUDA_VISIBLE_DEVICES": A}) == {}
     monkeypatch.setattr(torch.version, "hip", None)
     with pytest.raises(ImportError):
-        sglang_server._numbered({"CUDA_VISIBLE_DEVICES": A})
+        sglang_server._number_gpus({"CUDA_VISIBLE_DEVICES": A})
