@@ -15,6 +15,8 @@ def format_summary(view: RoundView) -> str:
     bundles = [v for v in view.verdicts if v.standing not in NON_BUNDLE_STANDINGS]
     statuses = [view.status(v) for v in bundles]
     others = [v for v in view.verdicts if v.standing in NON_BUNDLE_STANDINGS]
+    # The LOG, waivers and keyrings have verdicts too, but are no bundles and must not be counted as
+    # such.
     failing_others = sum(view.status(v) == "fail" for v in others)
     text = f"{len(bundles)} judged"
     if view.partial:

@@ -74,6 +74,8 @@ def _build_cases(view: RoundView, verdict: Verdict) -> Iterator[ET.Element]:
     for finding in verdict.findings:
         findings[finding.rule].append(finding)
     name = printable(str(verdict.path))
+    # A case for each rule, also for those without findings: a server then shows which rules were
+    # run.
     for rule in rules_by_id().values():
         case = ET.Element("testcase", classname=name, name=f"{rule.id} {rule.name}")
         if rule.id in findings:
@@ -100,6 +102,7 @@ def _add_outcome(
         kind = f"{FAMILIES[failing[0].rule[0]]}: {failing[0].severity}"
         message = printable(failing[0].message)
         ET.SubElement(case, "failure", message=message, type=kind).text = text
+    # The schema of JUnit has no state for a lifted failure. `skipped` is the closest.
     elif all_lifted or verdict.withdrawn:
         ET.SubElement(case, "skipped", message=text)
     else:

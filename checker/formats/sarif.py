@@ -40,6 +40,8 @@ def render(view: RoundView) -> str:
         },
         "invocations": [
             {
+                # A failure of the checker is a notification and no result: it says nothing about
+                # the bundle.
                 "executionSuccessful": not view.broken,
                 "toolExecutionNotifications": [
                     _build_notification(v, f) for v, f in findings if f.rule == INTERNAL

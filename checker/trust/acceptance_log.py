@@ -152,6 +152,7 @@ def _check_order(line: LogLine, previous: LogLine | None, latest: str) -> None:
             f"not before the line before, {previous.at}",
             "The times of the LOG never go backwards.",
         )
+    # A time in the future would let keys count that are not valid yet.
     if line.at > latest:
         raise _broken(
             line.number,

@@ -105,6 +105,7 @@ def establish_trust(
     """
     manifest_sha256 = sha256(contents[MANIFEST_FILE]).hexdigest()
     try:
+        # Without a keyring nobody can be trusted, so nothing else is read.
         authority = find_authority(path, keyring, root)
     except Refused as refusal:
         return Trust(refusal.problems, manifest_sha256=manifest_sha256)
@@ -191,6 +192,7 @@ def check_nested_keyrings(
         for parent in {path.resolve().parent for path in bundles}
         for keyring in find_keyrings_above(parent)[1:]
     }
+    # Sorted, so that the order of findings does not depend on the order of a set.
     for keyring in sorted(above | found.keys()):
         outermost = next(iter(find_keyrings_above(keyring.parent)), keyring)
         if outermost != keyring:

@@ -79,6 +79,8 @@ class Keyring:
                 principal
                 for line in self.lines
                 for principal in line.principals
+                # A name without @ has no center part: `example` alone is not a principal of the
+                # center `example`.
                 if "@" in principal and belongs_to(principal, center)
             )
         )
@@ -111,6 +113,7 @@ class Keyring:
         """
         if belongs_to(principal, center):
             return f"{principal} is of {center} itself"
+        # A center could give itself a second name, but it signs with the same key.
         if fingerprint and self.center_has_key(center, fingerprint):
             return f"{principal} signs with a key of {center}"
         domain = _domain(principal)

@@ -215,6 +215,7 @@ def _check_independence(
 
 def _check_withdrawal_right(principal: str, name: str, keyring: Keyring, center: str) -> None:
     """Raises Refused if `principal` is of another center that submits bundles."""
+    # A center must not remove the results of a competitor.
     if not belongs_to(principal, center) and keyring.grants(principal, SUBMISSION_NAMESPACE):
         message = (
             "A bundle is withdrawn by its own center, or by a principal whom the keyring lets "

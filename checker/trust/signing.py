@@ -71,6 +71,7 @@ def review(
         "reviewer": principal,
         "reviewed_at": utc_now(),
         "checker_version": version("wattmark"),
+        # A reader must know which rule book the review is based on.
         "rules_version": VERSION,
         "status": judged.status,
         "verdict": verdict,

@@ -21,9 +21,9 @@ def find(
 ) -> tuple[int, tuple[Json, ...]]:
     """The highest stable batch size per accelerator up to `limit`, and every trial made, in order.
 
-    Each trial is a set of processes of its own, so that one that fails leaves nothing behind. The
-    size is doubled until a trial fails (or halved until one succeeds), and the gap is bisected
-    twice. Raises PlanError where not even one item fits.
+    Each trial starts processes of its own, so a failed trial leaves no memory allocated. The size
+    is doubled until a trial fails (or halved until one succeeds), and the gap is bisected twice.
+    Raises PlanError if not even one item fits.
     """
     trials: list[Json] = []
 
@@ -67,8 +67,7 @@ def _search(start: int, limit: int, stable: Callable[[int], bool]) -> int | None
 
 
 def _trial(plan: Plan, directory: Path, view: View) -> Json:
-    """One trial of the plan's batch size; what it gave, in the form of result.json's
-    `batch_search`."""
+    """Try the batch size of the plan. Returns an entry of `batch_search` of result.json."""
     # A directory of its own, because the workers write files of the same names in every trial.
     place = directory / f"trial-{plan.batch_size}"
     place.mkdir()

@@ -37,7 +37,7 @@ DATE = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass
 class Measurements:
-    """What the harness learns on one node while a run goes on."""
+    """The data that the harness collects on one node during a run."""
 
     started_at: datetime = datetime.max
     ended_at: datetime = datetime.max
@@ -54,7 +54,7 @@ class Measurements:
 
 
 def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
-    """What this node has to add to the bundle, as an object that can be sent to the head."""
+    """The data of this node for the bundle, as JSON that can be sent to the head."""
 
     def texts(name: str) -> list[str]:
         return [path.read_text() for path in sorted(directory.glob(f"{name}.*.csv"))]
@@ -220,8 +220,7 @@ def _settings(plan: Plan, built: Json, accelerators: int, batches_per_epoch: int
 
 
 def dates(shares: Sequence[Json]) -> Json:
-    """When a run began on the first of its nodes and ended on the last: the samples of all of them
-    lie between."""
+    """The earliest start and the latest end over all nodes. All samples lie between them."""
     return {
         "started_at": min(s["started_at"] for s in shares),
         "ended_at": max(s["ended_at"] for s in shares),

@@ -29,7 +29,7 @@ SIMULATED_WORK = "harness.simulation.work:build"
 
 
 class PlanError(Exception):
-    """What was asked for cannot be run; the message says why and what to do."""
+    """The requested run is not possible. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Plan:
     options: Mapping[str, str] = field(default_factory=dict)
     """For the implementation, as it knows them."""
     batch_search: tuple[Json, ...] | None = None
-    """The trials of the batch finder; empty while it is still to be asked, None where it is not."""
+    """The trials of the batch search. Empty before the search runs, None without a search."""
     attempt: int = 1
     nodes: int = 1
     node: int = 0
@@ -164,8 +164,8 @@ class Plan:
         return range(self.node * self.processes, (self.node + 1) * self.processes)
 
     def save(self, directory: Path) -> None:
-        """Write it to `directory`; a plan that is there already stays whole, whatever happens.
-        Raises OSError."""
+        """Write the plan to `directory`. If that fails, an earlier plan stays unchanged. Raises
+        OSError."""
         write_durable(directory / PLAN_FILE, (json.dumps(asdict(self), indent=1) + "\n").encode())
 
     @staticmethod
@@ -329,8 +329,8 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 
 
 def default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
-    """The workload's own, which is that of a process; a server has all accelerators, so it grows
-    with them."""
+    """The default batch size of a process. A server uses all accelerators, so its batch grows with
+    their number."""
     of_one = workload.size(size).batch_sizes[variant]
     return of_one * accelerators if workload.mode == "inference" else of_one
 

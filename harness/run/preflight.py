@@ -1,5 +1,4 @@
-"""Refuses early what would be refused later: looks at the machine before a run and says what is
-wrong with it."""
+"""Checks the machine before a run, so that a run that the checker would refuse does not start."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from harness.system import git_state
 from rules.boards import find_board
 
 OWN_CLOCKS = ("manual", "determinism")
-"""Performance levels that hold clocks of their own, which the name alone does not bring back."""
+"""Performance levels with clocks of their own. Setting the level again does not restore them."""
 
 
 def choose(source: PowerSource, count: int, first: int = 0) -> tuple[Device, ...]:
@@ -85,8 +84,8 @@ def cap_for(
 
 
 def must_answer(source: PowerSource, uuid: str, state: Readback) -> None:
-    """MeterError where a board gives neither a readback nor a reading: of its limits nothing can be
-    said then."""
+    """Raise MeterError if a board gives neither a readback nor a reading. Its limits are then
+    unknown."""
     # An empty readback alone is normal: a meter without limits gives one.
     if state == Readback() and (status := source.read(uuid).status) != "ok":
         raise MeterError(
@@ -96,8 +95,8 @@ def must_answer(source: PowerSource, uuid: str, state: Readback) -> None:
 
 
 def states_for(source: PowerSource, devices: Sequence[Device]) -> dict[str, str] | None:
-    """The power state of each device that is to be set to the protocol's for the run; None where
-    there is none."""
+    """The present power state of each device whose state the run must change, by UUID. None if no
+    state must be changed."""
     if source.state != SETTABLE_STATE or not isinstance(source, CapControl):
         return None
     states = {d.uuid: source.read(d.uuid).power_state for d in devices}
@@ -107,8 +106,8 @@ def states_for(source: PowerSource, devices: Sequence[Device]) -> dict[str, str]
 
 
 def objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
-    """What makes a run on these devices pointless: each a line that names the device, what was
-    found and what to do."""
+    """The reasons why a run on these devices would not pass the check. Each line names the device,
+    what was found and what to do."""
     for device in devices:
         state = read_back(source, device.uuid)
         yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
@@ -128,7 +127,7 @@ def objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
 
 
 def remarks(plan: Plan) -> Iterator[str]:
-    """What a submitter should know before the run, and what does not stop it."""
+    """Remarks for the submitter that do not stop the run."""
     missing = [key for key, value in plan.system.items() if not value]
     if missing and plan.standing != "demo":
         yield f"the system is not described: {', '.join(missing)}; name a TOML file with --system"

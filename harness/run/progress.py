@@ -1,5 +1,5 @@
-"""What a run tells while it runs: a live line on a terminal, plain lines elsewhere, and every line
-in the log."""
+"""The output of a run while it runs: a live line on a terminal, plain lines elsewhere, and every
+line in the log."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -117,8 +117,8 @@ def _cap(plan: Plan) -> str:
 
 
 def headline(result: Json) -> Iterator[str]:
-    """What a finished run gave, a line each: throughput and energy, how far accelerators are apart,
-    what users waited."""
+    """The results of a finished run, one line each: throughput and energy, differences between
+    accelerators, and waiting times of a server."""
     workload = workloads()[result["workload"]]
     figures = figures_from_json(result)
     head = figures.headline

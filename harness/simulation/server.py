@@ -115,6 +115,7 @@ def running(argument: str) -> Iterator[Path]:
             yield Path(folder)
         finally:
             os.environ.pop(VARIABLE, None)
+            # Wait for the end of the simulator before the directory of its socket is removed.
             process.terminate()
             process.wait(TIMEOUT_S)
 
@@ -211,6 +212,7 @@ def main() -> int:
         return 2
     argument, path, *parent = sys.argv[1:]
     if parent:
+        # A harness that is killed must not leave its simulator behind.
         die_with_parent(int(parent[0]))
     # `sys.exit` raises SystemExit, so that the socket file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -47,6 +47,7 @@ def build(job: Job) -> Built:
     workload = workloads()[job.workload]
     size = workload.size(job.size)
     try:
+        # One connection for the whole run: the simulator ends the work of a connection that closes.
         client = Client(path)
         for uuid in job.uuids:
             client.ask("work", uuid=uuid, workload=job.workload)

@@ -1,5 +1,5 @@
-"""Which runs of a sweep are finished, told by the bundles that lie there, and what lies there
-beside them."""
+"""Finds the finished runs of a sweep by the bundles in its directory, and reports other files
+there."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -221,6 +221,7 @@ def shuffled(
 ) -> tuple[Entry, ...]:
     """The runs in the order that they are to be made, by `ORDER`. Raises PlanError where there are
     not seeds for all repeats."""
+    # Each repeat takes the next seed.
     if seed + repeats - 1 > LAST_SEED:
         raise PlanError(
             f"--seed {seed} --repeat {repeats}: each repeat takes the next seed, and the "
@@ -260,6 +261,8 @@ def common(run_request: RunRequest) -> RunRequest:
 def plan_of(run_request: RunRequest, entries: tuple[Entry, ...], plan: Plan) -> Sweep:
     """The sweep of these entries, with a name of its own; `plan` is that of any of its runs."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    # The time comes first, so that sweeps in one directory sort by age. The random part separates
+    # sweeps that start in the same second.
     name = f"{stamp}-{run_request.workload}-{run_request.variant}-{secrets.token_hex(3)}"
     run_request = common(run_request)
     return Sweep(

@@ -124,8 +124,8 @@ def _limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readbac
 def _allowed(
     caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str
 ) -> tuple[float | None, ...]:
-    """The caps to run: those named, else the protocol's. Raises PlanError where a board does not
-    allow one that is named."""
+    """The caps to run: the named ones, or those of the protocol that the boards allow. Raises
+    PlanError if a board does not allow a named cap."""
     if caps_w == (None,):
         return caps_w
     if none := [uuid for uuid, one in limits.items() if one.max_mw is None]:
@@ -253,7 +253,7 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
 
 
 def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:
-    """Show the tables of the runs so far, and what lies there and is not needed."""
+    """Show the tables of the runs so far, and list files that the sweep does not need."""
     sweep_table.show(sweep, outcomes, without_effect(out))
     for line in strays(sweep, out, _results(outcomes)):
         say(f"not needed by this sweep, and can be removed: {line}")
@@ -274,8 +274,8 @@ def _progress(
 
 
 def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
-    """Make one run and note its outcome: the result of its bundle, or why there is none. Raises
-    what is in STOPPING."""
+    """Carry out one run and record its outcome: the result of its bundle, or the reason why there
+    is none. Raises the errors in STOPPING."""
     failure: Exception | None = None
     told = "its bundle does not pass the check"
     try:
@@ -298,8 +298,8 @@ def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]
 
 
 def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
-    """Run again what an earlier process has left unfinished of this entry; whether there was
-    anything that could be."""
+    """Resume the unfinished run of this entry that an earlier process left. Returns whether there
+    was one that could be resumed."""
     # Names begin with the time of the run, so the latest attempt comes first.
     for directory in sorted(out.glob(".*.running"), reverse=True):
         try:
@@ -321,7 +321,7 @@ def counted(number: int, what: str) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """A length of time as precise as a guess is."""
+    """An estimated time as text, rounded to the precision of an estimate."""
     if seconds < 90:
         return f"about {max(1, round(seconds / 10)) * 10} s"
     whole = round(seconds / 60)

@@ -22,13 +22,13 @@ from rules.workloads import workloads
 
 TEMPLATE = "sweep.sbatch.j2"
 MOST_COMMENT_W = 9999
-"""What scripts/wattmark-cap, which reads the comment of a job, takes: whole watts of four
-digits."""
+"""The highest cap that scripts/wattmark-cap accepts. It reads whole watts of at most four digits
+from the comment of the job."""
 COMMON_W = 700.0
-"""Of the default caps, the highest that is not for some boards only."""
+"""The highest of the default caps that is not for some boards only."""
 TIME_FACTOR = 4
-"""Jobs are given so many times the time that a run is expected to take, and an hour at least:
-compiling takes its own."""
+"""The time limit of a job as a multiple of the expected time of a run, because the time to compile
+is not known. A job has at least one hour."""
 
 
 def script(

@@ -45,6 +45,7 @@ def show(sweep: Sweep, outcomes: Mapping[int, Json | str], without_effect: Colle
     for entry in sorted(sweep.entries, key=lambda e: e.gpus):
         if entry.place in finished:
             by_gpus.setdefault(entry.gpus, []).append(finished[entry.place])
+    # As found, all runs have one cap, so there is nothing to compare.
     if any(e.cap_w is not None for e in sweep.entries):
         for gpus, results in by_gpus.items():
             compare(results, f"{gpus} GPU{'s' if gpus > 1 else ''}", item, without_effect, console)
@@ -68,6 +69,7 @@ def runs(
     for name in ("GPUs", "cap, W", "repeat", f"{item}s/s", "W per GPU", f"J/{item}"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("outcome", overflow="fold")
+    # Sorted for the reader. The sweep itself runs in random order.
     for entry in sorted(entries, key=lambda e: (e.gpus, e.cap_w or 0, e.repeat)):
         run, failure = finished.get(entry.place), failures.get(entry.place)
         if run is None:
@@ -194,6 +196,7 @@ def repeats(
         for cap_w, runs_of_it in by_cap.items():
             if len(runs_of_it) == 1:
                 continue
+            # One run whose cap was not enforced marks the mean over all of them.
             held = False if any(enforced(r, without_effect) is False for r in runs_of_it) else None
             shown = [text for name, digits in FIGURES for text in _spread(runs_of_it, name, digits)]
             table.add_row(

@@ -65,4 +65,5 @@ def are_sentinels(power_w: Floats) -> Mask:
 def to_whole_milliwatts(power_w: Floats) -> NDArray[np.int64]:
     """Finite powers, shape (n,), as the integers that drivers give, at most `LARGEST_MW`: for rules
     about the digits of readings."""
+    # Rounded, because the division of mW by 1000 is not exact in binary.
     return np.round(power_w * 1e3).clip(-LARGEST_MW, LARGEST_MW).astype(np.int64)

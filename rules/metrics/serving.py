@@ -24,6 +24,7 @@ def compute_serving_figures(
     return ServingFigures(
         requests=len(requests),
         input_tokens_per_s=int(requests.ints("prompt_tokens").sum())
+        # The sum over epochs and ranks, divided by the ranks, is the mean active time of a rank.
         / math.fsum(active_s.values())
         * ranks,
         ttft_s=_compute_percentiles((first_ns - sent_ns) / 1e9),
