@@ -7,12 +7,13 @@ from pathlib import Path
 from checker.engine import judge_all
 from checker.find import find_places
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
+from reporting.paper import Paper
 from reporting.results_model import ResultRow, build_published_rows, build_submitted_row
 from reporting.run_record import RunRecord, summarize_bundle
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
 from rules.bundle_format.load import read_evidence, read_published
-from rules.bundle_format.records import PUBLISHED_FORMAT, Json
+from rules.bundle_format.records import PUBLISHED_FORMAT
 
 
 class NothingFoundError(Exception):
@@ -25,7 +26,7 @@ class Collected:
     those of withdrawn bundles."""
 
     rows: Sequence[ResultRow]
-    papers: Sequence[Json]
+    papers: Sequence[Paper]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
 
@@ -68,7 +69,6 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle(path, (), read_evidence(read_files(path))[0])
 
 
-def _read_paper(path: Path) -> Json:
-    return read_published(
-        path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT
-    )
+def _read_paper(path: Path) -> Paper:
+    raw = read_plain(path, path.name, MAX_BYTES["result.json"])
+    return Paper.from_document(read_published(path, raw, PUBLISHED_FORMAT))

@@ -21,6 +21,7 @@ from reporting.collect import Collected
 from reporting.html_tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values
 from reporting.page_model import PageModel, build_page_model
+from reporting.paper import Paper
 from reporting.report_table import escape_invisible, to_csv, to_latex, to_markdown, to_record
 from reporting.sections.cells import BundleLink, count_findings, pluralize
 from reporting.sections.planning import DEFAULTS
@@ -140,11 +141,9 @@ def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
     }
 
 
-def _cite_paper(paper: Json) -> Json:
-    citation = {key: paper[key] for key in ("authors", "year", "title")}
-    return citation | (
-        {"url": paper["url"]} if paper["url"].startswith(("https://", "http://")) else {}
-    )
+def _cite_paper(paper: Paper) -> Json:
+    citation = {"authors": paper.authors, "year": paper.year, "title": paper.title}
+    return citation | ({} if paper.link is None else {"url": paper.link})
 
 
 def _read_template(name: str) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from checker.verdict import Verdict
+from reporting.paper import Paper
 from reporting.run_record import Provenance, RunRecord
 from rules.boards import SIMULATED_PREFIX, find_board
-from rules.bundle_format.records import Json
 from rules.cap_findings import is_cap_without_effect
 from rules.finding import Finding
 from rules.metrics import run as metrics
@@ -149,39 +149,38 @@ def format_accelerator_count(row: ResultRow) -> str:
     return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
 
 
-def build_published_rows(paper: Json) -> Iterator[ResultRow]:
+def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
     """The rows of a paper (schema `published-1`). Rows of workloads that the rule book does not
     have are left out."""
-    authors = f"{paper['authors'].split(',')[0]} et al. {paper['year']}"
-    for row in paper["rows"]:
-        if row["workload"] not in workloads():
+    authors = f"{paper.authors.split(',')[0]} et al. {paper.year}"
+    for row in paper.rows:
+        if row.workload not in workloads():
             continue
-        rate, cap = row["items_per_s_per_accelerator"], row["cap_w"]
+        rate, cap = row.items_per_s_per_accelerator, row.cap_w
         joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
-        known_board = find_board(row["accelerator"])
+        known_board = find_board(row.accelerator)
         # The lowest MFU that the figure implies: at the highest dense peak in common use.
         peak = known_board.peak_tflops.get(PUBLISHED_PRECISION) if known_board else None
-        workload = workloads()[row["workload"]]
+        workload = workloads()[row.workload]
         share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
         yield ResultRow(
             workload=workload.id,
-            standing=paper["standing"],
+            standing=paper.standing,
             system=authors,
-            accelerator=row["accelerator"],
-            model=_get_board_id(row["accelerator"]),
+            accelerator=row.accelerator,
+            model=_get_board_id(row.accelerator),
             cap_w=cap,
-            cap_enforced=row["cap_enforced"],
+            cap_enforced=row.cap_enforced,
             items_per_s_per_accelerator=Figure(rate, "printed"),
             joules_per_item=None if joules is None else Figure(joules, "assumed"),
             items_per_joule=None if per_joule is None else Figure(per_joule, "assumed"),
             mfu=None if share is None else Figure(share, "bound"),
             implausible=_explain_published_excess(
-                share, peak, rate, workload, paper.get("accelerators_per_run")
+                share, peak, rate, workload, paper.accelerators_per_run
             ),
-            table=row["table"],
-            # Only web addresses become links: the file of a paper comes from strangers.
-            url=paper["url"] if paper["url"].startswith(("https://", "http://")) else None,
-            caution=row.get("caution"),
+            table=row.table,
+            url=paper.link,
+            caution=row.caution,
         )
 
 

@@ -239,7 +239,7 @@ class Bundle:
     def _parts_or_reason(self) -> tuple[Part, ...] | str:
         try:
             return tuple(
-                parts_of_groups(self.result, self.samples_of, self.batches, self.batches_of)
+                parts_of_groups(self.ranks, self.samples_of, self.batches, self.batches_of)
             )
         except MetricsError as error:
             return str(error)

@@ -22,7 +22,9 @@ Parts = Mapping[str, Callable[[str, Json], Any]]
 
 
 @dataclass(frozen=True)
-class _Record:
+class JsonRecord:
+    """A typed record of a JSON object. Its fields are those keys of the object that are read."""
+
     pointer: str
     """JSON pointer of the object in its file, such as `/readbacks/3`."""
 
@@ -57,7 +59,7 @@ def _make_request_set(_pointer: str, record: Json) -> RequestSet:
 
 
 @dataclass(frozen=True)
-class Implementation(_Record):
+class Implementation(JsonRecord):
     """The code that ran the workload."""
 
     name: str
@@ -73,7 +75,7 @@ class Implementation(_Record):
 
 
 @dataclass(frozen=True)
-class RunSettings(_Record):
+class RunSettings(JsonRecord):
     """The settings of a run."""
 
     PARTS: ClassVar[Parts] = {"requests": _make_request_set}
@@ -98,7 +100,7 @@ class RunSettings(_Record):
 
 
 @dataclass(frozen=True)
-class PowerSetting(_Record):
+class PowerSetting(JsonRecord):
     """The declared power setting."""
 
     mode: str
@@ -112,7 +114,7 @@ class PowerSetting(_Record):
 
 
 @dataclass(frozen=True)
-class Sampling(_Record):
+class Sampling(JsonRecord):
     """How power was sampled. Ticks are counted over all nodes."""
 
     meter: str
@@ -122,7 +124,7 @@ class Sampling(_Record):
 
 
 @dataclass(frozen=True)
-class SweepLabel(_Record):
+class SweepLabel(JsonRecord):
     """Which run of which sweep a run is."""
 
     id: str
@@ -136,7 +138,7 @@ class SweepLabel(_Record):
 
 
 @dataclass(frozen=True)
-class Rank(_Record):
+class Rank(JsonRecord):
     """A process that ran batches."""
 
     rank: int
@@ -146,7 +148,7 @@ class Rank(_Record):
 
 
 @dataclass(frozen=True)
-class Readback(_Record):
+class Readback(JsonRecord):
     """Settings and counters of one accelerator, read back from the driver. None: the meter has no
     such quantity."""
 
@@ -169,7 +171,7 @@ class Readback(_Record):
 
 
 @dataclass(frozen=True)
-class StatedEpoch(_Record):
+class StatedEpoch(JsonRecord):
     """What result.json states of an epoch, besides its figures."""
 
     epoch: int
@@ -180,7 +182,7 @@ class StatedEpoch(_Record):
 
 
 @dataclass(frozen=True)
-class ClockPair(_Record):
+class ClockPair(JsonRecord):
     """Monotonic and wall clock of a node, read together."""
 
     node: str
@@ -191,7 +193,7 @@ class ClockPair(_Record):
 
 
 @dataclass(frozen=True)
-class RunDeclaration(_Record):
+class RunDeclaration(JsonRecord):
     """What result.json declares of a run, without its epochs and figures."""
 
     PARTS: ClassVar[Parts] = {
@@ -235,7 +237,7 @@ class RunDeclaration(_Record):
 
 
 @dataclass(frozen=True)
-class Accelerator(_Record):
+class Accelerator(JsonRecord):
     """An accelerator that system.json lists."""
 
     node: str
@@ -262,7 +264,7 @@ class Accelerator(_Record):
 
 
 @dataclass(frozen=True)
-class Node(_Record):
+class Node(JsonRecord):
     """A node that system.json lists."""
 
     PARTS: ClassVar[Parts] = {"accelerators": Accelerator.from_json}
@@ -282,7 +284,7 @@ class Node(_Record):
 
 
 @dataclass(frozen=True)
-class SystemDeclaration(_Record):
+class SystemDeclaration(JsonRecord):
     """What system.json declares."""
 
     PARTS: ClassVar[Parts] = {"nodes": Node.from_json}
@@ -301,7 +303,7 @@ class SystemDeclaration(_Record):
 
 
 @dataclass(frozen=True)
-class GitState(_Record):
+class GitState(JsonRecord):
     """The checkout that the harness ran from."""
 
     commit: str
@@ -309,7 +311,7 @@ class GitState(_Record):
 
 
 @dataclass(frozen=True)
-class EnvironmentDeclaration(_Record):
+class EnvironmentDeclaration(JsonRecord):
     """What environment.json declares."""
 
     PARTS: ClassVar[Parts] = {"git": GitState.from_json}

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -132,14 +132,8 @@ def _parse_line(number: int, raw: bytes, head: str) -> LogLine:
             f"the hash of the line before, {head}",
             "A line was changed, removed, moved or inserted.",
         )
-    return LogLine(
-        at=record["at"],
-        event=record["event"],
-        path=record["path"],
-        manifest_sha256=record["manifest_sha256"],
-        rules_version=record["rules_version"],
-        number=number,
-    )
+    stated = {key.name: record[key.name] for key in fields(LogEntry)}
+    return LogLine(**stated, number=number)
 
 
 def _check_order(line: LogLine, previous: LogLine | None, latest: str) -> None:

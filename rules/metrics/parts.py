@@ -15,6 +15,7 @@ import numpy as np
 
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Ints, Table
+from rules.declarations import Rank, RunDeclaration
 from rules.metrics.energy import (
     MetricsError,
     Trace,
@@ -84,20 +85,21 @@ def split_into_parts(result: Json, samples: Table, batches: Table) -> list[Part]
 
     Raises MetricsError where the evidence does not allow it.
     """
+    ranks = RunDeclaration.from_document(result).ranks
     return parts_of_groups(
-        result, group_by_accelerator(samples), batches, group_by_epoch_and_rank(batches)
+        ranks, group_by_accelerator(samples), batches, group_by_epoch_and_rank(batches)
     )
 
 
 def parts_of_groups(
-    result: Json,
+    ranks: Sequence[Rank],
     samples_by_accelerator: Mapping[str, Table],
     batches: Table,
     batches_by_epoch_and_rank: Mapping[tuple[int, int], Ints],
 ) -> list[Part]:
     """The same as `split_into_parts`, given the samples of each accelerator and the places of the
     batches of each epoch and rank (see `rules.metrics.intervals`)."""
-    accelerators_by_rank = {rank["rank"]: rank["accelerators"] for rank in result["ranks"]}
+    accelerators_by_rank = {rank.rank: rank.accelerators for rank in ranks}
     epochs_by_rank: dict[int, dict[int, Ints]] = {}
     for (epoch, rank), places in batches_by_epoch_and_rank.items():
         if rank not in accelerators_by_rank:
