@@ -1,18 +1,14 @@
 """The arithmetic over several runs against the tables of two papers and what must hold for any
 sweep."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from conftest import fresh_evidence
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rules.sweep_points import positive, sweep
 
-from harness.sweep.table import peak as told_peak
-from rules.metrics import run as metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate, Headline, ObservedPower, RunFigures
 from rules.metrics.figures_json import figures_from_json, sweep_run_from_json
@@ -25,29 +21,12 @@ from rules.metrics.sweeps import (
     compare,
     compute_eds,
     compute_scaling,
-    find_measured_peak,
     find_reference,
-    fit_quadratic_peak,
     make_point,
 )
 from rules.protocol import PROTOCOLS
 
-MAYR = json.loads(
-    (Path(__file__).parents[3] / "submissions/published/mayr2026.json").read_text(encoding="utf-8")
-)
-
-positive = st.floats(1e-3, 1e6)
 points = st.builds(Point, positive, positive, positive, st.just(True))
-
-
-def sweep(
-    *items_per_joule: float, caps_w: Sequence[float] = (200, 300, 400, 500, 600)
-) -> list[Point]:
-    """Enforced points of so many items/J, at the first of `caps_w`."""
-    return [
-        Point(cap, 1.0, 1 / value, True)
-        for cap, value in zip(caps_w, items_per_joule, strict=False)
-    ]
 
 
 # The reference
@@ -274,210 +253,6 @@ def test_eds_is_its_formula(point: Point, ref: Point, k: float) -> None:
 def test_eds_of_a_ratio_that_allows_no_loss_is_an_error(k: float) -> None:
     with pytest.raises(MetricsError, match="ratio k above 1"):
         compute_eds(Point(1, 1, 1, True), Point(1, 1, 1, True), k)
-
-
-# The efficiency peak
-
-
-def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
-    caps = (200, 300, 400, 500, 750)
-    runs = sweep(*(5 - ((cap - 365) / 100) ** 2 / 4 for cap in caps), caps_w=caps)
-    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert (measured.method, measured.cap_w, measured.items_per_joule) == (
-        "measured",
-        400,
-        pytest.approx(5 - 0.35**2 / 4),
-    )
-    assert quadratic is not None
-    assert (quadratic.method, quadratic.cap_w, quadratic.items_per_joule) == (
-        "quadratic",
-        pytest.approx(365),
-        pytest.approx(5),
-    )
-
-
-def test_runs_may_come_in_any_order() -> None:
-    runs = sweep(1, 3, 4, 2)
-    shuffled = [runs[2], runs[0], runs[3], runs[1]]
-    assert find_measured_peak(shuffled) == find_measured_peak(runs)
-    assert fit_quadratic_peak(shuffled) == fit_quadratic_peak(runs) is not None
-
-
-@given(st.lists(st.tuples(positive, positive), min_size=1, max_size=8, unique_by=lambda at: at[0]))
-def test_interpolation_stays_beside_the_measured_peak_and_not_below_it(
-    at: list[tuple[float, float]],
-) -> None:
-    runs = [Point(cap, 1.0, joules, True) for cap, joules in at]
-    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert measured.items_per_joule == max(1 / p.joules_per_item for p in runs)
-    if quadratic is None:
-        return
-    caps = sorted(p.cap_w for p in runs)
-    i = caps.index(measured.cap_w)
-    assert caps[i - 1] <= quadratic.cap_w <= caps[i + 1]
-    assert quadratic.items_per_joule >= measured.items_per_joule * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("values", [(1,), (1, 2), (3, 2, 1), (1, 2, 3), (2, 2, 2)])
-def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
-    runs = sweep(*values)
-    assert find_measured_peak(runs).items_per_joule == max(values)
-    assert fit_quadratic_peak(runs) is None
-
-
-@pytest.mark.parametrize(
-    ("values", "edge", "beyond"),
-    [
-        ((1, 3, 2), None, None),
-        ((3, 2), "lowest", "the edge of the sweep: the peak may lie below"),
-        ((1, 2, 3), "highest", "the edge of the sweep: the peak may lie above"),
-        ((1,), "only", None),
-    ],
-)
-def test_best_run_at_an_edge_is_not_shown_to_be_a_peak(
-    values: tuple[float, ...], edge: str | None, beyond: str | None
-) -> None:
-    peak = find_measured_peak(sweep(*values))
-    assert (peak.edge, peak.beyond) == (edge, beyond)
-
-
-def test_edge_is_that_of_the_runs_that_may_win() -> None:
-    runs = sweep(9, 3, 2)
-    runs[0] = replace(runs[0], enforced=False)
-    assert (find_measured_peak(runs).cap_w, find_measured_peak(runs).edge) == (300, "lowest")
-    runs[2] = replace(runs[2], enforced=False)
-    assert find_measured_peak(runs).edge == "only"
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ((2, 3, 2), "efficiency peak 3 images/J at 300 W (interpolated: 3 at 300 W)"),
-        (
-            (3, 2),
-            "most efficient at 200 W (3 images/J), the edge of the sweep: the peak may lie below",
-        ),
-        (
-            (2, 3),
-            "most efficient at 300 W (3 images/J), the edge of the sweep: the peak may lie above",
-        ),
-        ((3,), None),
-    ],
-)
-def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], told: str | None) -> None:
-    assert told_peak(sweep(*values), "image") == told
-
-
-def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
-    runs = sweep(3, 2)
-    runs[0] = replace(runs[0], enforced=False)
-    assert (
-        told_peak(runs, "image")
-        == "no efficiency peak: no other cap than 300 W is known to have held"
-    )
-
-
-def test_of_equals_the_lower_cap_is_the_measured_peak() -> None:
-    runs = sweep(1, 4, 4, 1)
-    assert find_measured_peak(runs).cap_w == 300
-    quadratic = fit_quadratic_peak(runs)
-    assert quadratic is not None
-    assert quadratic.cap_w == pytest.approx(350)
-
-
-NOT_COMPARABLE = [{"enforced": False}, {"enforced": None}, {"plausible": False}]
-
-
-@pytest.mark.parametrize("fault", NOT_COMPARABLE)
-def test_run_that_is_not_comparable_never_wins(fault: dict[str, bool | None]) -> None:
-    runs = sweep(9, 2, 3, 1)
-    runs[0] = replace(runs[0], **fault)
-    assert find_measured_peak(runs).cap_w == 400
-    assert fit_quadratic_peak(runs) is not None
-
-
-@pytest.mark.parametrize("fault", NOT_COMPARABLE)
-@pytest.mark.parametrize("beside", [1, 3])
-def test_nothing_is_interpolated_beside_a_run_that_is_not_comparable(
-    beside: int, fault: dict[str, bool | None]
-) -> None:
-    runs = sweep(1, 2, 3, 2, 1)
-    assert fit_quadratic_peak(runs) is not None
-    runs[beside] = replace(runs[beside], **fault)
-    assert find_measured_peak(runs).cap_w == 400
-    assert fit_quadratic_peak(runs) is None
-
-
-@pytest.mark.parametrize("peak", [find_measured_peak, fit_quadratic_peak])
-@pytest.mark.parametrize(
-    ("runs", "says"),
-    [
-        ([], "none of its 0 runs"),
-        ([replace(p, enforced=False) for p in sweep(1, 2)], "none of its 2 runs"),
-        (sweep(1, 2, caps_w=(300, 300)), "more than one run at 300 W"),
-    ],
-)
-def test_sweep_without_a_peak_is_an_error(peak: object, runs: list[Point], says: str) -> None:
-    assert callable(peak)
-    with pytest.raises(MetricsError, match=says):
-        peak(runs)
-
-
-# The ten peaks that Mayr et al. 2026 state in section 5
-
-STATED_PEAKS_W = {
-    ("resnet50-train", "H100"): 300,
-    ("sd2-train", "H100"): 300,
-    ("llama3-8b-serve", "H100"): 300,
-    ("vitl16-train", "H100"): 400,
-    ("llama3-8b-pretrain", "H100"): 400,
-    ("llama3-8b-pretrain", "H200"): 500,
-    ("resnet50-train", "H200"): 400,
-    ("vitl16-train", "H200"): 400,
-    ("sd2-train", "H200"): 400,
-    ("llama3-8b-serve", "H200"): 400,
-}
-CONTRADICTED = ("vitl16-train", "H100")
-"""The paper's Table 3 has 0.661 images/J at 300 W and 0.609 at the stated 400 W, so the text cannot
-follow from it."""
-
-
-def mayr(workload: str, accelerator: str) -> list[Point]:
-    """A published sweep, with the assumption that GPU power is the cap and a quarter of 100 W a
-    node is added to it.
-
-    Pre-training is read as the sum over four GPUs: per GPU it would be above the chip's peak.
-    """
-    runs = [r for r in MAYR["rows"] if (r["workload"], r["accelerator"]) == (workload, accelerator)]
-    gpus = MAYR["accelerators_per_run"] if workload == "llama3-8b-pretrain" else 1
-    rates = [metrics.per_accelerator(r["items_per_s_per_accelerator"], gpus) for r in runs]
-    return [
-        Point(r["cap_w"], v, (r["cap_w"] + 25) / v, r["cap_enforced"])
-        for r, v in zip(runs, rates, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("sweep_of", sorted(STATED_PEAKS_W.keys() - {CONTRADICTED}))
-def test_nine_peaks_come_out_of_the_throughputs(sweep_of: tuple[str, str]) -> None:
-    assert find_measured_peak(mayr(*sweep_of)).cap_w == STATED_PEAKS_W[sweep_of]
-
-
-def test_tenth_peak_comes_out_where_the_table_has_it_and_not_where_the_text_says() -> None:
-    runs = mayr(*CONTRADICTED)
-    assert [round(p.items_per_joule, 3) for p in runs if p.cap_w in (300, 400)] == [0.661, 0.609]
-    assert find_measured_peak(runs).cap_w == 300 != STATED_PEAKS_W[CONTRADICTED]
-
-
-def test_unenforced_mi300x_would_win_at_200_w_and_does_not() -> None:
-    runs = mayr("sd2-train", "MI300X")
-    assert find_measured_peak([replace(p, enforced=True) for p in runs]).cap_w == 200
-    assert find_measured_peak(runs).cap_w == 500
-
-
-def test_peak_beside_the_unenforced_caps_of_the_mi300x_is_not_interpolated() -> None:
-    runs = mayr("resnet50-train", "MI300X")
-    assert find_measured_peak(runs).cap_w == 400
-    assert fit_quadratic_peak(runs) is None
 
 
 # Scaling over the number of accelerators

@@ -1,0 +1,100 @@
+"""Digests of runs at chosen caps and figures, for the tests of the rules across bundles."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conftest import fresh_evidence
+from support.bundles import another_run, rederive
+
+from checker.engine import judge_all
+from rules.bundle import Bundle
+from rules.finding import Finding
+from rules.metrics.figures import Estimate, Headline, MeanClocks
+from rules.registry import rules_by_id
+from rules.run_summary import RunSummary, summarize
+from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import declare_cap
+
+POWER = ("power_mw", "power_avg_mw", "energy_mj")
+
+
+def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> EvidenceFrames:
+    """A good run under another cap, with its power and its clock as multiples of what they are at
+    700 W."""
+    evidence = another_run(fresh_evidence(), number=round(cap_w) // 10)
+    for column in POWER:
+        evidence.samples[column] = (evidence.samples[column] * power).round()
+    evidence.samples["sm_mhz"] = (evidence.samples["sm_mhz"] * clock).round()
+    evidence.result["settings"].update(settings)
+    declare_cap(evidence, cap_w)
+    rederive(evidence)
+    return evidence
+
+
+def run(
+    name: str, cap_w: float, evidence: EvidenceFrames | None = None, **figures: float
+) -> RunSummary:
+    """The digest of a run at that cap; `figures` are multiples of its means."""
+    found = of_evidence(evidence) if evidence else good()
+    headline = {
+        key: scaled(estimate, figures.pop(key, 1.0))
+        for key, estimate in vars(found.headline).items()
+    }
+    clocks = {
+        key: scaled(estimate, figures.pop(f"mean_{key}", 1.0))
+        for key, estimate in vars(found.clocks).items()
+    }
+    assert not figures, "there is no such figure"
+    return replace(
+        found,
+        path=Path("center/system") / name,
+        run_id=name,
+        cap_w=cap_w,
+        headline=Headline(**headline),
+        clocks=MeanClocks(**clocks),
+    )
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    assert estimate.ci95 is not None
+    low, high = estimate.ci95
+    return replace(estimate, mean=estimate.mean * factor, ci95=(low * factor, high * factor))
+
+
+def with_headline(run: RunSummary, **estimates: Estimate) -> RunSummary:
+    return replace(run, headline=replace(run.headline, **estimates))
+
+
+def of_evidence(evidence: EvidenceFrames) -> RunSummary:
+    found = summarize(Bundle(Path("center/system/run"), (), evidence.evidence()))
+    assert found is not None
+    return found
+
+
+@cache
+def good() -> RunSummary:
+    return of_evidence(fresh_evidence())
+
+
+def all_findings(root: Path) -> dict[str, list[Finding]]:
+    """By the bundle's name; what statistics say of readings that a test has scaled is left out."""
+    statistical = {rule.id for rule in rules_by_id().values() if rule.statistical}
+    return {
+        v.path.name: [f for f in v.findings if f.rule not in statistical]
+        for v in judge_all([root]).verdicts
+    }
+
+
+def said(rule: str, *runs: RunSummary) -> list[str]:
+    return [path.name for path, _ in rules_by_id()[rule].judge_round(runs)]
+
+
+def other(name: str, number: int = 1, **changes: Any) -> RunSummary:
+    """The digest of another run like the good one."""
+    evidence = another_run(fresh_evidence(), number)
+    rederive(evidence)
+    return replace(
+        of_evidence(evidence), **{"path": Path("center/system") / name, "run_id": name, **changes}
+    )
