@@ -143,11 +143,12 @@ def sort_batches(batches: Table) -> Table:
 
 
 def _result(plan: Plan, shares: Sequence[Json]) -> Json:
-    """result.json without the figures."""
+    """Return result.json without the figures. Raises rules.metrics.energy.MetricsError if the ranks
+    were built differently."""
     head = shares[0]
     ranks = [(share["node"]["name"], built) for share in shares for built in share["built"]]
     # Ranks report in the order in which they were built.
-    ranks.sort(key=lambda found: found[1]["rank"])
+    ranks.sort(key=lambda node_and_built: node_and_built[1]["rank"])
     built = ranks[0][1]
     for fact in (
         "precision",
@@ -158,8 +159,8 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "weights_sha256",
     ):
         # result.json has one value for the whole run, so all ranks must agree on it.
-        if other := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
-            raise MetricsError(f"rank {other[0]} was built with another {fact} than rank 0")
+        if different := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
+            raise MetricsError(f"rank {different[0]} was built with another {fact} than rank 0")
     sampling = {
         name: sum(share["sampling"][name] for share in shares) for name in ("ticks", "missed")
     }
@@ -191,7 +192,7 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         ],
         "power": _power(plan, shares),
         "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **sampling},
-        "readbacks": [r for share in shares for r in share["readbacks"]],
+        "readbacks": [readback for share in shares for readback in share["readbacks"]],
         "clocks": [pair for share in shares for pair in share["clocks"]],
     }
     if plan.sweep is not None:
