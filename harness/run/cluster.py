@@ -23,7 +23,7 @@ PORTS = range(1024, 65535)
 
 
 class ClusterError(Exception):
-    """The nodes did not meet, or one of them is gone; the message says which and what to do."""
+    """The nodes did not connect, or one of them ended. The message says which and what to do."""
 
 
 def address(head: str) -> tuple[str, int]:

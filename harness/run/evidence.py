@@ -239,7 +239,8 @@ def _power(plan: Plan, shares: Sequence[Json]) -> Json:
     if all(share["found_mw"] is None for share in shares):
         return {"mode": "as-found", "cap_w": plan.cap_w, **states}
     assert plan.cap_w is not None
-    in_force_mw = round(1e3 * plan.cap_w)  # where a node found the cap as it should be
+    # A node that found the planned cap in force has no `found_mw`. Its former limit is that cap.
+    in_force_mw = round(1e3 * plan.cap_w)
     found_mw: Json = {}
     for share in shares:
         found_mw |= share["found_mw"] or {

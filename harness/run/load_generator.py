@@ -42,8 +42,8 @@ NO_EPOCH = -1
 
 
 class LoadError(Exception):
-    """The server did not do what was asked of it; the message says which request it was, what was
-    asked and what came."""
+    """The server did not answer as requested. The message names the request, what was requested and
+    what was received."""
 
 
 @dataclass(frozen=True, slots=True)

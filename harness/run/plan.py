@@ -1,5 +1,4 @@
-"""The plan of a run: everything that is decided before it starts, written down first and never
-changed."""
+"""The plan of a run: all decisions before it starts. It is written first and never changed."""
 
 import hashlib
 import importlib.util
@@ -46,8 +45,7 @@ class RunRequest:
     head: str | None = None
     """`HOST:PORT` where the nodes meet."""
     cap_w: float | None = None
-    """The cap to run at, set for the run where another one is in force; None for the one that is
-    found."""
+    """The cap to run at, set for the run if another one is in force. None keeps the present cap."""
     smoke: bool = False
     meter: str | None = None
     """`NAME` or `NAME:ARGUMENT` of the power source; None chooses one that can be used here."""
@@ -69,8 +67,7 @@ class RunRequest:
 
     @property
     def simulates_work(self) -> bool:
-        """Whether nothing is computed: on simulated accelerators, unless the smoke size or code of
-        one's own is asked for."""
+        """Whether the work is simulated too, and not only the accelerators."""
         return self.simulate is not None and not self.smoke and self.implementation is None
 
     @property
@@ -113,8 +110,7 @@ class Plan:
     torch_device: str
     """`cuda` or `cpu`"""
     processes: int
-    """How many worker processes on this node: one for each accelerator, or a single one for a
-    server."""
+    """The number of workers on this node: one for each accelerator, or a single one of a server."""
     devices: tuple[Device, ...]
     """Of this node."""
     state: str | None
@@ -140,17 +136,15 @@ class Plan:
     """The number of this node; the head is 0."""
     head: str | None = None
     found_mw: Mapping[str, int] | None = None
-    """The limit that each accelerator had before this run sets its cap, in mW; None where the cap
-    is the one found."""
+    """The limit in mW that each accelerator had before the run. None if the run sets no cap."""
     found_state: Mapping[str, str] | None = None
-    """The power state of each accelerator that this run sets to the protocol's; None where there is
-    none."""
+    """The former power state of each accelerator whose state the run sets. None if it sets none."""
     sweep: Json | None = None
-    """Which run of which sweep this is (`sweep` of result.json); None where it stands alone."""
+    """Which run of which sweep this is (`sweep` of result.json). None outside a sweep."""
 
     @property
     def node_name(self) -> str:
-        """What the bundle calls this node, in place of its host name."""
+        """The name of this node in the bundle, which has no host names."""
         return f"node{self.node}"
 
     @property
@@ -196,13 +190,11 @@ class Plan:
         return replace(self, attempt=self.attempt + 1)
 
     def for_batch(self, batch_size: int) -> "Plan":
-        """The plan of a trial of another batch size: it builds, warms up and calibrates, and takes
-        no epoch."""
+        """The plan of a trial of another batch size: build, warm up, calibrate, and no epoch."""
         return replace(self.with_batch(batch_size), epochs=0)
 
     def with_batch(self, batch_size: int) -> "Plan":
-        """The same plan with another batch size; of a server it is the number of requests in
-        flight."""
+        """The plan with another batch size. For a server it is the number of requests in flight."""
         requests = self.requests and replace(self.requests, concurrency=batch_size)
         return replace(self, batch_size=batch_size, requests=requests)
 
@@ -329,8 +321,7 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 
 
 def default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
-    """The default batch size of a process. A server uses all accelerators, so its batch grows with
-    their number."""
+    """The default batch size of a process. That of a server grows with its accelerators."""
     of_one = workload.size(size).batch_sizes[variant]
     return of_one * accelerators if workload.mode == "inference" else of_one
 

@@ -133,7 +133,8 @@ def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> N
     # A single simulated worker needs no torch, which takes seconds to import.
     if world > 1 or plan.implementation != SIMULATED_WORK:
         import torch
-    if on_gpu and not serving:  # a server has processes of its own on the GPUs
+    # A server starts its own processes on the GPUs. This process must not occupy one.
+    if on_gpu and not serving:
         torch.cuda.set_device(local)
     if world > 1:
         torch.distributed.init_process_group("nccl" if on_gpu else "gloo")

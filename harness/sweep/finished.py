@@ -25,8 +25,8 @@ def finished(
     """The results of those of `entries` whose bundle lies in `out`, by place; `known` are those of
     other entries.
 
-    A bundle counts by what it says of itself, whatever it is called: it passes the check, is the
-    run that was planned, and was made as the others were. Raises PlanError where the files that the
+    A bundle counts by its content and not by its name: it passes the check, is the run that was
+    planned, and has the same weights and model as the others. Raises PlanError if files that the
     plan names cannot be read.
     """
     found = dict(known or {})

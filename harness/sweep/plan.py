@@ -288,8 +288,8 @@ def hashes(run_request: RunRequest) -> dict[str, str]:
 
 
 def code_of(run_request: RunRequest) -> tuple[str, str | None]:
-    """The hash over the code of the project, and that of the file of one's own. Raises PlanError
-    where this one is gone."""
+    """The hash of the project's code, and the hash of the submitter's own implementation file.
+    Raises PlanError if that file is missing."""
     _, own = implementation_of(
         SIMULATED_WORK if run_request.simulates_work else run_request.implementation,
         workload_of(run_request),

@@ -22,8 +22,8 @@ Rows = Mask | NDArray[np.intp] | Ints | slice
 
 @dataclass(frozen=True)
 class Text:
-    """A column of text: `names[codes[i]]` stands in row i. Each name is there once, in the order of
-    its first row."""
+    """A column of text: row i has the text `names[codes[i]]`. Each name occurs once, in the order
+    of its first row."""
 
     codes: NDArray[np.int32]
     names: tuple[str, ...]

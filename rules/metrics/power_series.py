@@ -235,7 +235,7 @@ def _centre(values: Floats) -> Floats:
 def split_halves(count: int) -> tuple[slice, ...]:
     """The two halves of `count` samples if each has `ENOUGH`, else the whole.
 
-    A forgery of only one half then stands out as much as one of the whole.
+    A forgery of only one half is then as noticeable as a forgery of the whole.
     """
     return (
         (slice(0, count // 2), slice(count // 2, count))
