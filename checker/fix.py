@@ -26,7 +26,7 @@ from rules.bundle_format.records import (
     Evidence,
     Json,
 )
-from rules.bundle_format.seal import json_bytes, manifest_bytes, write_durable
+from rules.bundle_format.seal import encode_json, encode_manifest, write_durable
 from rules.finding import Problem
 from rules.metrics.figures_json import figures_to_json
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
@@ -79,10 +79,10 @@ def fix(bundle: Path) -> list[str]:
     for name, value in zip(
         JSON_FILES, (evidence.result, evidence.system, evidence.environment), strict=True
     ):
-        fixed[name] = json_bytes(value)
+        fixed[name] = encode_json(value)
         if fixed[name] != files.contents[name] and not (name == "result.json" and changes):
             changes.append(f"{name}: written again in the form of bundles, with the same content")
-    fixed[MANIFEST_FILE] = manifest_bytes(fixed)
+    fixed[MANIFEST_FILE] = encode_manifest(fixed)
     if fixed[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
         changes.append(f"{MANIFEST_FILE}: written again")
     # The manifest is last: after an interruption it shows that the bundle is not complete.
@@ -98,7 +98,7 @@ def _has_plain_form(bundle: Path) -> bool:
     contents = read_files(bundle).contents
     try:
         return all(
-            json_bytes(read_json(name, contents[name])) == contents[name]
+            encode_json(read_json(name, contents[name])) == contents[name]
             for name in (*JSON_FILES, MANIFEST_FILE)
         )
     except (Refused, KeyError):

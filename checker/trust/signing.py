@@ -28,7 +28,7 @@ from rules.bundle_format.records import (
     WITHDRAWAL_NAMESPACE,
     Json,
 )
-from rules.bundle_format.seal import json_bytes, write_all_durable
+from rules.bundle_format.seal import encode_json, write_all_durable
 from rules.finding import Severity
 from rules.rule_ids import REVIEW_REJECTS
 
@@ -170,7 +170,7 @@ def waive(
 def _write_waiver(record: Json, keyring: Keyring, key: Path) -> Path:
     """Sign a waiver and write it with its signature. Raises StatementError if it would not
     count."""
-    content = json_bytes(record)
+    content = encode_json(record)
     date, digest = record["granted_at"][:10], hashlib.sha256(content).hexdigest()[:8]
     name = f"{record['rule']}-{date}-{digest}.json"
     document = keyring.submissions / WAIVER_DIR / name
@@ -216,7 +216,7 @@ def _write_record(
 ) -> Path:
     """Sign a record and write it with its signature into the bundle. If it would not count, put
     back what was there and raise StatementError."""
-    content = json_bytes(record)
+    content = encode_json(record)
     signed = sign_content(content, key, namespace)
     document, signature = (_record_name(kind, principal, suffix) for suffix in ("json", "sig"))
     before = {

@@ -11,8 +11,8 @@ from rules.bundle_format.events import (
     AttemptEnded,
     Event,
     RunStarted,
+    encode_events,
     event_from_json,
-    event_lines,
 )
 
 EVENTS_FILE = "events.jsonl"
@@ -37,7 +37,7 @@ class RunEvents:
     def add(self, kind: type[Event], **facts: Any) -> None:
         """Record an event of this kind now; `facts` are its fields. Raises OSError."""
         event = kind(node=self._node, attempt=self._attempt, time_ns=time.monotonic_ns(), **facts)
-        self._file.write(event_lines([event]))
+        self._file.write(encode_events([event]))
         # To the kernel, so that a killed process loses no event. `read_recorded` skips what a power
         # cut damages.
         self._file.flush()

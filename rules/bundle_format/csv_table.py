@@ -33,10 +33,10 @@ COLUMNS = {
 MAX_ROWS = 4_000_000
 _MAX_NUMBER = 2**53
 """The largest whole number up to which a double represents every whole number exactly."""
-_SHOWN = 5
-_MOST_IN_TURN = 64
-"""`_in_turns` looks for at most this many texts in the repeated order."""
-_ODD = {
+_MAX_OFFENCES = 5
+_MAX_CYCLE = 64
+"""`_decode_cycle` looks for at most this many texts in the repeated order."""
+_UNPORTABLE = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
     b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
     b'"': (b'"',),
@@ -48,7 +48,7 @@ they contain. The search for one character comes first, because it is faster."""
 _NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
 
 
-class _NotClean(Exception):
+class _InvalidTable(Exception):
     """The table has a violation in some row."""
 
 
@@ -72,13 +72,13 @@ def read_table(name: str, text: bytes) -> Table:
         )
     try:
         if any(
-            mark in text for sign, marks in _ODD.items() if sign in text for mark in marks
-        ) and _is_odd(name, text, columns):
-            raise _NotClean("numbers that are not decimal digits alone")
-        return _fast(text, columns)
-    except (ValueError, OverflowError, _NotClean) as error:
+            mark in text for sign, marks in _UNPORTABLE.items() if sign in text for mark in marks
+        ) and _has_offence(name, text, columns):
+            raise _InvalidTable("numbers that are not decimal digits alone")
+        return _parse(text, columns)
+    except (ValueError, OverflowError, _InvalidTable) as error:
         # The slow reader runs only now: it can name the row, and pyarrow cannot.
-        offences = list(islice(_offences(name, text, columns), _SHOWN))
+        offences = list(islice(_find_offences(name, text, columns), _MAX_OFFENCES))
         # pyarrow refuses what the slow reader accepts. The table is still refused, without a row.
         if not offences:
             raise _malformed(
@@ -87,10 +87,10 @@ def read_table(name: str, text: bytes) -> Table:
         raise Refused(*offences) from None
 
 
-def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
+def _parse(text: bytes, columns: tuple[str, ...]) -> Table:
     if b"\r" in text or b"\0" in text:
-        raise _NotClean("rows that are not one line each")
-    kinds = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
+        raise _InvalidTable("rows that are not one line each")
+    types = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
     # Only an empty cell is missing; `nan` or `NA` spelled out is text where a number belongs.
     # One thread and one block: bundles are judged in parallel, and each column is then one array.
     table = arrow_csv.read_csv(
@@ -98,84 +98,97 @@ def _fast(text: bytes, columns: tuple[str, ...]) -> Table:
         read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=kinds, null_values=[""], strings_can_be_null=False
+            column_types=types, null_values=[""], strings_can_be_null=False
         ),
     )
     # The text was one block, so each column is one chunk.
-    read = {c: table[c].chunk(0) for c in columns}
+    arrays = {c: table[c].chunk(0) for c in columns}
     return Table.of(
-        {c: _words(read[c], c) if c in TEXT_COLUMNS else _numbers(read[c], c) for c in columns}
+        {
+            c: _decode_text(arrays[c], c) if c in TEXT_COLUMNS else _decode_numbers(arrays[c], c)
+            for c in columns
+        }
     )
 
 
-def _is_odd(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
-    return next(_offences(name, text, columns), None) is not None
+def _has_offence(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
+    return next(_find_offences(name, text, columns), None) is not None
 
 
-def _words(read: "pa.StringArray", column: str) -> Text:
-    """A column of text. Raises _NotClean."""
-    found = _in_turns(read)
-    if found is None:
-        encoded = read.dictionary_encode()
-        found = Text(_whole(encoded.indices, np.int32), tuple(encoded.dictionary.to_pylist()))
-    if column in REQUIRED_COLUMNS and "" in found.names:
-        raise _NotClean(f"empty cells in {column}")
-    return found
+def _decode_text(array: "pa.StringArray", column: str) -> Text:
+    """Return a column of text. Raises _InvalidTable."""
+    text = _decode_cycle(array)
+    if text is None:
+        encoded = array.dictionary_encode()
+        text = Text(
+            _view_integers(encoded.indices, np.int32), tuple(encoded.dictionary.to_pylist())
+        )
+    if column in REQUIRED_COLUMNS and "" in text.names:
+        raise _InvalidTable(f"empty cells in {column}")
+    return text
 
 
-def _in_turns(read: "pa.StringArray") -> Text | None:
+def _decode_cycle(array: "pa.StringArray") -> Text | None:
     """A column that repeats a few texts of one length in a fixed order, such as the UUIDs of the
     accelerators. None if it does not. Most columns do, and this check takes a quarter of the time
     of dictionary encoding."""
-    if not len(read):
+    if not len(array):
         return None
-    _, offsets, buffer = read.buffers()
-    ends = np.frombuffer(offsets, np.int32)[: len(read) + 1]
+    _, offsets, buffer = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(array) + 1]
     length = int(ends[1])
     if ends[0] or (np.diff(ends) != length).any():
         return None
-    most = min(len(read), _MOST_IN_TURN)
-    begin = buffer[: most * length].to_pybytes()
-    turn = next(
-        (at for at in range(1, most) if begin.startswith(begin[:length], at * length)), most
+    longest = min(len(array), _MAX_CYCLE)
+    first_rows = buffer[: longest * length].to_pybytes()
+    cycle = next(
+        (
+            row
+            for row in range(1, longest)
+            if first_rows.startswith(first_rows[:length], row * length)
+        ),
+        longest,
     )
-    names = tuple(read[at].as_py() for at in range(turn))
+    names = tuple(array[row].as_py() for row in range(cycle))
     letters = np.frombuffer(buffer, np.uint8)[: ends[-1]]
-    if len(set(names)) < turn or not np.array_equal(
-        letters[turn * length :], letters[: len(letters) - turn * length]
+    if len(set(names)) < cycle or not np.array_equal(
+        letters[cycle * length :], letters[: len(letters) - cycle * length]
     ):
         return None
-    return Text(np.tile(np.arange(turn, dtype=np.int32), len(read) // turn + 1)[: len(read)], names)
+    return Text(
+        np.tile(np.arange(cycle, dtype=np.int32), len(array) // cycle + 1)[: len(array)], names
+    )
 
 
-def _numbers(read: "pa.Int64Array", column: str) -> NDArray[Any]:
-    """The numbers of a column with the type that the evidence has for it. Raises _NotClean."""
-    values = _whole(read, np.int64)
+def _decode_numbers(array: "pa.Int64Array", column: str) -> NDArray[Any]:
+    """Return a column as int64 if it may not have empty cells, otherwise as float64. Raises
+    _InvalidTable."""
+    values = _view_integers(array, np.int64)
     if column in REQUIRED_COLUMNS:
-        if read.null_count:
-            raise _NotClean(f"empty cells in {column}")
+        if array.null_count:
+            raise _InvalidTable(f"empty cells in {column}")
         if values.min(initial=0) < 0:
-            raise _NotClean(f"negative numbers in {column}")
+            raise _InvalidTable(f"negative numbers in {column}")
         return values
-    given, numbers = values, values.astype(np.float64)
-    if read.null_count:
+    present, numbers = values, values.astype(np.float64)
+    if array.null_count:
         # Arrow marks present values by one bit each, the lowest bit first.
-        there = np.unpackbits(
-            np.frombuffer(read.buffers()[0], np.uint8), count=len(read), bitorder="little"
+        valid = np.unpackbits(
+            np.frombuffer(array.buffers()[0], np.uint8), count=len(array), bitorder="little"
         ).astype(bool)
-        given, numbers = values[there], np.where(there, numbers, np.nan)
-    if max(-int(given.min(initial=0)), int(given.max(initial=0))) > _MAX_NUMBER:
-        raise _NotClean(f"numbers in {column} that are out of range")
+        present, numbers = values[valid], np.where(valid, numbers, np.nan)
+    if max(-int(present.min(initial=0)), int(present.max(initial=0))) > _MAX_NUMBER:
+        raise _InvalidTable(f"numbers in {column} that are out of range")
     return numbers
 
 
-def _whole(read: "pa.Array", kind: type) -> NDArray[Any]:
+def _view_integers(array: "pa.Array", dtype: type) -> NDArray[Any]:
     """The whole numbers of an array; the value of an empty cell is undefined. The conversion of
     pyarrow itself loads pandas, which takes as long as judging ten bundles."""
-    return np.frombuffer(read.buffers()[1], kind, len(read))
+    return np.frombuffer(array.buffers()[1], dtype, len(array))
 
 
-def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
+def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
     """The violations of a table, row by row. Data rows count from 1."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
     next(reader)
@@ -195,7 +208,7 @@ def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Prob
                 ).problems
                 continue
             for column, cell in zip(columns, cells, strict=True):
-                expected = _expected(column, cell)
+                expected = _describe_expected(column, cell)
                 if expected:
                     yield from _malformed(
                         name, place, f"{column} {shortened(cell)}", expected
@@ -206,7 +219,7 @@ def _offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Prob
         ).problems
 
 
-def _expected(column: str, cell: str) -> str | None:
+def _describe_expected(column: str, cell: str) -> str | None:
     """What is expected instead of `cell`; None if the cell is valid."""
     if not cell:
         return "a value" if column in REQUIRED_COLUMNS else None
@@ -228,5 +241,5 @@ def _expected(column: str, cell: str) -> str | None:
 
 
 def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
-    message = "The table was cut or edited. Restore it from where the run was made."
+    message = "The table was cut or edited. Restore the original from the machine of the run."
     return refused(TABLE_MALFORMED, name, place, found, expected, message)

@@ -33,7 +33,7 @@ class _Ambiguous(Exception):
 
 
 def read_document(name: str, raw: bytes, expected_format: str) -> Json:
-    """The object in the JSON text `raw` of the file `name`, valid by the schema of
+    """Read the object in the JSON text `raw` of the file `name`. It must be valid by the schema of
     `expected_format`. Raises Refused."""
     value = read_json(name, raw)
     if not isinstance(value, dict):
@@ -43,23 +43,27 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
             "",
             shortened(value),
             "an object",
-            "The file is not what its name says.",
+            "The content of the file does not match its name.",
         )
     if value.get("format") != expected_format:
-        raise _unknown(name, "/format", value.get("format"), expected_format)
+        raise _refuse_format(name, "/format", value.get("format"), expected_format)
     # Another version of the protocol may have another schema, so check the version first.
     protocol = value.get("protocol")
     if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
-        raise _unknown(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
-    book = value.get("rules_version")
-    if expected_format == RESULT_FORMAT and isinstance(book, str) and book not in RELEASED:
-        raise _unknown(name, "/rules_version", book, f"one of {', '.join(RELEASED)}")
-    if _sieve(expected_format).is_valid(value):
+        raise _refuse_format(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
+    rules_version = value.get("rules_version")
+    if (
+        expected_format == RESULT_FORMAT
+        and isinstance(rules_version, str)
+        and rules_version not in RELEASED
+    ):
+        raise _refuse_format(name, "/rules_version", rules_version, f"one of {', '.join(RELEASED)}")
+    if _fast_validator(expected_format).is_valid(value):
         return value
     # The validator reports each missing key alone. `dict.fromkeys` makes them one finding.
     problems = [
-        Problem(SCHEMA_VIOLATED, found)
-        for found in dict.fromkeys(_violations(name, value, expected_format))
+        Problem(SCHEMA_VIOLATED, violation)
+        for violation in dict.fromkeys(_find_violations(name, value, expected_format))
     ]
     if problems:
         raise Refused(*problems)
@@ -72,13 +76,13 @@ def read_json(name: str, raw: bytes) -> Any:
     try:
         # Some readers skip a byte order mark, others fail.
         if raw.startswith(b"\xef\xbb\xbf"):
-            raise _malformed(name, "a byte order mark")
+            raise _refuse_text(name, "a byte order mark")
         value = json.loads(
             raw.decode(),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_constant,
+            object_pairs_hook=_parse_object,
+            parse_int=_parse_integer,
+            parse_float=_parse_float,
+            parse_constant=_refuse_constant,
         )
         if rb"\u" in raw:
             # JSON allows half of a surrogate pair as an escape. It is no valid text and cannot be
@@ -86,33 +90,35 @@ def read_json(name: str, raw: bytes) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except _Ambiguous as error:
         message = (
-            "Programs read this differently, so what is signed would not be what is judged. "
-            "Write it once, plainly."
+            "Programs read this as different values, so the signed content could differ from the "
+            "judged content. Use unique keys and numbers that fit."
         )
         raise refused(
             JSON_AMBIGUOUS, name, "", str(error), "unique keys and numbers in range", message
         ) from None
     except UnicodeDecodeError as error:
-        raise _malformed(name, f"bytes that are not UTF-8, first at offset {error.start}") from None
+        raise _refuse_text(
+            name, f"bytes that are not UTF-8, first at offset {error.start}"
+        ) from None
     except UnicodeEncodeError:
-        raise _malformed(name, "an escaped half of a surrogate pair") from None
+        raise _refuse_text(name, "an escaped half of a surrogate pair") from None
     except json.JSONDecodeError as error:
-        raise _malformed(name, f"line {error.lineno} column {error.colno}: {error.msg}") from None
+        raise _refuse_text(name, f"line {error.lineno} column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise _malformed(name, "values nested too deeply") from None
+        raise _refuse_text(name, "values nested too deeply") from None
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> Json:
+def _parse_object(pairs: list[tuple[str, Any]]) -> Json:
     # Python keeps the last of two equal keys. Other readers keep the first.
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Ambiguous(f"the key {shortened(twice)} twice in one object")
-    return made
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Ambiguous(f"the key {shortened(repeated)} twice in one object")
+    return value
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     # Check the length first: Python converts thousands of digits slowly, or refuses to.
     if len(text) < 19:
         return int(text)
@@ -121,21 +127,21 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     # 1e999 is valid JSON, but becomes infinite.
     if not isfinite(value := float(text)):
         raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
     return value
 
 
-def _constant(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise _Ambiguous(f"{text}, which is not JSON")
 
 
-def _violations(name: str, value: Json, expected_format: str) -> Iterator[Violation]:
+def _find_violations(name: str, value: Json, expected_format: str) -> Iterator[Violation]:
     message = (
-        "The file does not have the shape of its format. Bundles are written by bench-submit; "
-        "do not edit them."
+        "The file does not match the schema of its format. bench-submit writes bundles; do not "
+        "edit them."
     )
     # Bounded, because a wrong list of a million entries has a million errors.
     errors = islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS)
@@ -145,26 +151,28 @@ def _violations(name: str, value: Json, expected_format: str) -> Iterator[Violat
         pointer = "".join(
             "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
         )
-        yield Violation(name, pointer, shortened(error.instance), _expected(error), message)
+        yield Violation(
+            name, pointer, shortened(error.instance), _describe_expected(error), message
+        )
 
 
-def _expected(error: "ValidationError") -> str:
-    asked: Any = error.validator_value
+def _describe_expected(error: "ValidationError") -> str:
+    constraint: Any = error.validator_value
     schema: Any = error.schema
     instance: Any = error.instance
     if error.validator == "required":
-        return f"the keys {shortened([key for key in asked if key not in instance])} as well"
+        return f"the keys {shortened([key for key in constraint if key not in instance])} as well"
     if error.validator == "additionalProperties":
         extra = [
             key for key in instance if key not in schema["properties"] and not key.startswith("x-")
         ]
         return f"no keys {shortened(extra)}"
     if error.validator in ("anyOf", "oneOf"):
-        return " or ".join(dict.fromkeys(_wanted(part) for part in asked))
-    return f"{error.validator} {shortened(asked)}"
+        return " or ".join(dict.fromkeys(_describe_schema(part) for part in constraint))
+    return f"{error.validator} {shortened(constraint)}"
 
 
-def _wanted(schema: Any) -> str:
+def _describe_schema(schema: Any) -> str:
     """What one of several alternative schemas requires, in words."""
     if keys := schema.get("required"):
         return (
@@ -173,11 +181,11 @@ def _wanted(schema: Any) -> str:
         )
     if "$ref" in schema:
         return f"a value like {schema['$ref'].rpartition('/')[2]}"
-    kind = schema.get("type", schema.get("const", schema.get("enum", "another value")))
-    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+    kinds = schema.get("type", schema.get("const", schema.get("enum", "another value")))
+    return " or ".join(map(str, kinds)) if isinstance(kinds, list) else str(kinds)
 
 
-class _Whole:
+class _WholeKeyword:
     """A schema keyword that requires integers to be written as integers. JSON Schema accepts 1.0 as
     an integer, which Python reads as a float.
     """
@@ -190,30 +198,30 @@ class _Whole:
             raise ValueError("not written as an integer")
 
 
-def _with_whole(schema: Any) -> Any:
+def _add_whole(schema: Any) -> Any:
     """The schema with the keyword `whole` added wherever it allows integers and no other
     numbers."""
     if isinstance(schema, list):
-        return [_with_whole(part) for part in schema]
+        return [_add_whole(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    asked = schema.get("type", [])
-    types = asked if isinstance(asked, list) else [asked]
+    declared = schema.get("type", [])
+    types = declared if isinstance(declared, list) else [declared]
     whole = {"whole": True} if "integer" in types and "number" not in types else {}
-    return {key: _with_whole(part) for key, part in schema.items()} | whole
+    return {key: _add_whole(part) for key, part in schema.items()} | whole
 
 
 @cache
-def _sieve(of_format: str) -> "jsonschema_rs.Validator":
+def _fast_validator(format_name: str) -> "jsonschema_rs.Validator":
     """The fast validator. It accepts valid documents in a hundredth of the time that the validator
     with detailed errors takes."""
     return jsonschema_rs.validator_for(
-        _with_whole(schema_of(of_format)), keywords={"whole": _Whole}
+        _add_whole(read_schema(format_name)), keywords={"whole": _WholeKeyword}
     )
 
 
 @cache
-def _validator(of_format: str) -> "Validator":
+def _validator(format_name: str) -> "Validator":
     """The validator that decides and gives detailed errors. It is loaded only for documents that
     the fast one refuses, because loading takes a tenth of a second."""
     from jsonschema import Draft202012Validator, ValidationError
@@ -233,25 +241,25 @@ def _validator(of_format: str) -> "Validator":
             "integer", lambda _, v: type(v) is int
         ),
     )
-    made: Validator = strict(schema_of(of_format))
-    return made
+    result: Validator = strict(read_schema(format_name))
+    return result
 
 
-def schema_of(of_format: str) -> Json:
-    """The JSON Schema of a format such as `wattmark-result/1`."""
-    name = of_format.removeprefix("wattmark-").replace("/", "-") + ".json"
+def read_schema(format_name: str) -> Json:
+    """Read the JSON Schema of a format such as `wattmark-result/1`."""
+    name = format_name.removeprefix("wattmark-").replace("/", "-") + ".json"
     schema: Json = json.loads(files("rules.bundle_format").joinpath("schemas", name).read_text())
     return schema
 
 
-def _unknown(name: str, pointer: str, found: object, expected: str) -> Refused:
+def _refuse_format(name: str, pointer: str, found: object, expected: str) -> Refused:
     message = (
-        "This rule book does not know it. Use a newer bench-check, or the file is not what its "
-        "name says."
+        "This version of the rule book does not know it. Use a newer bench-check, or check that "
+        "the content of the file matches its name."
     )
     return refused(FORMAT_UNKNOWN, name, pointer, shortened(found), expected, message)
 
 
-def _malformed(name: str, found: str) -> Refused:
-    message = "The file was cut or edited. Restore it from where the run was made."
+def _refuse_text(name: str, found: str) -> Refused:
+    message = "The file was cut or edited. Restore the original from the machine of the run."
     return refused(JSON_MALFORMED, name, "", found, "JSON in UTF-8", message)

@@ -12,13 +12,13 @@ from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Json
 from rules.finding import Problem
 
 MAX_EVENTS = 100_000
-"""An attempt has about fifteen events per accelerator and twenty more."""
+"""Limit of a file. An attempt has about 15 events per accelerator and 20 more."""
 _MAX_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What all events have in common."""
+    """The fields that all events have."""
 
     kind: ClassVar[str]
     """The name of the event in the file."""
@@ -155,17 +155,16 @@ def event_to_json(event: Event) -> Json:
 
 
 def event_from_json(value: Json) -> Event:
-    """Return the event in a JSON object that is valid by `event-1.json`; keys `x-…` are left
-    out."""
-    kind = KINDS[value["event"]]
-    values = {f.name: value[f.name] for f in fields(kind)}
+    """Return the event in a JSON object that is valid by `event-1.json`. Ignores keys `x-…`."""
+    event_class = KINDS[value["event"]]
+    values = {f.name: value[f.name] for f in fields(event_class)}
     # JSON has lists. The records are frozen and hold tuples.
     if "accelerators" in values and isinstance(values["accelerators"], list):
         values["accelerators"] = tuple(values["accelerators"])
-    return kind(**values)
+    return event_class(**values)
 
 
-def event_lines(events: Iterable[Event]) -> bytes:
+def encode_events(events: Iterable[Event]) -> bytes:
     """Return the text of events.jsonl: one JSON object a line, the same bytes for the same
     events."""
     return b"".join(
@@ -188,7 +187,7 @@ def read_events(text: bytes) -> tuple[Event, ...]:
         try:
             events.append(event_from_json(read_document(EVENTS_FILE, line, EVENT_FORMAT)))
         except Refused as refusal:
-            problems += [_at_line(number, problem) for problem in refusal.problems]
+            problems += [_add_line_number(number, problem) for problem in refusal.problems]
         # A damaged file can have a problem in every line.
         if len(problems) >= _MAX_PROBLEMS:
             break
@@ -197,7 +196,7 @@ def read_events(text: bytes) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def _at_line(number: int, problem: Problem) -> Problem:
+def _add_line_number(number: int, problem: Problem) -> Problem:
     """Return the problem with the number of its line before the JSON pointer within the line."""
     place = f"line {number} {problem.violation.pointer}".rstrip()
     return replace(problem, violation=replace(problem.violation, pointer=place))

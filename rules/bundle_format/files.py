@@ -1,5 +1,5 @@
-"""Reads the files of a bundle as bytes without trusting them: plain files only, of bounded size, no
-link followed."""
+"""Reads the files of an untrusted bundle as bytes: regular files only, of limited size, without
+following links."""
 
 import os
 import re
@@ -30,7 +30,7 @@ MAX_BYTES = {
     **dict.fromkeys((*EVIDENCE_FILES, MANIFEST_FILE), 16 * _MIB),
     **dict.fromkeys(TABLE_FILES, 64 * _MIB),
 }
-"""Largest size on disk by name. The largest run so far needs a thousandth of it."""
+"""Largest size on disk, in bytes, by name. The largest run so far needs a thousandth of it."""
 MAX_SIGNATURE_BYTES = 64 * 1024
 MAX_UNPACKED_BYTES = {
     **dict.fromkeys(TABLE_FILES, 256 * _MIB),
@@ -40,9 +40,9 @@ MAX_UNPACKED_BYTES = {
 _SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 """A gzip member without optional fields, as bench-submit writes it."""
-_SHOWN = 5
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 80, 80
+_MAX_LISTED = 5
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxdict, _REPR.maxstring, _REPR.maxother = 2, 4, 80, 80
 
 
 class Refused(Exception):
@@ -55,14 +55,14 @@ class Refused(Exception):
 
 
 def refused(rule: str, file: str, pointer: str, found: str, expected: str, message: str) -> Refused:
-    """A refusal for one problem of `rule`."""
+    """Return the exception for one problem that the rule `rule` reports."""
     return Refused(Problem(rule, Violation(file, pointer, found, expected, message)))
 
 
 def shortened(value: object) -> str:
     """A value from a bundle for use in a message: at most one line, however large or deep the value
     is."""
-    return _SHORT.repr(value)
+    return _REPR.repr(value)
 
 
 @dataclass
@@ -81,23 +81,23 @@ def read_files(directory: Path) -> Files:
     try:
         # `lstat` does not follow a link. A link could lead the checker to files outside the
         # submission.
-        kind = directory.lstat().st_mode
-        if stat.S_ISREG(kind):
+        mode = directory.lstat().st_mode
+        if stat.S_ISREG(mode):
             message = (
-                "A bundle is judged as a whole: name the directory that it is, such as "
+                "A bundle is a directory and is judged as a whole. Name the directory, such as "
                 f"{directory.parent}."
             )
             raise refused(
                 FILE_NOT_PLAIN, directory.name, "", "a regular file", "a directory", message
             )
-        if not stat.S_ISDIR(kind):
-            raise _not_plain(directory.name, kind, "a directory")
+        if not stat.S_ISDIR(mode):
+            raise _refuse_kind(directory.name, mode, "a directory")
         names = [entry.name for entry in directory.iterdir()]
     except Refused as refusal:
         files.problems += refusal.problems
         return files
     except OSError as error:
-        files.problems += _unreadable(directory.name, error).problems
+        files.problems += _refuse_unreadable(directory.name, error).problems
         return files
     unlisted = []
     # The order of a directory differs between file systems. Findings must not.
@@ -106,7 +106,7 @@ def read_files(directory: Path) -> Files:
             _read_into(files, directory, name, MAX_BYTES[name])
         elif name == SIGNATURE_DIR:
             unlisted += _read_signatures(files, directory)
-        elif _refuse_odd(files, directory, name):
+        elif _refuse_special(files, directory, name):
             unlisted.append(name)
     for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
         files.problems += refused(
@@ -115,44 +115,43 @@ def read_files(directory: Path) -> Files:
             "",
             "no such file",
             "every file of a bundle",
-            "Restore it from where the run was made.",
+            "Restore it from the machine of the run.",
         ).problems
-    files.problems += _unlisted(unlisted)
+    files.problems += _find_unlisted(unlisted)
     return files
 
 
-def read_plain(path: Path, shown: str, max_bytes: int) -> bytes:
-    """The content of a regular file of at most `max_bytes`, called `shown` in messages. Raises
-    Refused."""
+def read_plain(path: Path, label: str, max_bytes: int) -> bytes:
+    """Read a regular file of at most `max_bytes`. Messages call it `label`. Raises Refused."""
     try:
-        kind = path.lstat()
-        if not stat.S_ISREG(kind.st_mode):
-            raise _not_plain(shown, kind.st_mode, "a regular file")
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _refuse_kind(label, status.st_mode, "a regular file")
         # The file may be replaced between lstat and open. O_NOFOLLOW then refuses a link, and
         # O_NONBLOCK keeps a FIFO from blocking.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             # `read` allocates as many bytes as requested, so request the size of the file and not
             # the limit. The second read is for a file that has grown since.
-            content = file.read(kind.st_size + 1) if kind.st_size <= max_bytes else b""
-            if len(content) > kind.st_size:
+            content = file.read(status.st_size + 1) if status.st_size <= max_bytes else b""
+            if len(content) > status.st_size:
                 # One byte more than allowed shows that the file is too large.
                 content += file.read(max_bytes + 1 - len(content))
     except OSError as error:
-        raise _unreadable(shown, error) from None
-    if max(kind.st_size, len(content)) > max_bytes:
-        raise too_large(shown, f"{kind.st_size} bytes", f"at most {max_bytes} bytes")
+        raise _refuse_unreadable(label, error) from None
+    if max(status.st_size, len(content)) > max_bytes:
+        raise too_large(label, f"{status.st_size} bytes", f"at most {max_bytes} bytes")
     return content
 
 
 def unpack(name: str, packed: bytes) -> bytes:
-    """The UTF-8 text, as bytes, of one gzip member that is the whole of `packed`. Raises
-    Refused."""
+    """Unpack `packed`, which must be exactly one gzip member of UTF-8 text. Returns the text as
+    bytes. Raises Refused."""
     limit = MAX_UNPACKED_BYTES[name]
     try:
         # Bounded, so that a small file cannot fill the memory (a decompression bomb). One byte more
         # than the limit shows that there is more.
-        text, stream = _inflated(packed, limit + 1)
+        text, stream = _inflate(packed, limit + 1)
         if len(text) > limit:
             raise too_large(
                 name, f"more than {limit} bytes when unpacked", f"at most {limit} bytes"
@@ -161,20 +160,22 @@ def unpack(name: str, packed: bytes) -> bytes:
         if not text.isascii():
             text.decode()
     except zlib.error as error:
-        raise _damaged(name, str(error).removeprefix("Error ")) from None
+        raise _refuse_damaged(name, str(error).removeprefix("Error ")) from None
     except UnicodeDecodeError as error:
-        raise _damaged(
+        raise _refuse_damaged(
             name, f"unpacks to bytes that are not UTF-8, first at offset {error.start}"
         ) from None
     if not stream.eof:
-        raise _damaged(name, "ends in the middle of the gzip stream")
+        raise _refuse_damaged(name, "ends in the middle of the gzip stream")
     # gzip tools would read a second member or ignore what follows.
     if stream.unused_data:
-        raise _damaged(name, f"{len(stream.unused_data)} bytes after the end of the gzip stream")
+        raise _refuse_damaged(
+            name, f"{len(stream.unused_data)} bytes after the end of the gzip stream"
+        )
     return text
 
 
-def _inflated(packed: bytes, at_most: int) -> tuple[bytes, Any]:
+def _inflate(packed: bytes, max_bytes: int) -> tuple[bytes, Any]:
     """The first `at_most` bytes of a gzip stream and the state it is in then. Raises zlib.error.
 
     ISA-L takes a third of the time of zlib. If it fails, zlib reads the stream too and gives the
@@ -183,20 +184,20 @@ def _inflated(packed: bytes, at_most: int) -> tuple[bytes, Any]:
     if packed.startswith(_PLAIN_HEADER):
         stream: Any = isal_zlib.decompressobj(wbits=31)
         with suppress(igzip_lib.IsalError):  # type: ignore[arg-type]  # its stub says that it is an instance
-            return stream.decompress(packed, at_most), stream
+            return stream.decompress(packed, max_bytes), stream
     stream = zlib.decompressobj(wbits=31)
-    return stream.decompress(packed, at_most), stream
+    return stream.decompress(packed, max_bytes), stream
 
 
 def too_large(name: str, found: str, expected: str) -> Refused:
-    """The refusal of a file that is larger than any run needs."""
+    """Return the exception for a file that is larger than any run needs."""
     return refused(
         FILE_TOO_LARGE,
         name,
         "",
         found,
         expected,
-        "No run needs that much. It was not read any further.",
+        "No run needs this size. Reading stopped at the limit.",
     )
 
 
@@ -208,55 +209,57 @@ def _read_into(files: Files, directory: Path, name: str, max_bytes: int) -> None
 
 
 def _read_signatures(files: Files, directory: Path) -> list[str]:
-    """Read the signatures; returns the names of what does not belong among them."""
+    """Read the signatures; return the names of other files in their directory."""
     unlisted = []
     try:
-        kind = (directory / SIGNATURE_DIR).lstat().st_mode
-        if not stat.S_ISDIR(kind):
-            raise _not_plain(SIGNATURE_DIR, kind, "a directory")
+        mode = (directory / SIGNATURE_DIR).lstat().st_mode
+        if not stat.S_ISDIR(mode):
+            raise _refuse_kind(SIGNATURE_DIR, mode, "a directory")
         for name in sorted(entry.name for entry in (directory / SIGNATURE_DIR).iterdir()):
             inner = f"{SIGNATURE_DIR}/{name}"
             if _SIGNATURE_NAME.fullmatch(name):
                 _read_into(files, directory, inner, MAX_SIGNATURE_BYTES)
-            elif _refuse_odd(files, directory, inner):
+            elif _refuse_special(files, directory, inner):
                 unlisted.append(inner)
     except Refused as refusal:
         files.problems += refusal.problems
     except OSError as error:
-        files.problems += _unreadable(SIGNATURE_DIR, error).problems
+        files.problems += _refuse_unreadable(SIGNATURE_DIR, error).problems
     return unlisted
 
 
-def _refuse_odd(files: Files, directory: Path, name: str) -> bool:
+def _refuse_special(files: Files, directory: Path, name: str) -> bool:
     """Whether an entry that does not belong to the bundle is a file or a directory. Any other kind
     is added to the problems."""
-    kind = (directory / name).lstat().st_mode
-    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+    mode = (directory / name).lstat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return True
-    files.problems += _not_plain(name, kind, "nothing of that name").problems
+    files.problems += _refuse_kind(name, mode, "nothing of that name").problems
     return False
 
 
-def _unlisted(names: list[str]) -> list[Problem]:
-    shown = [
-        Violation(n, "", "not part of a bundle", "no such file", "Nobody signed for it. Remove it.")
+def _find_unlisted(names: list[str]) -> list[Problem]:
+    violations = [
+        Violation(
+            n, "", "not part of a bundle", "no such file", "No signature covers it. Remove it."
+        )
         for n in names
     ]
     # A directory with thousands of foreign files must not flood the findings.
-    if len(names) > _SHOWN:
-        more = len(names) - _SHOWN
-        rest = Violation(
+    if len(names) > _MAX_LISTED:
+        count = len(names) - _MAX_LISTED
+        summary = Violation(
             "",
             "",
-            f"{more} more such files",
+            f"{count} more such files",
             "no such files",
-            "Nobody signed for them. Remove them.",
+            "No signature covers them. Remove them.",
         )
-        shown = [*shown[:_SHOWN], rest]
-    return [Problem(FILE_UNLISTED, found) for found in shown]
+        violations = [*violations[:_MAX_LISTED], summary]
+    return [Problem(FILE_UNLISTED, violation) for violation in violations]
 
 
-def _not_plain(name: str, kind: int, expected: str) -> Refused:
+def _refuse_kind(name: str, kind: int, expected: str) -> Refused:
     kinds = {
         stat.S_IFREG: "a regular file",
         stat.S_IFDIR: "a directory",
@@ -273,20 +276,20 @@ def _not_plain(name: str, kind: int, expected: str) -> Refused:
         "",
         found,
         expected,
-        "A bundle holds its evidence itself. Put the file there.",
+        "A bundle contains its evidence as regular files. Replace this by the file itself.",
     )
 
 
-def _unreadable(name: str, error: OSError) -> Refused:
-    message = "Give the checker the right to read it, or restore it."
+def _refuse_unreadable(name: str, error: OSError) -> Refused:
+    message = "Give the checker read permission, or restore the file."
     return refused(
         FILE_MISSING, name, "", f"cannot be read: {error.strerror}", "a readable file", message
     )
 
 
-def _damaged(name: str, found: str) -> Refused:
+def _refuse_damaged(name: str, found: str) -> Refused:
     message = (
-        "The file was cut, appended to or never packed with gzip. Restore it from where the "
-        "run was made."
+        "The file was cut, extended or not packed with gzip. Restore the original from the machine "
+        "of the run."
     )
     return refused(GZIP_DAMAGED, name, "", found, "one gzip stream of UTF-8 text", message)

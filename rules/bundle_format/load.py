@@ -24,33 +24,33 @@ from rules.finding import Problem
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
     """The evidence in the files of a bundle, and the problems of its files. The evidence is None if
     any file of it cannot be read."""
-    read: dict[str, Any] = {}
+    records: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, content in files.contents.items():
         try:
             if name in JSON_FILES:
-                read[name] = read_document(name, content, JSON_FILES[name])
+                records[name] = read_document(name, content, JSON_FILES[name])
             elif name in TABLE_FILES:
-                read[name] = read_table(name, unpack(name, content))
+                records[name] = read_table(name, unpack(name, content))
             elif name == LOG_FILE:
-                read[name] = unpack(name, content).decode()
+                records[name] = unpack(name, content).decode()
             elif name == EVENTS_FILE:
-                read[name] = read_events(unpack(name, content))
+                records[name] = read_events(unpack(name, content))
         except Refused as refusal:
             # Go on: all unreadable files of a bundle are reported together.
             problems += refusal.problems
     if any(
-        name not in read
+        name not in records
         for name in EVIDENCE_FILES
         if name in files.contents or name not in OPTIONAL_FILES
     ):
         return None, problems
-    result, system, environment = (read[name] for name in JSON_FILES)
-    samples, batches = (read[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
-    log, requests, events = read[LOG_FILE], read.get(REQUESTS_FILE), read.get(EVENTS_FILE)
+    result, system, environment = (records[name] for name in JSON_FILES)
+    samples, batches = (records[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
+    log, requests, events = records[LOG_FILE], records.get(REQUESTS_FILE), records.get(EVENTS_FILE)
     return Evidence(result, system, environment, samples, batches, log, requests, events), problems
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:
-    """The object in a file of published figures. Raises Refused."""
+    """Read the object in a file of published figures. Raises Refused."""
     return read_document(path.name, content, expected_format)

@@ -1,4 +1,4 @@
-"""The records that the parts hand to each other, and the columns of the two tables of a bundle."""
+"""The records of a bundle, its file names, and the columns of its tables."""
 
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -34,34 +34,34 @@ EVENTS_FILE = "events.jsonl.gz"
 MANIFEST_FILE = "MANIFEST.json"
 SIGNATURE_DIR = "signatures"
 EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE, EVENTS_FILE)
-"""What a manifest lists: every file of a bundle but the manifest itself and the signatures."""
+"""The files that a manifest lists: all files of a bundle except the manifest and the signatures."""
 OPTIONAL_FILES = frozenset({REQUESTS_FILE, EVENTS_FILE})
-"""Those of them that not every bundle has: only serving has requests, and rule books before 1.4.0
-have no events."""
+"""The evidence files that a bundle may lack. Only serving has requests, and bundles of rule books
+before 1.4.0 have no events."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
 REVIEW_NAMESPACE = "review@wattmark"
 WITHDRAWAL_NAMESPACE = "withdrawal@wattmark"
 WAIVER_NAMESPACE = "waiver@wattmark"
-"""What a signature is for, one namespace a role: a signature in one is none in another."""
+"""The purposes of signatures, one namespace per role. A signature counts only in its namespace."""
 
 KEYRING_DIR = "keyring"
 SIGNERS_FILE = "allowed_signers"
 REVOKED_FILE = "revoked_signers"
 WAIVER_DIR = "waivers"
 ACCEPTANCE_FILE = "LOG"
-"""What lies in `submissions/` beside the directories of the centers."""
+"""The names in `submissions/` that are not directories of centers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a meter says of one accelerator at one instant. None where the meter has no such
-    quantity."""
+    """The quantities that a meter reads of one accelerator at one instant. None if the meter does
+    not have the quantity."""
 
     power_mw: int | None = None
     """Instantaneous board power."""
     power_avg_mw: int | None = None
-    """Power averaged by the board over a window of its own (1 s on Hopper)."""
+    """Power averaged by the board over its own window (1 s on Hopper)."""
     energy_mj: int | None = None
     """Energy counter in millijoules since some fixed instant."""
     sm_mhz: int | None = None
@@ -80,18 +80,19 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A reading with its time: `scheduled_ns` is when it was due, `read_ns` when it was taken
-    (node's monotonic clock)."""
+    """A reading with its times on the monotonic clock of the node."""
 
     scheduled_ns: int
+    """When the reading was due."""
     read_ns: int
+    """When it was taken."""
     node: str
     accelerator: str
     reading: Reading
 
     def row(self) -> tuple[Any, ...]:
-        """The sample as a row of samples.csv.gz, in the order of `SAMPLE_COLUMNS`, None for an
-        empty cell."""
+        """Return the sample as a row of samples.csv.gz in the order of `SAMPLE_COLUMNS`, None for
+        an empty cell."""
         return (
             self.scheduled_ns,
             self.read_ns,
@@ -103,7 +104,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class BatchWindow:
-    """When one batch of one rank was active, on the clock of its node."""
+    """The time in which one batch of one rank was active, on the monotonic clock of its node."""
 
     epoch: int
     batch: int
@@ -115,8 +116,8 @@ class BatchWindow:
 
 @dataclass(frozen=True, slots=True)
 class ServedRequest:
-    """One request that a server has answered in full, on the clock of the node; it belongs to the
-    epoch in which it ended."""
+    """One completed request, with times on the monotonic clock of the node. It belongs to the epoch
+    in which it ended."""
 
     epoch: int
     request: int
@@ -128,7 +129,7 @@ class ServedRequest:
     end_ns: int
     prompt_tokens: int
     output_tokens: int
-    """Both as the server counted them."""
+    """Both numbers of tokens are the server's own counts."""
 
 
 SAMPLE_COLUMNS = (
@@ -144,12 +145,12 @@ TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status"})
 REQUIRED_COLUMNS = frozenset(
     {"scheduled_ns", "read_ns", "node", "accelerator", "status", *BATCH_COLUMNS, *REQUEST_COLUMNS}
 )
-"""Columns without empty cells; those of them that are not text hold whole numbers."""
+"""Columns without empty cells. They contain text or integers."""
 
 
 @dataclass
 class Evidence:
-    """What a run leaves: the harness writes it, the checker reads it, the rules look at it."""
+    """The content of a bundle. The harness writes it, the checker reads it, the rules check it."""
 
     result: Json
     system: Json
@@ -162,5 +163,5 @@ class Evidence:
     requests: "Table | None" = None
     """The columns are `REQUEST_COLUMNS`; None if the run served nothing."""
     events: "tuple[Event, ...] | None" = None
-    """What the run did, in the order of its nodes and then of time; None in bundles of rule books
-    before 1.4.0."""
+    """The events of the run, sorted by node and then by time; None in bundles of rule books before
+    1.4.0."""

@@ -26,23 +26,27 @@ def seal(directory: Path) -> None:
         for n in EVIDENCE_FILES
         if n not in OPTIONAL_FILES or (directory / n).exists()
     }
-    write_durable(directory / MANIFEST_FILE, manifest_bytes(contents))
+    write_durable(directory / MANIFEST_FILE, encode_manifest(contents))
     shutil.rmtree(directory / SIGNATURE_DIR, ignore_errors=True)
 
 
-def manifest_bytes(contents: dict[str, bytes]) -> bytes:
-    """The manifest over the evidence among `contents`, which is bytes by file name."""
+def encode_manifest(contents: dict[str, bytes]) -> bytes:
+    """Return the manifest of the evidence files in `contents`, which maps file names to bytes.
+    Other files are left out."""
     # Sorted, so that the same evidence gives the same bytes.
     listed = sorted(name for name in contents if name in EVIDENCE_FILES)
-    hashed = ((name, contents[name]) for name in listed)
     files = [
-        {"path": name, "size": len(own), "sha256": hashlib.sha256(own).hexdigest()}
-        for name, own in hashed
+        {
+            "path": name,
+            "size": len(contents[name]),
+            "sha256": hashlib.sha256(contents[name]).hexdigest(),
+        }
+        for name in listed
     ]
-    return json_bytes({"format": MANIFEST_FORMAT, "files": files})
+    return encode_json({"format": MANIFEST_FORMAT, "files": files})
 
 
-def json_bytes(value: Json) -> bytes:
+def encode_json(value: Json) -> bytes:
     """`value` as bundles store JSON: keys sorted, one space of indentation, UTF-8.
 
     Raises ValueError for NaN and infinity.

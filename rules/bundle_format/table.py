@@ -1,5 +1,5 @@
-"""The tables of a bundle as rules and metrics see them: columns as NumPy arrays, rows by their
-place in the file."""
+"""The tables of a bundle as rules and metrics use them: columns as NumPy arrays, rows by index in
+the file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rows = Mask | NDArray[np.intp] | Ints | slice
-"""Some rows of a table: a mask of shape (n,), places in it, or a slice."""
+"""A selection of the n rows of a table: a mask of shape (n,), indices, or a slice."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A column of text: row i has the text `names[codes[i]]`. Each name occurs once, in the order
-    of its first row."""
+    """A column of text in dictionary encoding: row i has `names[codes[i]]`. Each name is listed
+    once, in the order of first rows."""
 
     codes: NDArray[np.int32]
     names: tuple[str, ...]
@@ -32,17 +32,17 @@ class Text:
         return len(self.codes)
 
     def equals(self, text: str) -> Mask:
-        """Which rows have this text, shape (n,)."""
+        """Return the mask of the rows that have this text, shape (n,)."""
         code = self.names.index(text) if text in self.names else -1
-        found: Mask = self.codes == code
-        return found
+        mask: Mask = self.codes == code
+        return mask
 
     def at(self, where: Rows) -> "Text":
-        """The column in some rows."""
+        """Return the column restricted to some rows."""
         return Text(self.codes[where], self.names)
 
     def distinct(self) -> list[str]:
-        """The texts that occur, in the order of their first rows."""
+        """Return the texts that occur, in the order of their first rows."""
         if len(self.names) < 2:
             return list(self.names) if len(self.codes) else []
         # `unique` sorts by code. The first rows give the order of the file.
@@ -50,7 +50,7 @@ class Text:
         return [self.names[code] for code in codes[np.argsort(first)].tolist()]
 
     def to_list(self) -> list[str]:
-        """The texts, row by row."""
+        """Return the text of each row."""
         return [self.names[code] for code in self.codes.tolist()]
 
 
@@ -60,10 +60,10 @@ class Table:
     first used, and then cached."""
 
     columns: Mapping[str, Any]
-    """Of the whole table, by name: int64 or float64 of shape (all,), NaN for an empty cell, or a
-    `Text`."""
+    """The columns of the whole table by name: int64 or float64 of shape (all rows,), NaN for an
+    empty cell, or a `Text`."""
     places: NDArray[np.intp] | Ints
-    """The rows' places in the file, shape (n,), from 0."""
+    """The indices of the rows in the file, from 0, shape (n,)."""
     whole_table: bool = False
     _floats: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
     _ints: dict[str, Ints] = field(default_factory=dict, compare=False, repr=False)
@@ -79,26 +79,26 @@ class Table:
         return len(self.places)
 
     def floats(self, column: str) -> Floats:
-        """A column as float64, shape (n,), NaN for an empty cell."""
+        """Return a column as float64, shape (n,), NaN for an empty cell."""
         if column not in self._floats:
             self._floats[column] = self._rows_of(column).astype(np.float64, copy=False)
         return self._floats[column]
 
     def ints(self, column: str) -> Ints:
-        """A column without empty cells as int64, shape (n,)."""
+        """Return a column without empty cells as int64, shape (n,)."""
         if column not in self._ints:
             self._ints[column] = self._rows_of(column).astype(np.int64, copy=False)
         return self._ints[column]
 
     def text(self, column: str) -> Text:
-        """A column of text, of n rows."""
+        """Return a column of text, of n rows."""
         if column not in self._text:
-            every: Text = self.columns[column]
-            self._text[column] = every if self.whole_table else every.at(self.places)
+            whole: Text = self.columns[column]
+            self._text[column] = whole if self.whole_table else whole.at(self.places)
         return self._text[column]
 
     def has_gaps(self, column: str) -> bool:
-        """Whether a cell of a column is empty."""
+        """Whether any cell of a column is empty."""
         if column not in self._gaps:
             text = isinstance(self.columns[column], Text)
             empty = self.text(column).equals("") if text else np.isnan(self.floats(column))
@@ -106,24 +106,25 @@ class Table:
         return self._gaps[column]
 
     def at(self, rows: Rows) -> "Table":
-        """Some of the rows."""
+        """Return the table restricted to some of its rows."""
         return Table(self.columns, self.places[rows])
 
     def _rows_of(self, column: str) -> NDArray[Any]:
-        every: NDArray[Any] = self.columns[column]
-        return every if self.whole_table else every[self.places]
+        whole: NDArray[Any] = self.columns[column]
+        return whole if self.whole_table else whole[self.places]
 
 
 def of_each(samples: Table, values: Mapping[str, float]) -> Floats:
-    """For each sample the value of its accelerator, shape (n,), NaN where there is none."""
-    of = samples.text("accelerator")
-    return np.array([values.get(name, np.nan) for name in of.names], dtype=np.float64)[of.codes]
+    """Return for each sample the value of its accelerator, shape (n,), NaN if it has none."""
+    accelerators = samples.text("accelerator")
+    by_code = np.array([values.get(name, np.nan) for name in accelerators.names], dtype=np.float64)
+    return by_code[accelerators.codes]
 
 
-def rows(table: Table, where: Mask) -> str:
-    """The name of the rows of a (part of a) table where `where`, shape (n,), holds; rows of a file
-    count from 1."""
-    places = table.places[where]
+def rows(table: Table, mask: Mask) -> str:
+    """Return the first and the last row of the table in the mask, shape (n,), as `rows 12-40`.
+    Rows of a file count from 1."""
+    places = table.places[mask]
     first, last = int(places.min()) + 1, int(places.max()) + 1
     return f"row {first}" if first == last else f"rows {first}-{last}"
 
@@ -133,7 +134,7 @@ def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
     these samples, and their number."""
     if not wrong.any():
         return
-    of = samples.text("accelerator")
-    for accelerator in of.at(wrong).distinct():
-        own = wrong & of.equals(accelerator)
-        yield accelerator, rows(samples, own), int(own.sum())
+    accelerators = samples.text("accelerator")
+    for accelerator in accelerators.at(wrong).distinct():
+        mask = wrong & accelerators.equals(accelerator)
+        yield accelerator, rows(samples, mask), int(mask.sum())

@@ -1,4 +1,4 @@
-"""Writes evidence as a bundle: deterministic bytes, a manifest over them, complete or absent."""
+"""Writes evidence as a bundle: reproducible bytes, with a manifest, complete or not at all."""
 
 import csv
 import gzip
@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rules.bundle_format.events import event_lines
+from rules.bundle_format.events import encode_events
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
     EVENTS_FILE,
@@ -20,19 +20,19 @@ from rules.bundle_format.records import (
     TEXT_COLUMNS,
     Evidence,
 )
-from rules.bundle_format.seal import json_bytes, seal, write_durable
+from rules.bundle_format.seal import encode_json, seal, write_durable
 from rules.bundle_format.table import Table
 
 
 def write(evidence: Evidence, directory: Path) -> None:
-    """Write the bundle to `directory`, which must not exist. It appears there complete, by a
-    rename, or not at all.
+    """Write the bundle to `directory`, which must not exist.
 
-    Raises FileExistsError where the directory is taken and OSError where it cannot be written.
+    The bundle is renamed into place when it is complete, so there is never a partial one. Raises
+    FileExistsError if the directory exists, and OSError if it cannot be written.
     """
     if directory.exists():
         raise FileExistsError(
-            f"{directory}: there is something already; a bundle is never overwritten"
+            f"{directory}: this path exists already; a bundle is never overwritten"
         )
     # In the same directory, because a rename between file systems is not atomic.
     draft = directory.with_name(f".{directory.name}.writing")
@@ -40,9 +40,9 @@ def write(evidence: Evidence, directory: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     contents = {
-        "result.json": json_bytes(evidence.result),
-        "system.json": json_bytes(evidence.system),
-        "environment.json": json_bytes(evidence.environment),
+        "result.json": encode_json(evidence.result),
+        "system.json": encode_json(evidence.system),
+        "environment.json": encode_json(evidence.environment),
         "samples.csv.gz": _pack_table(evidence.samples, SAMPLE_COLUMNS),
         "batches.csv.gz": _pack_table(evidence.batches, BATCH_COLUMNS),
         # `mtime=0`: gzip would store the time, and the same evidence would have other bytes.
@@ -51,7 +51,7 @@ def write(evidence: Evidence, directory: Path) -> None:
     if evidence.requests is not None:
         contents[REQUESTS_FILE] = _pack_table(evidence.requests, REQUEST_COLUMNS)
     if evidence.events is not None:
-        contents[EVENTS_FILE] = gzip.compress(event_lines(evidence.events), mtime=0)
+        contents[EVENTS_FILE] = gzip.compress(encode_events(evidence.events), mtime=0)
     for name, content in contents.items():
         write_durable(draft / name, content)
     # Last, because the manifest holds the hashes of all other files.

@@ -22,7 +22,7 @@ from checker.engine import judge, judge_all
 from checker.find import find_places
 from checker.verdict import INTERNAL
 from rules.bundle import Bundle
-from rules.bundle_format.documents import schema_of
+from rules.bundle_format.documents import read_schema
 from rules.registry import bundle_rules, round_rules, rules_by_id
 from rules.testing.frames import EvidenceFrames
 
@@ -56,7 +56,7 @@ def test_json_has_the_promised_shape(submissions: Submissions) -> None:
     done = bench_check(submissions.root, "--format", "json")
     assert done.exit_code == 1
     said = json.loads(done.output)
-    Draft202012Validator(schema_of(said["format"])).validate(said)
+    Draft202012Validator(read_schema(said["format"])).validate(said)
     (judged,) = said["bundles"]
     assert (judged["path"], judged["standing"], judged["status"]) == (str(bundle), None, "fail")
     assert judged["signer"] == PRINCIPAL

@@ -29,7 +29,7 @@ from checker.cli import check
 from checker.formats import FORMATS
 from checker.formats.common import format_summary
 from checker.selection import RoundView
-from rules.bundle_format.documents import schema_of
+from rules.bundle_format.documents import read_schema
 from rules.registry import rules_by_id
 
 # All formats.
@@ -179,7 +179,7 @@ def test_colour_on_a_terminal_only(
 )
 def test_json_is_valid_by_its_schema(what: RoundView) -> None:
     said = json.loads(render(what, "json"))
-    Draft202012Validator(schema_of(said["format"])).validate(said)
+    Draft202012Validator(read_schema(said["format"])).validate(said)
 
 
 def test_json_tells_what_the_text_tells() -> None:

@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any
 
 from rules.bundle import Bundle
-from rules.bundle_format.events import event_lines
+from rules.bundle_format.events import encode_events
 from rules.bundle_format.records import EVENTS_FILE, LOG_FILE
 from rules.bundle_format.table import ENVIRONMENT, RESULT, SYSTEM
 from rules.finding import Severity, Violation
@@ -86,7 +86,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         "settings": bundle.implementation.settings,
     }
     yield from _search(LOG_FILE, "", bundle.log[:MOST_CHARACTERS])
-    events = event_lines(bundle.events or ()).decode()
+    events = encode_events(bundle.events or ()).decode()
     yield from _search(EVENTS_FILE, "", events[:MOST_CHARACTERS])
     for file, value in (
         (ENVIRONMENT, bundle.environment),

@@ -13,12 +13,12 @@ from conftest import Submissions, fresh_evidence
 from checker.engine import judge
 from checker.verdict import Verdict
 from rules.bundle_format import events as event_module
-from rules.bundle_format.documents import schema_of
+from rules.bundle_format.documents import read_schema
 from rules.bundle_format.events import (
     KINDS,
     BatchTrial,
+    encode_events,
     event_from_json,
-    event_lines,
     event_to_json,
     read_events,
 )
@@ -70,11 +70,11 @@ def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:
     again, problems = read_evidence(files)
     assert again is not None and problems == []
     assert again.events == evidence.events and again.events
-    assert event_lines(again.events) == gzip.decompress(files.contents[EVENTS_FILE])
+    assert encode_events(again.events) == gzip.decompress(files.contents[EVENTS_FILE])
 
 
 def test_schema_and_records_name_the_same_events_and_fields() -> None:
-    schema = schema_of(EVENT_FORMAT)
+    schema = read_schema(EVENT_FORMAT)
     assert schema["properties"]["event"]["enum"] == list(KINDS) == list(schema["$defs"])
     for name, kind in KINDS.items():
         fields = {"format", "event"} | {field.name for field in dataclasses.fields(kind)}
