@@ -19,7 +19,7 @@ from checker.judging.workers import map_in_processes
 from checker.trust.bundle_trust import RoundProblem, check_nested_keyrings, check_round_files
 from checker.verdict import Round, Verdict, build_internal_finding
 from rules.bundle import Bundle
-from rules.bundle_format.files import refused
+from rules.bundle_format.files import build_refusal
 from rules.finding import Problem
 from rules.registry import rules_by_id
 from rules.rule_ids import FILE_MISSING
@@ -130,7 +130,7 @@ def judge_round_problems(
 
 def _judge_empty(root: Path) -> Verdict:
     message = "There is nothing to judge. Name a directory that holds bundles."
-    refusal = refused(
+    refusal = build_refusal(
         FILE_MISSING, "", "", "no bundle at or below this path", "at least one bundle", message
     )
     return judge_problems(root, None, refusal.problems)

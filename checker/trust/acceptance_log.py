@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rules import RELEASED
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import Refused, read_plain, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, read_plain, shorten
 from rules.bundle_format.records import ACCEPTANCE_FILE, LOG_ENTRY_FORMAT, Json
 from rules.bundle_format.seal import write_durable
 from rules.finding import Problem
@@ -177,7 +177,7 @@ def _add_line(line: LogLine, accepted: dict[str, LogLine], withdrawn: dict[str, 
         if earlier is not None:
             raise _broken(
                 line.number,
-                f"{shortened(line.path)} is accepted again, after line {earlier.number}",
+                f"{shorten(line.path)} is accepted again, after line {earlier.number}",
                 "each directory once",
                 "A run that is repeated has a directory of its own.",
             )
@@ -187,7 +187,7 @@ def _add_line(line: LogLine, accepted: dict[str, LogLine], withdrawn: dict[str, 
     if earlier is None or earlier.manifest_sha256 != line.manifest_sha256 or line.path in withdrawn:
         raise _broken(
             line.number,
-            f"{shortened(line.path)} is withdrawn",
+            f"{shorten(line.path)} is withdrawn",
             "a bundle that was accepted in an earlier line and not withdrawn since",
             "Only an accepted bundle can be withdrawn, and only once.",
         )
@@ -259,7 +259,7 @@ def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
     )
     if ended_later:
         found = f"{ended_at}, but accepted {line.at} ({source})"
-        yield from refused(
+        yield from build_refusal(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
             "result.json",
             "/ended_at",
@@ -269,7 +269,7 @@ def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
         ).problems
     if is_newer:
         found = f"{book}, but accepted under {line.rules_version} ({source})"
-        yield from refused(
+        yield from build_refusal(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
             "result.json",
             "/rules_version",
@@ -291,11 +291,11 @@ def find_missing_bundles(
                 "An accepted bundle stays in the repository, also after it is withdrawn. Restore "
                 "it."
             )
-            yield from refused(
+            yield from build_refusal(
                 ACCEPTED_BUNDLE_MISSING,
                 ACCEPTANCE_FILE,
                 f"line {line.number}",
-                f"no bundle in {shortened(path)}",
+                f"no bundle in {shorten(path)}",
                 f"the bundle with the manifest {line.manifest_sha256}, accepted {line.at}",
                 message,
             ).problems
@@ -305,4 +305,4 @@ def _broken(number: int, found: str, expected: str, reason: str) -> Refused:
     message = (
         f"{reason} Restore the LOG from the repository's history. Until then no entry of it counts."
     ).strip()
-    return refused(LOG_BROKEN, ACCEPTANCE_FILE, f"line {number}", found, expected, message)
+    return build_refusal(LOG_BROKEN, ACCEPTANCE_FILE, f"line {number}", found, expected, message)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checker.trust.keyring import Keyring, read_keyring
 from checker.trust.signature import verify_signature
-from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.records import (
     KEYRING_DIR,
     MANIFEST_FILE,
@@ -61,7 +61,7 @@ def check_published_location(path: Path) -> None:
                 "Published figures are not signed, so they belong to the round and not to a "
                 "center. Move the file or remove it."
             )
-            raise refused(
+            raise build_refusal(
                 OUT_OF_PLACE, path.name, "", "published figures below a center", expected, message
             )
 
@@ -86,7 +86,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
             "Without a keyring no signature counts. Check bundles inside their submissions "
             "directory, or name a keyring with --keyring."
         )
-        raise refused(
+        raise build_refusal(
             KEYRING_MISSING,
             "",
             "",
@@ -119,7 +119,7 @@ def verify_submitter(
             "Sign it with bench-submit sign, on the machine that has the key. The bundle must "
             "lie in CENTER/SYSTEM/ beside the keyring."
         )
-        raise refused(
+        raise build_refusal(
             SIGNATURE_MISSING, SIGNATURE_DIR, "", "no signature of the submitter", expected, message
         )
     # Every signature must be good: a reader could take any of them for the submitter's.
@@ -141,10 +141,10 @@ def verify_submitter(
 
 
 def _unauthorized(name: str, principal: str, authority: Authority, expected: str) -> Refused:
-    found = f"signed as {shortened(principal)} below the directory {shortened(authority.center)}"
+    found = f"signed as {shorten(principal)} below the directory {shorten(authority.center)}"
     message = (
         "A center signs bundles in its own directory. Put the bundle below "
         "submissions/CENTER/SYSTEM/, where CENTER is the part of the principal before the @, "
         "and add a line with its key to the keyring's allowed_signers."
     )
-    return refused(SIGNER_NOT_OF_PATH, name, "", found, expected, message)
+    return build_refusal(SIGNER_NOT_OF_PATH, name, "", found, expected, message)

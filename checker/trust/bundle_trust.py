@@ -21,7 +21,7 @@ from checker.trust.keyring import read_keyring
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.documents import read_json
-from rules.bundle_format.files import Refused, refused
+from rules.bundle_format.files import Refused, build_refusal
 from rules.bundle_format.records import (
     ACCEPTANCE_FILE,
     KEYRING_DIR,
@@ -200,7 +200,7 @@ def check_nested_keyrings(
                 "Its keys, its LOG and its waivers do not count. Remove it. Whoever runs the round "
                 "adds keys to the outermost keyring."
             )
-            (problem,) = refused(
+            (problem,) = build_refusal(
                 OUT_OF_PLACE, "", "", "a keyring below another", f"one, {outermost}", message
             ).problems
             yield RoundProblem(found.get(keyring, keyring), KEYRING_DIR, problem)
@@ -235,7 +235,7 @@ def _check_acceptance(line: LogLine, manifest_sha256: str, result: Json) -> Iter
         "Another bundle was accepted in this place. Restore that one. A run that is repeated has "
         "a directory of its own."
     )
-    yield from refused(
+    yield from build_refusal(
         ACCEPTED_BUNDLE_REPLACED,
         MANIFEST_FILE,
         "",
@@ -251,6 +251,6 @@ def _missing_withdrawal(line: LogLine) -> tuple[Problem, ...]:
         "A withdrawal is final. Restore the two files of the withdrawal in signatures/ from the "
         "repository's history."
     )
-    return refused(
+    return build_refusal(
         WITHDRAWAL_REMOVED, "signatures", "", "no good withdrawal", expected, message
     ).problems

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from checker.trust.revoked import check_revoked
-from rules.bundle_format.files import Refused, read_plain, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, read_plain, shorten
 from rules.bundle_format.records import REVOKED_FILE, SIGNERS_FILE
 from rules.finding import Problem
 from rules.rule_ids import KEYRING_LINE_UNCLEAR, KEYRING_MISSING
@@ -166,7 +166,7 @@ def _read(directory: Path, state: tuple[FileState, ...]) -> Keyring:
         if line is not None:
             lines.append(line)
         problems += [
-            refused(
+            build_refusal(
                 KEYRING_LINE_UNCLEAR, SIGNERS_FILE, f"line {number}", found, expected, message
             ).problems[0]
             for found, expected, message in _check_line(text, line)
@@ -202,19 +202,19 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
         message = (
             "OpenSSH skips this line, so its key counts for nobody. Correct the line or remove it."
         )
-        yield shortened(text), "PRINCIPALS OPTIONS KEYTYPE KEY", message
+        yield shorten(text), "PRINCIPALS OPTIONS KEYTYPE KEY", message
         return
     patterns = [p for p in line.principals if not PRINCIPAL.fullmatch(p)]
     if patterns:
         yield (
-            f"the principal {shortened(patterns[0])}",
+            f"the principal {shorten(patterns[0])}",
             "CENTER@…, written out",
             "Name each principal. A pattern also accepts names that nobody has reviewed.",
         )
     unclear = [name for name in line.namespaces if not _NAMESPACE.fullmatch(name)]
     if unclear:
         yield (
-            f"the namespace {shortened(unclear[0])}",
+            f"the namespace {shorten(unclear[0])}",
             "namespaces written out, with only a comma between them",
             "Name each namespace of the key. A pattern grants every role.",
         )
@@ -228,7 +228,7 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
 
 def _unreadable(name: str, error: OSError) -> Refused:
     message = "Give the checker permission to read the keyring."
-    return refused(
+    return build_refusal(
         KEYRING_MISSING,
         f"keyring/{name}",
         "",

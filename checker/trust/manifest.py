@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.records import (
     EVIDENCE_FILES,
     MANIFEST_FILE,
@@ -41,11 +41,11 @@ def _check_paths(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
             "verification read other files."
         )
         place = f"/files/{paths.index(path)}/path"
-        yield refused(
+        yield build_refusal(
             MANIFEST_PATH_UNSAFE,
             MANIFEST_FILE,
             place,
-            shortened(path),
+            shorten(path),
             "a path inside the bundle",
             message,
         )
@@ -61,8 +61,8 @@ def _check_paths(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
         "lists twice": sorted({path for path in listed if listed.count(path) > 1}),
     }.items():
         if names:
-            found = f"{fault} {shortened(names)}"
-            yield refused(
+            found = f"{fault} {shorten(names)}"
+            yield build_refusal(
                 MANIFEST_INCOMPLETE,
                 MANIFEST_FILE,
                 "/files",
@@ -89,7 +89,7 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
     for entry in entries:
         name = entry["path"]
         if name in OPTIONAL_FILES and name not in contents:
-            yield refused(
+            yield build_refusal(
                 FILE_MISSING,
                 name,
                 "",
@@ -102,7 +102,7 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
             continue
         size, sha256 = len(contents[name]), hashlib.sha256(contents[name]).hexdigest()
         if (size, sha256) != (entry["size"], entry["sha256"]):
-            yield refused(
+            yield build_refusal(
                 FILE_ALTERED,
                 name,
                 "",

@@ -9,7 +9,7 @@ from pathlib import Path
 from checker.trust.keyring import Keyring, belongs_to
 from checker.trust.signature import verify_signature
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.records import (
     MANIFEST_FILE,
     REVIEW_FORMAT,
@@ -130,12 +130,12 @@ def _read_record(
     _check_both_files(kind, document, signature, contents)
     record = read_document(document, contents[document], record_format)
     if record[signer_key] != principal:
-        raise refused(
+        raise build_refusal(
             RECORD_NAMES_ANOTHER,
             document,
             f"/{signer_key}",
             record[signer_key],
-            f"{shortened(principal)}, as in the name of the file",
+            f"{shorten(principal)}, as in the name of the file",
             "The name of the file contains the principal who signs it.",
         )
     fingerprint = verify_signature(
@@ -157,7 +157,7 @@ def _read_record(
             f"The {kind} is for another bundle, or for this one before it was changed. Remove "
             "it, and make a new one for this bundle."
         )
-        raise refused(
+        raise build_refusal(
             RECORD_OF_ANOTHER_MANIFEST,
             document,
             "/manifest_sha256",
@@ -176,11 +176,11 @@ def _check_both_files(kind: str, document: str, signature: str, contents: dict[s
                 f"A {kind} is two files: the document, and the signature over it. Make it again "
                 "with bench-check, or remove it."
             )
-            raise refused(
+            raise build_refusal(
                 RECORD_INCOMPLETE,
                 present,
                 "",
-                f"there is no {shortened(missing)}",
+                f"there is no {shorten(missing)}",
                 "both files",
                 message,
             )
@@ -189,7 +189,7 @@ def _check_both_files(kind: str, document: str, signature: str, contents: dict[s
 def refused_role(signature: str, namespace: str) -> Refused:
     """The refusal of the file `signature`: its key's line in the keyring does not name the
     namespace."""
-    return refused(
+    return build_refusal(
         SIGNER_NOT_OF_PATH,
         signature,
         "",
@@ -209,8 +209,10 @@ def _check_independence(
             "A reviewer belongs to another center, with its own name and its own key. Remove the "
             "review."
         )
-        expected = f"a principal of another center than {shortened(center)}"
-        raise refused(REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message)
+        expected = f"a principal of another center than {shorten(center)}"
+        raise build_refusal(
+            REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message
+        )
 
 
 def _check_withdrawal_right(principal: str, name: str, keyring: Keyring, center: str) -> None:
@@ -221,12 +223,12 @@ def _check_withdrawal_right(principal: str, name: str, keyring: Keyring, center:
             "A bundle is withdrawn by its own center, or by a principal whom the keyring lets "
             "withdraw but not submit. Remove the withdrawal."
         )
-        raise refused(
+        raise build_refusal(
             WITHDRAWN_BY_ANOTHER_CENTER,
             f"{name}.json",
             "/withdrawn_by",
             principal,
-            f"a principal of {shortened(center)}, or one who does not submit",
+            f"a principal of {shorten(center)}, or one who does not submit",
             message,
         )
 
@@ -239,7 +241,7 @@ def _report_rejection(review: Review, name: str) -> tuple[Problem, ...]:
         if review.comment
         else "The reviewer gives no reason."
     )
-    return refused(
+    return build_refusal(
         REVIEW_REJECTS,
         f"{name}.json",
         "/verdict",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from checker import CheckerError
-from rules.bundle_format.files import Refused, read_plain, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, read_plain, shorten
 from rules.bundle_format.records import REVOKED_FILE
 from rules.rule_ids import REVOKED_LIST_UNREADABLE
 
@@ -46,9 +46,7 @@ def check_revoked(path: Path) -> None:
             "Unlike a line of allowed_signers, a line of this list has no principal and no "
             "options. Correct it or remove it."
         )
-        raise _unreadable(
-            f"line {number}", shortened(lines[number].decode(errors="replace")), advice
-        )
+        raise _unreadable(f"line {number}", shorten(lines[number].decode(errors="replace")), advice)
 
 
 def _find_malformed_lines(lines: Mapping[int, bytes]) -> Iterator[int]:
@@ -86,6 +84,6 @@ def _unreadable(place: str, found: str, advice: str) -> Refused:
     message = (
         "OpenSSH cannot read the list to its end. Until it can, no signature counts. " + advice
     )
-    return refused(
+    return build_refusal(
         REVOKED_LIST_UNREADABLE, f"keyring/{REVOKED_FILE}", place, found, expected, message
     )

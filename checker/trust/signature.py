@@ -16,7 +16,7 @@ from pathlib import Path
 from checker import CheckerError
 from checker.trust import sshsig
 from checker.trust.keyring import Keyring, compute_fingerprint
-from rules.bundle_format.files import Refused, refused
+from rules.bundle_format.files import Refused, build_refusal
 from rules.bundle_format.records import SUBMISSION_NAMESPACE
 from rules.rule_ids import SIGNATURE_INVALID, SIGNER_EXPIRED, SIGNER_NOT_OF_PATH, SIGNER_REVOKED
 
@@ -158,7 +158,7 @@ def _explain_refusal(
             f"{subject.capitalize()} was changed after signing, or the signature is for another "
             "namespace. Sign it again."
         )
-        return refused(
+        return build_refusal(
             SIGNATURE_INVALID, name, "", reason, f"a {namespace} signature of {subject}", message
         )
     # Verify again without the list of revoked keys: if the signature is then good, the key is on
@@ -168,7 +168,7 @@ def _explain_refusal(
         and _ssh_keygen("verify", namespace, *allowed, signature=path, content=content)[0]
     ):
         message = "The key is no longer trusted. Ask its owner to sign again with the new key."
-        return refused(
+        return build_refusal(
             SIGNER_REVOKED,
             name,
             "",
@@ -181,7 +181,7 @@ def _explain_refusal(
             "The key is not valid now. Sign again with the owner's present key. A bundle that the "
             "LOG accepted while the key was valid stays accepted."
         )
-        return refused(
+        return build_refusal(
             SIGNER_EXPIRED,
             name,
             "",
@@ -189,7 +189,7 @@ def _explain_refusal(
             "a key within its valid-after and valid-before",
             message,
         )
-    return refused(
+    return build_refusal(
         SIGNER_NOT_OF_PATH,
         name,
         "",

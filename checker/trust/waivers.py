@@ -10,7 +10,13 @@ from checker.trust.keyring import FileState, Keyring
 from checker.trust.records import refused_role
 from checker.trust.signature import verify_signature
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import MAX_SIGNATURE_BYTES, Refused, read_plain, refused, shortened
+from rules.bundle_format.files import (
+    MAX_SIGNATURE_BYTES,
+    Refused,
+    build_refusal,
+    read_plain,
+    shorten,
+)
 from rules.bundle_format.records import WAIVER_DIR, WAIVER_FORMAT, WAIVER_NAMESPACE
 from rules.finding import Problem
 from rules.registry import rules_by_id
@@ -113,8 +119,8 @@ def find_waivers_in_force(
                 "A principal of the center whose bundles it is for cannot grant a waiver. This "
                 "one does not count."
             )
-            expected = f"a principal of another center than {shortened(center)}, with its own key"
-            problems += refused(
+            expected = f"a principal of another center than {shorten(center)}, with its own key"
+            problems += build_refusal(
                 WAIVER_BY_OWN_CENTER, waiver.file, "/granted_by", tie, expected, message
             ).problems
         else:
@@ -137,7 +143,7 @@ def judge_waivers(keyring: Keyring, now: str) -> tuple[list[Waiver], list[Waiver
                 "bundles need a new waiver."
             )
             found = f"it has expired: {waiver.expires_at}"
-            refusal = refused(
+            refusal = build_refusal(
                 WAIVER_EXPIRED, "", "/expires_at", found, "a waiver in force", message
             )
             problems += [(waiver.file, problem) for problem in refusal.problems]
@@ -152,13 +158,13 @@ def _list_names(directory: Path) -> list[str]:
     try:
         if not stat.S_ISDIR(directory.lstat().st_mode):
             message = "Waivers are files in a directory of the repository itself."
-            raise refused(WAIVER_NOT_GOOD, "", "", "a link or a file", "a directory", message)
+            raise build_refusal(WAIVER_NOT_GOOD, "", "", "a link or a file", "a directory", message)
         names = sorted(path.name for path in directory.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
         message = "Give the checker permission to read it."
-        raise refused(
+        raise build_refusal(
             WAIVER_NOT_GOOD, "", "", f"cannot be read: {error.strerror}", "a directory", message
         ) from None
     # A signature without its document stands for a missing waiver: reading that reports it.
@@ -191,7 +197,7 @@ def _read_waiver(directory: Path, name: str) -> Waiver:
             "This directory holds waivers only: NAME.json, each with its signature, "
             "NAME.json.sig. Remove this file."
         )
-        raise refused(
+        raise build_refusal(
             WAIVER_NOT_GOOD, "", "", "not a waiver", "NAME.json and NAME.json.sig", message
         )
     content = read_plain(directory / name, name, _MAX_WAIVER_BYTES)
@@ -201,17 +207,21 @@ def _read_waiver(directory: Path, name: str) -> Waiver:
     except Refused as refusal:
         message = "A waiver counts only with a signature. Make it with bench-check waive."
         found = refusal.problems[0].violation.found
-        raise refused(WAIVER_NOT_GOOD, f"{name}.sig", "", found, "a signature", message) from None
+        raise build_refusal(
+            WAIVER_NOT_GOOD, f"{name}.sig", "", found, "a signature", message
+        ) from None
     rule = rules_by_id().get(record["rule"])
     if rule is None:
         message = "There is no such rule. Correct the waiver or remove it."
-        raise refused(WAIVER_NOT_GOOD, name, "/rule", record["rule"], "a rule of the book", message)
+        raise build_refusal(
+            WAIVER_NOT_GOOD, name, "/rule", record["rule"], "a rule of the book", message
+        )
     if not rule.waivable:
         message = (
             "A waiver covers circumstances of a run. It cannot cover a false statement or an "
             "invalid form. Remove it."
         )
-        raise refused(
+        raise build_refusal(
             WAIVER_NOT_GOOD, name, "/rule", record["rule"], "a rule that can be waived", message
         )
     return Waiver(

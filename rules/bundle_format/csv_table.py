@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
-from rules.bundle_format.files import Refused, refused, shortened, too_large
+from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
     REQUEST_COLUMNS,
@@ -61,14 +61,14 @@ def read_table(name: str, text: bytes) -> Table:
     columns = COLUMNS[name]
     # A row ends with a line break, so a shorter text cannot have too many rows.
     if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
-        raise too_large(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
+        raise build_size_refusal(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
     if not text.endswith(b"\n"):
         # The code below expects a line break after every line, also after the header.
         text += b"\n"
     header = text[: text.find(b"\n")].decode()
     if header != ",".join(columns):
         raise _malformed(
-            name, "", f"the header {shortened(header)}", f"the header {','.join(columns)}"
+            name, "", f"the header {shorten(header)}", f"the header {','.join(columns)}"
         )
     try:
         if any(
@@ -82,7 +82,7 @@ def read_table(name: str, text: bytes) -> Table:
         # pyarrow refuses what the slow reader accepts. The table is still refused, without a row.
         if not offences:
             raise _malformed(
-                name, "", shortened(str(error)), "rows of the columns in the header"
+                name, "", shorten(str(error)), "rows of the columns in the header"
             ) from None
         raise Refused(*offences) from None
 
@@ -211,7 +211,7 @@ def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator
                 expected = _describe_expected(column, cell)
                 if expected:
                     yield from _malformed(
-                        name, place, f"{column} {shortened(cell)}", expected
+                        name, place, f"{column} {shorten(cell)}", expected
                     ).problems
     except csv.Error as error:
         yield from _malformed(
@@ -242,4 +242,4 @@ def _describe_expected(column: str, cell: str) -> str | None:
 
 def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
     message = "The table was cut or edited. Restore the original from the machine of the run."
-    return refused(TABLE_MALFORMED, name, place, found, expected, message)
+    return build_refusal(TABLE_MALFORMED, name, place, found, expected, message)

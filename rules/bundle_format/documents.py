@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jsonschema_rs
 
 from rules import RELEASED
-from rules.bundle_format.files import Refused, refused, shortened
+from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.records import RESULT_FORMAT, Json
 from rules.finding import Problem, Violation
 from rules.protocol import PROTOCOLS
@@ -37,11 +37,11 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
     `expected_format`. Raises Refused."""
     value = read_json(name, raw)
     if not isinstance(value, dict):
-        raise refused(
+        raise build_refusal(
             SCHEMA_VIOLATED,
             name,
             "",
-            shortened(value),
+            shorten(value),
             "an object",
             "The content of the file does not match its name.",
         )
@@ -93,7 +93,7 @@ def read_json(name: str, raw: bytes) -> Any:
             "Programs read this as different values, so the signed content could differ from the "
             "judged content. Use unique keys and numbers that fit."
         )
-        raise refused(
+        raise build_refusal(
             JSON_AMBIGUOUS, name, "", str(error), "unique keys and numbers in range", message
         ) from None
     except UnicodeDecodeError as error:
@@ -114,7 +114,7 @@ def _parse_object(pairs: list[tuple[str, Any]]) -> Json:
     value = dict(pairs)
     if len(value) < len(pairs):
         repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Ambiguous(f"the key {shortened(repeated)} twice in one object")
+        raise _Ambiguous(f"the key {shorten(repeated)} twice in one object")
     return value
 
 
@@ -123,14 +123,14 @@ def _parse_integer(text: str) -> int:
     if len(text) < 19:
         return int(text)
     if len(text) > 20 or int(text) not in _INT64:
-        raise _Ambiguous(f"the number {shortened(text)}, which does not fit into 64 bits")
+        raise _Ambiguous(f"the number {shorten(text)}, which does not fit into 64 bits")
     return int(text)
 
 
 def _parse_float(text: str) -> float:
     # 1e999 is valid JSON, but becomes infinite.
     if not isfinite(value := float(text)):
-        raise _Ambiguous(f"the number {shortened(text)}, which no double holds")
+        raise _Ambiguous(f"the number {shorten(text)}, which no double holds")
     return value
 
 
@@ -151,9 +151,7 @@ def _find_violations(name: str, value: Json, expected_format: str) -> Iterator[V
         pointer = "".join(
             "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
         )
-        yield Violation(
-            name, pointer, shortened(error.instance), _describe_expected(error), message
-        )
+        yield Violation(name, pointer, shorten(error.instance), _describe_expected(error), message)
 
 
 def _describe_expected(error: "ValidationError") -> str:
@@ -161,15 +159,15 @@ def _describe_expected(error: "ValidationError") -> str:
     schema: Any = error.schema
     instance: Any = error.instance
     if error.validator == "required":
-        return f"the keys {shortened([key for key in constraint if key not in instance])} as well"
+        return f"the keys {shorten([key for key in constraint if key not in instance])} as well"
     if error.validator == "additionalProperties":
         extra = [
             key for key in instance if key not in schema["properties"] and not key.startswith("x-")
         ]
-        return f"no keys {shortened(extra)}"
+        return f"no keys {shorten(extra)}"
     if error.validator in ("anyOf", "oneOf"):
         return " or ".join(dict.fromkeys(_describe_schema(part) for part in constraint))
-    return f"{error.validator} {shortened(constraint)}"
+    return f"{error.validator} {shorten(constraint)}"
 
 
 def _describe_schema(schema: Any) -> str:
@@ -257,9 +255,9 @@ def _refuse_format(name: str, pointer: str, found: object, expected: str) -> Ref
         "This version of the rule book does not know it. Use a newer bench-check, or check that "
         "the content of the file matches its name."
     )
-    return refused(FORMAT_UNKNOWN, name, pointer, shortened(found), expected, message)
+    return build_refusal(FORMAT_UNKNOWN, name, pointer, shorten(found), expected, message)
 
 
 def _refuse_text(name: str, found: str) -> Refused:
     message = "The file was cut or edited. Restore the original from the machine of the run."
-    return refused(JSON_MALFORMED, name, "", found, "JSON in UTF-8", message)
+    return build_refusal(JSON_MALFORMED, name, "", found, "JSON in UTF-8", message)

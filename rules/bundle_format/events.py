@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import ClassVar
 
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import Refused, too_large
+from rules.bundle_format.files import Refused, build_size_refusal
 from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Json
 from rules.finding import Problem
 
@@ -180,7 +180,7 @@ def read_events(text: bytes) -> tuple[Event, ...]:
     """Read the unpacked text of events.jsonl.gz. Raises Refused, with the numbers of the lines."""
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     if len(lines) > MAX_EVENTS:
-        raise too_large(EVENTS_FILE, f"{len(lines)} lines", f"at most {MAX_EVENTS} lines")
+        raise build_size_refusal(EVENTS_FILE, f"{len(lines)} lines", f"at most {MAX_EVENTS} lines")
     events: list[Event] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, 1):

@@ -54,12 +54,14 @@ class Refused(Exception):
         self.problems = problems
 
 
-def refused(rule: str, file: str, pointer: str, found: str, expected: str, message: str) -> Refused:
+def build_refusal(
+    rule: str, file: str, pointer: str, found: str, expected: str, message: str
+) -> Refused:
     """Return the exception for one problem that the rule `rule` reports."""
     return Refused(Problem(rule, Violation(file, pointer, found, expected, message)))
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """A value from a bundle for use in a message: at most one line, however large or deep the value
     is."""
     return _REPR.repr(value)
@@ -87,7 +89,7 @@ def read_files(directory: Path) -> Files:
                 "A bundle is a directory and is judged as a whole. Name the directory, such as "
                 f"{directory.parent}."
             )
-            raise refused(
+            raise build_refusal(
                 FILE_NOT_PLAIN, directory.name, "", "a regular file", "a directory", message
             )
         if not stat.S_ISDIR(mode):
@@ -109,7 +111,7 @@ def read_files(directory: Path) -> Files:
         elif _refuse_special(files, directory, name):
             unlisted.append(name)
     for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
-        files.problems += refused(
+        files.problems += build_refusal(
             FILE_MISSING,
             name,
             "",
@@ -140,7 +142,7 @@ def read_plain(path: Path, label: str, max_bytes: int) -> bytes:
     except OSError as error:
         raise _refuse_unreadable(label, error) from None
     if max(status.st_size, len(content)) > max_bytes:
-        raise too_large(label, f"{status.st_size} bytes", f"at most {max_bytes} bytes")
+        raise build_size_refusal(label, f"{status.st_size} bytes", f"at most {max_bytes} bytes")
     return content
 
 
@@ -153,7 +155,7 @@ def unpack(name: str, packed: bytes) -> bytes:
         # than the limit shows that there is more.
         text, stream = _inflate(packed, limit + 1)
         if len(text) > limit:
-            raise too_large(
+            raise build_size_refusal(
                 name, f"more than {limit} bytes when unpacked", f"at most {limit} bytes"
             )
         # ASCII is valid UTF-8, and `isascii` is much faster than decoding.
@@ -189,9 +191,9 @@ def _inflate(packed: bytes, max_bytes: int) -> tuple[bytes, Any]:
     return stream.decompress(packed, max_bytes), stream
 
 
-def too_large(name: str, found: str, expected: str) -> Refused:
+def build_size_refusal(name: str, found: str, expected: str) -> Refused:
     """Return the exception for a file that is larger than any run needs."""
-    return refused(
+    return build_refusal(
         FILE_TOO_LARGE,
         name,
         "",
@@ -270,7 +272,7 @@ def _refuse_kind(name: str, kind: int, expected: str) -> Refused:
         stat.S_IFCHR: "a character device",
     }
     found = kinds.get(stat.S_IFMT(kind), "something that is not a file")
-    return refused(
+    return build_refusal(
         FILE_NOT_PLAIN,
         name,
         "",
@@ -282,7 +284,7 @@ def _refuse_kind(name: str, kind: int, expected: str) -> Refused:
 
 def _refuse_unreadable(name: str, error: OSError) -> Refused:
     message = "Give the checker read permission, or restore the file."
-    return refused(
+    return build_refusal(
         FILE_MISSING, name, "", f"cannot be read: {error.strerror}", "a readable file", message
     )
 
@@ -292,4 +294,4 @@ def _refuse_damaged(name: str, found: str) -> Refused:
         "The file was cut, extended or not packed with gzip. Restore the original from the machine "
         "of the run."
     )
-    return refused(GZIP_DAMAGED, name, "", found, "one gzip stream of UTF-8 text", message)
+    return build_refusal(GZIP_DAMAGED, name, "", found, "one gzip stream of UTF-8 text", message)

@@ -114,14 +114,14 @@ class Table:
         return whole if self.whole_table else whole[self.places]
 
 
-def of_each(samples: Table, values: Mapping[str, float]) -> Floats:
+def expand_by_accelerator(samples: Table, values: Mapping[str, float]) -> Floats:
     """Return for each sample the value of its accelerator, shape (n,), NaN if it has none."""
     accelerators = samples.text("accelerator")
     by_code = np.array([values.get(name, np.nan) for name in accelerators.names], dtype=np.float64)
     return by_code[accelerators.codes]
 
 
-def rows(table: Table, mask: Mask) -> str:
+def format_rows(table: Table, mask: Mask) -> str:
     """Return the first and the last row of the table in the mask, shape (n,), as `rows 12-40`.
     Rows of a file count from 1."""
     places = table.places[mask]
@@ -129,7 +129,7 @@ def rows(table: Table, mask: Mask) -> str:
     return f"row {first}" if first == last else f"rows {first}-{last}"
 
 
-def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
+def find_offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
     """For each accelerator with samples for which `wrong`, shape (n,), holds: its name, the rows of
     these samples, and their number."""
     if not wrong.any():
@@ -137,4 +137,4 @@ def offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]]:
     accelerators = samples.text("accelerator")
     for accelerator in accelerators.at(wrong).distinct():
         mask = wrong & accelerators.equals(accelerator)
-        yield accelerator, rows(samples, mask), int(mask.sum())
+        yield accelerator, format_rows(samples, mask), int(mask.sum())

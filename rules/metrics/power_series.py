@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.boards import find_board
-from rules.bundle_format.table import Floats, Mask, Table, rows
+from rules.bundle_format.table import Floats, Mask, Table, format_rows
 from rules.metrics.readings import (
     read_average_power_w,
     read_counter_j,
@@ -130,7 +130,7 @@ class Series:
 
     @property
     def place(self) -> str:
-        return rows(self.samples, self.load)
+        return format_rows(self.samples, self.load)
 
 
 def find_patterns(values: Floats) -> "NDArray[np.uint64]":

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import RESULT, SAMPLES, offenders
+from rules.bundle_format.table import RESULT, SAMPLES, find_offenders
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -46,7 +46,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     sampled_mw = samples.floats("cap_mw")
     differs = np.abs(sampled_mw - cap_mw) > ROUNDING_MW
-    for accelerator, where, count in offenders(samples, differs):
+    for accelerator, where, count in find_offenders(samples, differs):
         observed = (
             f"{accelerator}: {count} samples with another cap, "
             f"such as {sampled_mw[differs][0] / 1e3:g} W"

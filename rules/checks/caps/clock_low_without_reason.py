@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -54,7 +54,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if share > UNEXPLAINED_SHARE:
             yield Violation(
                 SAMPLES,
-                rows(samples, unexplained),
+                format_rows(samples, unexplained),
                 f"{uuid}: below {low_mhz:.0f} MHz without a reason in {share:.0%} of the scored "
                 "samples",
                 f"a slowdown reason, or about {board.boost_mhz} MHz",

@@ -27,7 +27,7 @@ NVML API reference, `nvmlDeviceGetApplicationsClock`, `nvmlDeviceGetDefaultAppli
 from collections.abc import Iterator, Sequence
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import RESULT, SAMPLES, rows
+from rules.bundle_format.table import RESULT, SAMPLES, format_rows
 from rules.declarations import Readback
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
@@ -49,7 +49,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if limited.any():
             yield Violation(
                 SAMPLES,
-                rows(samples, limited),
+                format_rows(samples, limited),
                 f"{uuid}: {int(limited.sum())} samples with slowdown reasons of {mask:#x}",
                 "no slowdown reason of a requested clock",
             )

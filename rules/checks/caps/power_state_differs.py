@@ -17,7 +17,7 @@ Protocol, section "power state".
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -44,7 +44,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             names = ", ".join(state or "no state" for state in others[:4])
             yield Violation(
                 SAMPLES,
-                rows(samples, differs & selected),
+                format_rows(samples, differs & selected),
                 f"{accelerator}: {100 * share:.1f} % of the scored samples in {declared}, "
                 f"others in {names}",
                 f"at least {100 * limit:g} %",

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 from rules.slowdown import get_invalid_mask, have_any_bit, read_masks
@@ -45,7 +45,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             reasons = int(np.bitwise_or.reduce(read_masks(samples)[slowed]))
             yield Violation(
                 SAMPLES,
-                rows(samples, slowed),
+                format_rows(samples, slowed),
                 f"{accelerator}: {int(slowed.sum())} samples with slowdown reasons {reasons:#x}",
                 f"no reason of {mask:#x} in a scored epoch",
             )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if board is not None and share > bundle.protocol.max_failed_share:
             yield Violation(
                 SAMPLES,
-                rows(samples, missing & selected),
+                format_rows(samples, missing & selected),
                 f"{accelerator}: no energy_mj in {100 * share:.1f} % of the scored samples",
                 f"the counter of {bundle.accelerators[accelerator].name}, in every sample",
             )

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.run import agreement, relative_difference
 from rules.rule import BundleRule
@@ -40,7 +40,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             count = len(part.samples)
             yield Violation(
                 SAMPLES,
-                rows(part.samples, np.ones(count, dtype=bool)) if count else "",
+                format_rows(part.samples, np.ones(count, dtype=bool)) if count else "",
                 f"epoch {part.epoch}, {part.accelerator}: the power samples give "
                 f"{100 * difference:+.2f} % of the counter's energy",
                 f"within {100 * limit:g} %",

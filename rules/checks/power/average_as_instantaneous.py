@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
@@ -40,7 +40,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if both.sum() >= MIN_SAMPLES and np.array_equal(power_w[both], average_w[both]):
             yield Violation(
                 SAMPLES,
-                rows(samples, both),
+                format_rows(samples, both),
                 f"{accelerator}: power_mw equals power_avg_mw in all {both.sum()} samples",
                 "two different readings, or an empty cell for the one that the board does not have",
             )

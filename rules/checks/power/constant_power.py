@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.readings import are_sentinels
 from rules.rule import BundleRule
@@ -48,7 +48,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         samples = bundle.scored_samples_of[accelerator]
         yield Violation(
             SAMPLES,
-            rows(samples, np.ones(len(samples), dtype=bool)),
+            format_rows(samples, np.ones(len(samples), dtype=bool)),
             f"{accelerator}: constant power throughout epochs {', '.join(map(str, epochs))}",
             "readings that vary under load",
         )

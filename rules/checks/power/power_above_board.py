@@ -25,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, of_each, offenders, rows
+from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.readings import are_sentinels, read_average_power_w, read_power_w
 from rules.rule import BundleRule
@@ -39,13 +39,13 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     highest_w = {
         uuid: accelerator.highest_power_w for uuid, accelerator in bundle.accelerators.items()
     }
-    highest_by_sample_w = of_each(samples, highest_w)
+    highest_by_sample_w = expand_by_accelerator(samples, highest_w)
     for column, power_w, tolerance in (
         ("power_mw", read_power_w(samples), protocol.transient_tolerance),
         ("power_avg_mw", read_average_power_w(samples), protocol.board_power_tolerance),
     ):
         high = (power_w > highest_by_sample_w * tolerance) & ~are_sentinels(power_w)
-        for uuid, where, count in offenders(samples, high):
+        for uuid, where, count in find_offenders(samples, high):
             yield Violation(
                 SAMPLES,
                 where,
@@ -60,7 +60,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             count = len(part.samples)
             yield Violation(
                 SAMPLES,
-                rows(part.samples, np.ones(count, dtype=bool)) if count else "",
+                format_rows(part.samples, np.ones(count, dtype=bool)) if count else "",
                 f"{part.accelerator}: {mean_power_w:.1f} W on average in epoch {part.epoch}",
                 _format_limit(limit_w),
             )

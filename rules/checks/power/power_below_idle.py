@@ -18,7 +18,7 @@ Protocol, section "bounds"; idle powers in `rules/boards.py`.
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, of_each, offenders
+from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders
 from rules.finding import Severity, Violation
 from rules.metrics.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
@@ -31,11 +31,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     boards = {uuid: bundle.board_of(uuid) for uuid in bundle.accelerators}
     idle_w = {uuid: board.idle_power_w for uuid, board in boards.items() if board is not None}
-    lowest_w = of_each(samples, idle_w)
+    lowest_w = expand_by_accelerator(samples, idle_w)
     for column, read_w in POWER_READERS:
         power_w = read_w(samples)
         low = (power_w < lowest_w) & (power_w > 0) & ~are_sentinels(power_w)
-        for uuid, where, count in offenders(samples, low):
+        for uuid, where, count in find_offenders(samples, low):
             yield Violation(
                 SAMPLES,
                 where,

@@ -26,7 +26,7 @@ import numpy as np
 from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.records import TEXT_COLUMNS
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.readings import has_power
 from rules.rule import BundleRule
@@ -69,7 +69,7 @@ def find_missing_columns(
             if share > bundle.protocol.max_failed_share:
                 yield Violation(
                     SAMPLES,
-                    rows(samples, missing),
+                    format_rows(samples, missing),
                     f"{accelerator}: no {column} in {100 * share:.1f} % of the scored samples",
                     f"{column} in every sample, which the driver of {board.id} provides",
                 )

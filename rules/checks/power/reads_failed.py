@@ -19,7 +19,7 @@ Protocol, section "sampling".
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.readings import has_power
 from rules.rule import BundleRule
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             reasons = samples.text("status").at(failed & selected).to_list()
             yield Violation(
                 SAMPLES,
-                rows(samples, failed & selected),
+                format_rows(samples, failed & selected),
                 f"{accelerator}: {100 * share:.1f} % of the scored samples failed, "
                 f"the first with {reasons[0]!r}",
                 f"at most {100 * limit:g} %",

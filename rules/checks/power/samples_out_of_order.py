@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -33,7 +33,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if backwards.any():
             yield Violation(
                 SAMPLES,
-                rows(samples, backwards),
+                format_rows(samples, backwards),
                 f"{accelerator}: {backwards.sum()} samples not later than the one before",
                 "read_ns that increases from row to row",
             )

@@ -19,7 +19,7 @@ AMD SMI library documentation: values not supported are returned as all ones (65
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, offenders
+from rules.bundle_format.table import SAMPLES, find_offenders
 from rules.finding import Severity, Violation
 from rules.metrics.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
@@ -33,7 +33,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for column, read_w in POWER_READERS:
         power_w = read_w(samples)
         invalid = are_sentinels(power_w)
-        for accelerator, where, count in offenders(samples, invalid):
+        for accelerator, where, count in find_offenders(samples, invalid):
             yield Violation(
                 SAMPLES,
                 where,

@@ -17,7 +17,7 @@ Protocol, section "bounds": power lies above idle.
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, offenders
+from rules.bundle_format.table import SAMPLES, find_offenders
 from rules.finding import Severity, Violation
 from rules.metrics.readings import POWER_READERS
 from rules.rule import BundleRule
@@ -29,7 +29,7 @@ RULE = BundleRule(__name__, "W105", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     for column, read_w in POWER_READERS:
-        for accelerator, where, count in offenders(samples, read_w(samples) == 0):
+        for accelerator, where, count in find_offenders(samples, read_w(samples) == 0):
             yield Violation(
                 SAMPLES,
                 where,

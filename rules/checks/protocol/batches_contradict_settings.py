@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import BATCHES, rows
+from rules.bundle_format.table import BATCHES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -38,7 +38,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if undeclared.any():
         yield Violation(
             BATCHES,
-            rows(batches, undeclared),
+            format_rows(batches, undeclared),
             f"{undeclared.sum()} batches of undeclared ranks",
             f"ranks {sorted(declared_ranks)}",
         )
@@ -54,7 +54,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if differs.any():
         yield Violation(
             BATCHES,
-            rows(batches, differs),
+            format_rows(batches, differs),
             f"{differs.sum()} batches of another size",
             f"{items} items: {origin}",
         )

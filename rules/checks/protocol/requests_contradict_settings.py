@@ -28,7 +28,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.records import REQUESTS_FILE
-from rules.bundle_format.table import Ints, Table, rows
+from rules.bundle_format.table import Ints, Table, format_rows
 from rules.contract import RequestSet
 from rules.finding import Severity, Violation
 from rules.protocol import Protocol
@@ -55,7 +55,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if differs.any():
             yield Violation(
                 REQUESTS_FILE,
-                rows(requests, differs),
+                format_rows(requests, differs),
                 f"{differs.sum()} requests with other {name}",
                 f"{tokens} {name}",
             )
@@ -64,7 +64,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if disordered.any():
         yield Violation(
             REQUESTS_FILE,
-            rows(requests, disordered),
+            format_rows(requests, disordered),
             f"{disordered.sum()} requests whose times are out of order",
             "sent_ns < first_ns <= end_ns",
         )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import SAMPLES, rows
+from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -46,7 +46,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if np.count_nonzero(regular) < protocol.regular_share * len(regular):
             yield Violation(
                 SAMPLES,
-                rows(samples, scored),
+                format_rows(samples, scored),
                 f"{accelerator}: {100 * regular.mean():.1f} % of {len(regular)} intervals within "
                 f"{protocol.interval_min_ms:g}-{protocol.interval_max_ms:g} ms",
                 f"at least {100 * protocol.regular_share:g} %",

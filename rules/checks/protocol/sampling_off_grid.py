@@ -19,7 +19,7 @@ Protocol, section "sampling".
 from collections.abc import Iterator
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import RESULT, SAMPLES, rows
+from rules.bundle_format.table import RESULT, SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -39,14 +39,14 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if off_grid.any():
             yield Violation(
                 SAMPLES,
-                rows(samples, off_grid),
+                format_rows(samples, off_grid),
                 f"{accelerator}: {off_grid.sum()} samples scheduled between the ticks",
                 f"scheduled_ns in whole steps of {interval_ms} ms",
             )
         if early.any():
             yield Violation(
                 SAMPLES,
-                rows(samples, early),
+                format_rows(samples, early),
                 f"{accelerator}: {early.sum()} samples read before their deadline",
                 "read_ns at or after scheduled_ns",
             )

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.bundle_format.table import BATCHES, rows
+from rules.bundle_format.table import BATCHES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -36,7 +36,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if empty.any():
         yield Violation(
             BATCHES,
-            rows(batches, empty),
+            format_rows(batches, empty),
             f"{empty.sum()} batches end before they begin",
             "end_ns > start_ns",
         )
@@ -50,7 +50,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if overlapping.any():
         yield Violation(
             BATCHES,
-            rows(batches, overlapping),
+            format_rows(batches, overlapping),
             f"{overlapping.sum()} batches begin before the previous batch has ended",
             "the batches of a rank one after the other, in the order of their numbers",
         )

@@ -21,7 +21,14 @@ from rules.bundle_format.records import (
     SAMPLE_COLUMNS,
     TEXT_COLUMNS,
 )
-from rules.bundle_format.table import Rows, Table, Text, of_each, offenders, rows
+from rules.bundle_format.table import (
+    Rows,
+    Table,
+    Text,
+    expand_by_accelerator,
+    find_offenders,
+    format_rows,
+)
 from rules.bundle_format.write import write
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
 from rules.testing.frames import EvidenceFrames, frame_of
@@ -85,8 +92,8 @@ def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
     part = table().at(np.array([5, 3, 1])).at(np.array([True, False, True]))
     assert part.places.tolist() == [5, 1]
     assert part.ints("read_ns").tolist() == [50, 10]
-    assert rows(part, np.array([True, True])) == "rows 2-6"
-    assert rows(part, np.array([True, False])) == "row 6"
+    assert format_rows(part, np.array([True, True])) == "rows 2-6"
+    assert format_rows(part, np.array([True, False])) == "row 6"
 
 
 def test_text_knows_what_occurs_in_it() -> None:
@@ -102,15 +109,16 @@ def test_text_knows_what_occurs_in_it() -> None:
 
 def test_offenders_are_told_by_accelerator_in_the_order_of_the_file() -> None:
     wrong = np.array([False, True, True, True, False, False])
-    assert list(offenders(table(), wrong)) == [("a", "rows 2-4", 2), ("b", "row 3", 1)]
+    assert list(find_offenders(table(), wrong)) == [("a", "rows 2-4", 2), ("b", "row 3", 1)]
     part = table().at(np.array([2, 4]))
-    assert list(offenders(part, np.array([False, True]))) == [("b", "row 5", 1)]
-    assert list(offenders(table(), np.zeros(6, dtype=bool))) == []
+    assert list(find_offenders(part, np.array([False, True]))) == [("b", "row 5", 1)]
+    assert list(find_offenders(table(), np.zeros(6, dtype=bool))) == []
 
 
 def test_value_of_each_accelerator() -> None:
     np.testing.assert_array_equal(
-        of_each(table(), {"a": 7.0, "c": 9.0, "d": 1.0}), [7.0, 7.0, np.nan, 7.0, np.nan, np.nan]
+        expand_by_accelerator(table(), {"a": 7.0, "c": 9.0, "d": 1.0}),
+        [7.0, 7.0, np.nan, 7.0, np.nan, np.nan],
     )
 
 
@@ -126,8 +134,8 @@ def test_table_without_rows(name: str) -> None:
     assert list(frame_of(empty).columns) == list(COLUMNS[name])
     if name == "samples.csv.gz":
         assert group_by_accelerator(empty) == {}
-        assert list(offenders(empty, np.zeros(0, dtype=bool))) == []
-        assert len(of_each(empty, {"a": 1.0})) == 0
+        assert list(find_offenders(empty, np.zeros(0, dtype=bool))) == []
+        assert len(expand_by_accelerator(empty, {"a": 1.0})) == 0
     if name == "batches.csv.gz":
         assert group_by_epoch_and_rank(empty) == {}
 
