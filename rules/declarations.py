@@ -124,6 +124,15 @@ class Sampling(JsonRecord):
 
 
 @dataclass(frozen=True)
+class TokenTally(JsonRecord):
+    """The requests and output tokens of a serving run, counted on both sides."""
+
+    requests: int
+    client_output_tokens: int
+    server_output_tokens: int
+
+
+@dataclass(frozen=True)
 class SweepLabel(JsonRecord):
     """Which run of which sweep a run is."""
 
@@ -205,6 +214,7 @@ class RunDeclaration(JsonRecord):
         "readbacks": Readback.from_json,
         "clocks": ClockPair.from_json,
         "sweep": SweepLabel.from_json,
+        "tally": TokenTally.from_json,
     }
 
     protocol: str
@@ -228,6 +238,10 @@ class RunDeclaration(JsonRecord):
     """None if the harness did not record clocks."""
     sweep: SweepLabel | None
     """None if the run belongs to no sweep."""
+    tally: TokenTally | None
+    """None if the run served nothing."""
+    energy_of_record: str
+    """`counter` or `trapezoid`."""
 
     @property
     def default_caps_w(self) -> frozenset[float | None]:

@@ -29,7 +29,7 @@ RULE = BundleRule(__name__, "E105", Severity.ERROR, waivable=False)
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None:
         return
-    stated, expected = bundle.result["energy_of_record"], bundle.figures.energy_of_record
+    stated, expected = bundle.declaration.energy_of_record, bundle.figures.energy_of_record
     if stated != expected:
         verdict = "passes" if expected == "counter" else "does not pass"
         yield Violation(

@@ -29,15 +29,15 @@ RULE = BundleRule(__name__, "P115", Severity.ERROR, added="1.1.0")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    workload, result = bundle.workload, bundle.result
+    workload = bundle.workload
     if workload is None:
         return
     serves = workload.mode == "inference"
     present = {
         (REQUESTS_FILE, ""): bundle.requests is not None,
         (RESULT, "/settings/requests"): bundle.request_set is not None,
-        (RESULT, "/serving"): result.get("serving") is not None,
-        (RESULT, "/tally"): result.get("tally") is not None,
+        (RESULT, "/serving"): bundle.result.get("serving") is not None,
+        (RESULT, "/tally"): bundle.declaration.tally is not None,
     }
     for (file, pointer), is_present in present.items():
         if is_present != serves:

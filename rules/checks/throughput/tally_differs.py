@@ -28,10 +28,10 @@ RULE = BundleRule(__name__, "T110", Severity.ERROR, added="1.1.0")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    tally = bundle.result.get("tally")
+    tally = bundle.declaration.tally
     if tally is None:
         return
-    client_tokens, server_tokens = tally["client_output_tokens"], tally["server_output_tokens"]
+    client_tokens, server_tokens = tally.client_output_tokens, tally.server_output_tokens
     if client_tokens != server_tokens:
         yield Violation(
             RESULT,
