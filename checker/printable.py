@@ -5,6 +5,7 @@ from typing import Any
 
 def printable(text: str) -> str:
     """`text` with every character escaped that could control a terminal or is no valid text."""
+    # The usual case, without a copy.
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode-escape").decode() for c in text)

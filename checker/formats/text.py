@@ -32,6 +32,7 @@ def render(view: RoundView) -> str:
     if view.partial:
         options = ", ".join(map(printable, view.partial))
         lines.append(f"partial: with {options} this is no judgement by the whole rule book")
+    # Withdrawn and partial checks are no failures.
     colour = "red" if any(view.status(v) == "fail" for v in view.verdicts) else None
     return "\n".join([*lines, click.style(printable(format_summary(view)), fg=colour)])
 
@@ -56,6 +57,7 @@ def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> It
 
 def _describe_standing(verdict: Verdict) -> Iterator[str]:
     yield verdict.standing or "standing unknown"
+    # Published figures and files of the round have no submitter's signature.
     if verdict.standing in ("closed", "open", "demo", None):
         yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     if verdict.reviewers:

@@ -85,6 +85,7 @@ def judge_bundles(roots: Mapping[Path, Path], options: JudgeOptions) -> list[Jud
                 judged[path] = opened
                 continue
             group.append(opened)
+            # A group shortens the time and costs memory, so large bundles form smaller groups.
             if sum(item.size_bytes for item in group) > _MAX_GROUP_BYTES:
                 judged |= _judge_group(group, options)
                 group = []
@@ -169,6 +170,7 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
 
 def _select_rules(bundle: Bundle) -> frozenset[str]:
     """The ids of the rules to run on a bundle."""
+    # Rules on evidence have nothing to look at. The verdict states how many were not run.
     if bundle.evidence is None:
         return frozenset(rule.id for rule in form_rules())
     return _select_rules_for(bundle.standing, bundle.protocol.version, bool(bundle.problems))
@@ -208,6 +210,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
     center = (trust.signer or "").partition("@")[0].casefold()
     summary = summarize(bundle, center) if has_evidence and not is_refused else None
+    # After the verdict: `keep` may rely on evidence that passed.
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))
     # The verdict holds the problems as findings. Without them less is sent between processes.

@@ -44,6 +44,7 @@ def _run_round_rules(
     for rule in round_rules():
         try:
             for path, finding in rule.judge_round(summaries if rule.sees_withdrawn else standing):
+                # A rule with `sees_withdrawn` also reports the withdrawn bundle of a pair.
                 if path not in withdrawn:
                     findings[path].append(finding)
         except Exception as error:

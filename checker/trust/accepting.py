@@ -103,6 +103,7 @@ def _decide(
     if verdict.status == "fail":
         errors = sorted({f.rule for f in verdict.findings if verdict.fails_by(f)})
         return REFUSED, f"it fails: {', '.join(errors)}"
+    # A line of the LOG for it would say nothing: only an accepted bundle can be withdrawn there.
     if verdict.withdrawn and not accepted:
         return LEFT_OUT, "it was withdrawn before it was accepted"
     if path in log.withdrawn or (accepted and not verdict.withdrawn):

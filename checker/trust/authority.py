@@ -55,6 +55,7 @@ def check_published_location(path: Path) -> None:
     directory = path.resolve().parent
     # The outermost keyring is the one of the round.
     for keyring in find_keyrings_above(directory)[:1]:
+        # Below a center it would look like a submission, although nobody signed it.
         if directory.parent != keyring.parent:
             expected = f"a file in {keyring.parent / directory.name}"
             message = (

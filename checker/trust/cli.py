@@ -221,6 +221,7 @@ def _format_verification(judged: Round) -> Iterator[str]:
     for submissions in judged.submissions:
         path, log = submissions / ACCEPTANCE_FILE, read_log(submissions)
         if log.lines:
+            # A LOG has a verdict only if it has a problem, so good ones are counted here.
             good_logs += path not in broken_logs
             status = "" if path in broken_logs else f"{_GOOD}, "
             lines = f"{log.lines} line{'' if log.lines == 1 else 's'}, head {log.head}"
@@ -247,6 +248,7 @@ def _format_verdict(verdict: Verdict) -> Iterator[str]:
 
 
 def _describe_people(verdict: Verdict) -> Iterator[str]:
+    # Nobody submits the LOG, a waiver or the keyring.
     if verdict.standing in NON_BUNDLE_STANDINGS:
         return
     yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"

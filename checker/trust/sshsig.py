@@ -25,6 +25,7 @@ def parse_signature(armoured: bytes, namespace: str) -> tuple[bytes, bytes] | No
     """The public key (as a keyring has it) and the signature in a signature file; None if the file
     has another form."""
     try:
+        # Decoding is lenient here. The comparison below is strict.
         blob = base64.b64decode(armoured.removeprefix(_BEGIN).removesuffix(_END))
     except ValueError:
         return None

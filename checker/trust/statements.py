@@ -20,6 +20,7 @@ class StatementError(Exception):
 def find_signing_authority(path: Path, principal: str, directories: bool = False) -> Authority:
     """The authority over the bundle `path`, on which `principal` makes a statement. With
     `directories`, `path` may also be a directory that holds bundles. Raises StatementError."""
+    # The principal becomes part of a file name.
     if not PRINCIPAL.fullmatch(principal):
         raise StatementError(
             f"--principal {principal!r}: must have the form WHO@example.org, with letters, digits "

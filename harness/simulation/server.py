@@ -100,6 +100,7 @@ def running(argument: str) -> Iterator[Path]:
     """
     # Report a misspelt argument here, before a process is started for it.
     parse(argument)
+    # Only a check that the simulator answers and has the right boards.
     if client := connect(argument):
         client.close()
         yield Path(os.environ[VARIABLE]).parent
@@ -191,6 +192,7 @@ class _Server:
                 "refused": "the simulator cannot read the request "
                 f"{line.decode(errors='replace')!r}: {error}"
             }
+        # Remembered, so that `_disconnect` can end the work of this client.
         if do == "work":
             self._working[client].add(request["uuid"])
         return {"said": result}
