@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -26,6 +27,15 @@ from rules.testing.frames import EvidenceFrames
 
 PRINCIPAL = "example@wattmark"
 """Who signs the bundles of the tests; they lie in the directory of the center `example`."""
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+"""Options under which Chromium runs in a container and opens no connection of its own."""
 
 
 @cache
@@ -168,6 +178,37 @@ def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = CliRunner().invoke(main, [str(submissions), *to])
     assert done.exit_code == 0, done.output
     return directory
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+    sync_api.expect.set_options(timeout=60_000)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET, timeout=300_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """The page, open; it fails a test in which the page says anything on the console or asks for
+    anything."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(60_000)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            said.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
+        ),
+    )
+    page.goto((whole_report / "report.html").as_uri())
+    yield page
+    assert said == []
+    page.close()
 
 
 @pytest.fixture

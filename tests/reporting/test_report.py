@@ -2,7 +2,6 @@
 strangers wrote."""
 
 import builtins
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,51 +9,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, fresh_evidence
-from support.bundles import another_run, good_evidence, rederive
-from support.report.html import Element, Line, Report, embedded, lines, table_ids
-from support.report.report_runs import as_baseline
+from support.report.altered_runs import altered
+from support.report.html import Element, Line, Report, lines, table_ids
 
 from reporting.cli import main
 from reporting.report_table import format_number
 from reporting.sections.cells import count_findings
 from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.finding import Finding, Severity
-from rules.metrics.figures_json import figures_from_json, figures_to_json
-from rules.metrics.imbalance import compute_imbalance
+from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures, relative_difference
-from rules.testing.frames import EvidenceFrames
 
 PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
-NUMBERS = itertools.count(1)
 HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"
-
-
-def altered(
-    *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example"
-) -> EvidenceFrames:
-    """A run like the good one, each time another, at another throughput, power or cap."""
-    evidence = another_run(fresh_evidence(), next(NUMBERS))
-    batch = round(evidence.result["settings"]["batch_size"] * rate)
-    evidence.batches["items"] = batch
-    evidence.result["settings"]["batch_size"] = batch
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] = (evidence.samples[column] * power).round()
-    if cap_w is not None:
-        evidence.result["power"]["cap_w"] = cap_w
-        evidence.samples["cap_mw"] = cap_w * 1e3
-        for readback in evidence.result["readbacks"]:
-            readback["requested_mw"] = readback["enforced_mw"] = int(cap_w * 1e3)
-    evidence.system["name"] = name
-    rederive(evidence)
-    return evidence
-
-
-def demo() -> EvidenceFrames:
-    evidence = altered(name="laptop")
-    evidence.result["standing"] = "demo"
-    evidence.result["sampling"]["meter"] = "simulated"
-    return evidence
 
 
 def results(
@@ -162,100 +130,6 @@ def test_waiting_times_of_a_server_stand_below_its_throughput(
     )
 
 
-def on_one(evidence: EvidenceFrames, standing: str = "closed") -> EvidenceFrames:
-    """The same run on the first of its two accelerators only."""
-    evidence.result["standing"] = standing
-    evidence.result["ranks"] = evidence.result["ranks"][:1]
-    (uuid,) = evidence.result["ranks"][0]["accelerators"]
-    evidence.result["settings"]["accelerators"] = 1
-    evidence.result["readbacks"] = [
-        r for r in evidence.result["readbacks"] if r["accelerator"] == uuid
-    ]
-    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
-    evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(
-        drop=True
-    )
-    accelerators = evidence.system["nodes"][0]["accelerators"]
-    accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
-    rederive(evidence)
-    return evidence
-
-
-def figures(evidence: EvidenceFrames, *names: str) -> list[float]:
-    return [evidence.result["headline"][name]["mean"] for name in names]
-
-
-def add_all(submissions: Submissions, *runs: EvidenceFrames) -> None:
-    for place, evidence in enumerate(runs):
-        submissions.add(evidence, f"20260101T000000Z-run-{place}")
-
-
-def test_several_accelerators_stand_beside_one_of_the_same_kind(
-    submissions: Submissions, report: Report
-) -> None:
-    many = altered(name="many")
-    one, other = (
-        on_one(altered(rate=1.25, power=0.9, name="one")),
-        on_one(as_baseline(altered(rate=0.5, name="other"))),
-    )
-    add_all(submissions, many, one, other)
-    page, _ = report(submissions.root)
-    (row,) = lines(page, "resnet50-train-scaling")
-    (rate, total, joules), (of_one, joules_one) = (
-        figures(many, "items_per_s_per_accelerator", "items_per_s", "joules_per_item"),
-        figures(one, "items_per_s_per_accelerator", "joules_per_item"),
-    )
-    apart = compute_imbalance(figures_from_json(many.result).epochs)
-    assert apart is not None and row.text("line") == "many \u00d7 2 \u00b7 tuned bf16"
-    keys = (
-        "items_per_s_per_accelerator",
-        "on_one",
-        "speed_up",
-        "efficiency_percent",
-        "energy_per_item_ratio",
-    )
-    expected = [rate, of_one, total / of_one, total / of_one / 2 * 100, joules / joules_one]
-    assert [row[key] for key in keys] == pytest.approx(expected)
-    assert [row[f"{key}_apart_percent"] for key in ("active", "power", "sm")] == pytest.approx(
-        [100 * v for v in vars(apart).values()]
-    )
-
-
-def test_several_accelerators_are_compared_with_repeats_on_one_of_their_system(
-    submissions: Submissions, report: Report
-) -> None:
-    many, first, second = altered(), on_one(altered()), on_one(good_evidence(rate=0.98))
-    for evidence in (many, first, second):
-        evidence.system["name"] = "own"
-    add_all(submissions, many, first, second, on_one(altered(rate=1.25, name="faster")))
-    page, _ = report(submissions.root)
-    (row,) = lines(page, "resnet50-train-scaling")
-    rates = [figures(run, "items_per_s_per_accelerator")[0] for run in (first, second)]
-    assert rates[0] != rates[1]
-    assert row["on_one"] == pytest.approx(sum(rates) / 2)
-
-
-def test_demo_on_several_accelerators_stands_apart(
-    submissions: Submissions, report: Report
-) -> None:
-    many, one = demo(), on_one(demo(), "demo")
-    add_all(submissions, altered(name="submitted"), many, one)
-    page, _ = report(submissions.root)
-    (submitted,), (apart,) = (
-        lines(page, "resnet50-train-scaling"),
-        lines(page, "resnet50-train-demo-scaling"),
-    )
-    assert [row.text("line").split(" ")[0] for row in (submitted, apart)] == ["submitted", "laptop"]
-    assert submitted["on_one"] is None, "a demo on one accelerator is nothing to compare with"
-    titles = {t["id"]: t["title"] for t in embedded(page, "tables")}
-    assert [
-        "not compared" in titles[f"resnet50-train{kind}-scaling"] for kind in ("", "-demo")
-    ] == [False, True]
-    assert apart["speed_up"] == pytest.approx(
-        figures(many, "items_per_s")[0] / figures(one, "items_per_s")[0]
-    )
-
-
 def test_every_link_within_the_page_leads_somewhere(
     submissions: Submissions, report: Report
 ) -> None:
@@ -268,32 +142,6 @@ def test_every_link_within_the_page_leads_somewhere(
     tags = ("section", "li", "h3", "div", "details", "tr", "article", "figure")
     ids = [e.attributes["id"] for tag in tags for e in page.find(tag) if "id" in e.attributes]
     assert {to.removeprefix("#") for to in found} <= set(ids) and len(ids) == len(set(ids))
-
-
-def test_simulated_work_has_no_share_of_the_peak(submissions: Submissions, report: Report) -> None:
-    computed, simulated = demo(), demo()
-    simulated.result["implementation"]["settings"]["simulated"] = True
-    add_all(submissions, computed, simulated)
-    page, _ = report(submissions.root)
-    assert sorted(
-        row["mfu_percent"] is not None for row in lines(page, "resnet50-train-demo-results")
-    ) == [False, True]
-    assert any("Simulated runs have no MFU" in note.text for note in page.find("p", class_="note"))
-
-
-def test_demo_stands_apart_from_the_compared_table(
-    submissions: Submissions, report: Report
-) -> None:
-    submissions.add()
-    submissions.add(demo(), run_id="run-demo")
-    page, _ = report(submissions.root)
-    compared, apart = (lines(page, f"resnet50-train{kind}-results") for kind in ("", "-demo"))
-    assert [[row["standing"] for row in table] for table in (compared, apart)] == [
-        ["closed"],
-        ["demo"],
-    ]
-    assert "laptop" not in [row["fastest"] for row in lines(page, "workloads")]
-    assert all("laptop" not in row["result"] for row in lines(page, "what-if"))
 
 
 def test_rejected_bundle_shows_findings_and_no_figure(

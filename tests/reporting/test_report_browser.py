@@ -5,65 +5,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from support.report.html import Element, Tree, lines, tables
+from support.report.browser import JOULES, RATE, drawn, rows
 
-from reporting.report_table import Column
 from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
-
-RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
-sync_api.expect.set_options(timeout=60_000)
-
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET, timeout=300_000)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Any, whole_report: Path) -> Iterator[Any]:
-    """The page, open; it fails a test in which the page says anything on the console or asks for
-    anything."""
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_default_timeout(60_000)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on(
-        "request",
-        lambda request: (
-            said.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
-        ),
-    )
-    page.goto((whole_report / "report.html").as_uri())
-    yield page
-    assert said == []
-    page.close()
-
-
-def rows(page: Any, id: str) -> list[dict[str, Any]]:
-    """The rows of a table as the page now has them."""
-    found: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)
-    return found
 
 
 def column(page: Any, id: str, title: str) -> list[str]:
@@ -149,146 +98,6 @@ def test_downloads_hold_the_rows_of_their_table(page: Any, whole_report: Path) -
                 pytest.approx(v, rel=1e-8) if isinstance(v, float) else v for v in of_other
             ]
     assert everything["format"] == of_cli_all["format"]
-
-
-def drawn(page: Any, id: str) -> Any:
-    """The figure of that id once its chart has been drawn."""
-    figure = page.locator(f"figure#{id}")
-    figure.scroll_into_view_if_needed()
-    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
-    return figure
-
-
-def told(page: Any, figure: Any, place: int) -> dict[str, str]:
-    """What the tooltip of a point says, by its heads."""
-    page.evaluate(_POINT_AT, [figure.get_attribute("id"), place])
-    tip = page.locator("#vg-tooltip-element.visible")
-    tip.wait_for()
-    values = [without_n(value) for value in tip.locator("td").all_inner_texts()]
-    return dict(zip(tip.locator("th").all_inner_texts(), values, strict=True))
-
-
-def without_n(text: str) -> str:
-    """A tooltip says the n of every interval, a table that of one in each row."""
-    return text.partition(", n\u202f")[0]
-
-
-_POINTS = ".live .role-mark.mark-symbol path[stroke-width='1.5']"
-"""Rings of the front and crosses are drawn with other strokes."""
-_POINT_AT = """([id, place]) => {
-  const point = document.querySelectorAll(`#${id} POINTS`)[place];
-  const at = { bubbles: true, clientX: 200, clientY: 200 };
-  document.querySelector(`#${id} .live svg`).dispatchEvent(new PointerEvent("pointerout", at));
-  for (const type of ["pointerover", "pointermove"]) {
-    point.dispatchEvent(new PointerEvent(type, at));
-  }
-}""".replace("POINTS", _POINTS)
-_AXES = """figure => {
-  const at = (element) => element.getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
-  const own = [...figure.querySelectorAll(".live .role-axis")]
-    .filter((axis) => axis.querySelector(".role-axis-title"));
-  return own.map((axis) => ({
-    title: axis.querySelector(".role-axis-title text").textContent,
-    labels: [...axis.querySelectorAll(".role-axis-label text")].map((label) => label.textContent),
-    ticks: [...axis.querySelectorAll(".role-axis-tick line")].map(at),
-  }));
-}"""
-
-
-def on_axis(axis: dict[str, Any], way: int, pixel: float) -> float:
-    """The value at a pixel of a linear axis, by its first and last tick; `way` is 0 for x and 1 for
-    y."""
-    low, high = (float(axis["labels"][n].replace("\u202f", "")) for n in (0, -1))
-    begin, end = (axis["ticks"][n][way] for n in (0, -1))
-    return low + (high - low) * (pixel - begin) / (end - begin)
-
-
-def in_tooltip(cell: Element, column: Column) -> str:
-    """What a tooltip is to say of a cell of the table: its value with the unit, and the interval
-    below."""
-    value = cell.own.strip("()") if column.form == "number" else cell.own
-    return "\n".join(
-        [f"{value} {column.unit}".strip(), *(without_n(small.text) for small in cell.find("small"))]
-    )
-
-
-def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
-    page: Any, whole_report: Path
-) -> None:
-    id = "vitl16-train-results"
-    figure = drawn(page, f"{id}-throughput")
-    with page.expect_download() as saved:
-        page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
-    downloaded = list(
-        csv.DictReader(io.StringIO(Path(saved.value.path()).read_text(encoding="utf-8")))
-    )
-    parsed = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
-    (table,) = [one for one in tables(parsed) if one.id == id]
-    shown = [one for one in table.columns if not one.hidden and one.form != "evidence"]
-    cells = [
-        {c.title: in_tooltip(line.cells[c.key], c) for c in shown if line[c.key] is not None}
-        for line in lines(parsed, id)
-    ]
-    cap, rate = table.column("cap_w"), table.column(RATE)
-    axes = {axis["title"]: axis for axis in page.evaluate(_AXES, figure.element_handle())}
-    assert (
-        axes.keys() == {cap.label, rate.label}
-        and figure.locator("h4").inner_text() == "Throughput against cap"
-    )
-    met = []
-    for place, point in enumerate(figure.locator(_POINTS).all()):
-        said = told(page, figure, place)
-        assert said.pop("evidence")
-        (row,) = [n for n, wanted in enumerate(cells) if said == wanted]
-        at = [float(v) for v in re.findall(r"-?[\d.]+", point.get_attribute("transform"))]
-        for way, column in enumerate((cap, rate)):
-            value, beside = (on_axis(axes[column.label], way, at[way] + pixel) for pixel in (0, 1))
-            assert value == pytest.approx(
-                float(downloaded[row][column.key]), abs=abs(beside - value)
-            ), "to a pixel"
-        met.append(row)
-    assert sorted(met) == list(range(len(table.rows))), "each row is a point, and once"
-
-
-def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_address(
-    page: Any, browser: Any
-) -> None:
-    id = "resnet50-train-results"
-    figure = drawn(page, f"{id}-efficiency")
-
-    def heights(figure: Any) -> list[float]:
-        found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
-        return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
-
-    every = rows(page, id)
-    alone, with_node = (
-        np.log([row[key] for row in every])
-        for key in ("items_per_joule", "node_items_per_joule_assumed")
-    )
-    before = heights(figure)
-    scale = np.polyfit(alone, before, 1)
-    assert list(np.polyval(scale, alone)) == pytest.approx(before, abs=0.5)
-    figure.locator("input[type=checkbox]").focus()
-    page.keyboard.press("Space")
-    stands = (
-        "([figure, of, from]) => "
-        "figure.querySelector(of).getAttribute('transform').endsWith(`${from})`)"
-    )
-    page.wait_for_function(
-        f"args => !({stands})(args)", arg=[figure.element_handle(), _POINTS, before[0]]
-    )
-    after = heights(figure)
-    assert after == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
-    assert f"{id}-efficiency.node=1" in page.url
-
-    other = browser.new_page(viewport={"width": 1440, "height": 1000})
-    other.goto(page.url)
-    again = drawn(other, f"{id}-efficiency")
-    assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
-    other.evaluate("location.hash = 'price=0.4'")
-    other.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
-    assert heights(again) == before and not again.locator("input[type=checkbox]").is_checked()
-    other.close()
 
 
 def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
@@ -465,28 +274,6 @@ def test_panels_filters_and_folds_answer_the_keyboard(page: Any) -> None:
     assert page.locator('table[data-table="resnet50-train-power"]').is_visible()
 
 
-def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
-    figure = drawn(page, "vitl16-train-results-throughput")
-    marks = figure.locator(".live path[aria-label]")
-    assert marks.count() == len(rows(page, "vitl16-train-results")) > 2
-    assert figure.locator(".live [tabindex='0']").count() == 1, "one stop of the Tab key a chart"
-    marks.first.focus()
-    tip = page.locator("#vg-tooltip-element.visible")
-    for place, key in enumerate(["", "ArrowRight", "ArrowDown", "ArrowLeft"]):
-        if key:
-            page.keyboard.press(key)
-        now = marks.nth((0, 1, 2, 1)[place])
-        sync_api.expect(now).to_be_focused()
-        sync_api.expect(tip).to_be_visible()
-        said = [line.inner_text().split("\t") for line in tip.locator("tr").all()]
-        assert now.get_attribute("aria-label") == "; ".join(
-            f"{head} {value}".replace("\n", " ") for head, value in said
-        )
-    page.keyboard.press("Escape")
-    sync_api.expect(tip).to_be_hidden()
-    assert figure.locator(".live [tabindex='0']").count() == 1
-
-
 @pytest.mark.parametrize("width", [390, 1440])
 def test_page_is_no_wider_than_the_screen(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
@@ -511,80 +298,3 @@ def test_jump_stays_where_it_landed_while_charts_are_drawn(page: Any, width: int
     assert top == pytest.approx(wanted, abs=3) and top >= links, (
         "at its place, and not below the links"
     )
-
-
-def after(page: Any, *interactions: Callable[[], Any]) -> None:
-    """Does what a reader does to have an answer; no answer may need more than two interactions."""
-    assert len(interactions) <= 2
-    for interaction in interactions:
-        interaction()
-
-
-def link(page: Any, name: str) -> Callable[[], Any]:
-    return lambda: page.locator("nav").get_by_role("link", name=name, exact=True).click()
-
-
-def line(page: Any, id: str, *words: str) -> str:
-    """What is read in the one visible row of a table that has these words."""
-    found = page.locator(f'table[data-table="{id}"] tbody tr')
-    for word in words:
-        found = found.filter(has_text=word)
-    assert found.count() == 1 and found.is_visible()
-    return str(found.inner_text())
-
-
-GUIDE = (Path(__file__).parents[2] / "docs/reading-a-report.md").read_text(encoding="utf-8")
-
-
-def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -> None:
-    after(page)
-    said = line(page, "workloads", "resnet50-train")
-    own, printed = re.findall(
-        r"submitted: ([\d.]+) images/J at 700 W.*published: ≈ ([\d.]+) at 300 W on H100", GUIDE
-    )[0]
-    assert f"\n{own}\n" in said or f"\t{own}\n" in said
-    assert f"≈\u202f{printed}" in said and "· 700 W" in said and "H100 · 300 W" in said
-
-
-def test_reader_finds_how_much_slower_400_w_is_than_700_w(page: Any) -> None:
-    baseline = page.get_by_label("baseline of ViT-L/16 training")
-    after(
-        page,
-        link(page, "ViT-L/16 training"),
-        lambda: baseline.select_option(label="Mayr et al. 2026 · H200 · 700 W"),
-    )
-    (slower,) = re.findall(r"throughput is ([\d.]+) % lower", GUIDE)
-    assert f"\u2212{slower}\tno interval" in line(page, "vitl16-train-compare", "H200 · 400 W")
-
-
-def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> None:
-    id = "llama3-8b-pretrain-results"
-    trust = page.get_by_label("status in LLaMA 3 8B pre-training: results")
-    after(
-        page,
-        link(page, "LLaMA 3 8B pre-training"),
-        lambda: trust.select_option(label="excluded"),
-    )
-    left = page.locator(f'table[data-table="{id}"] tbody tr')
-    doubted = [row for row in rows(page, id) if row["doubt"] or row["implausible"]]
-    assert left.count() == len(doubted) == 10 == left.locator(".reason:visible").count()
-    assert line(page, "workloads", "llama3-8b-pretrain").endswith("\t10"), "counted in the overview"
-    assert f"{id}.status=excluded" in page.url
-
-
-def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
-    id = "resnet50-train-results"
-    switch = page.locator(f"#{id}-efficiency").get_by_label("add 100 W per node")
-    after(page, link(page, "ResNet-50 training"), switch.check)
-    alone, with_node = re.findall(r"([\d.]+) to ([\d.]+) images/J on H100 at 300 W", GUIDE)[0]
-    assert f"≈\u202f{alone}\t≈\u202f{with_node}" in line(page, id, "H100", "1\u202f312.8\t", alone)
-
-
-def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) -> None:
-    evidence = page.locator('table[data-table="resnet50-train-results"] a[href^="#e"]').first
-    after(page, link(page, "ResNet-50 training"), evidence.click)
-    row = page.locator(f"#{page.url.rpartition('#')[2]}")
-    sync_api.expect(row).to_be_in_viewport()
-    assert "reference@wattmark" in row.inner_text() and "counter" in row.inner_text()
-    bundle = whole_report / row.get_by_role("link", name="bundle").get_attribute("href")
-    assert (bundle / "samples.csv.gz").is_file()

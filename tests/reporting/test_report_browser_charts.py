@@ -1,0 +1,170 @@
+"""The charts of the page in a browser: their points, tooltips, switch and keyboard."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.report.browser import RATE, drawn, rows
+from support.report.html import Element, Tree, lines, tables
+
+from reporting.report_table import Column
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+
+
+def told(page: Any, figure: Any, place: int) -> dict[str, str]:
+    """What the tooltip of a point says, by its heads."""
+    page.evaluate(_POINT_AT, [figure.get_attribute("id"), place])
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    values = [without_n(value) for value in tip.locator("td").all_inner_texts()]
+    return dict(zip(tip.locator("th").all_inner_texts(), values, strict=True))
+
+
+def without_n(text: str) -> str:
+    """A tooltip says the n of every interval, a table that of one in each row."""
+    return text.partition(", n\u202f")[0]
+
+
+_POINTS = ".live .role-mark.mark-symbol path[stroke-width='1.5']"
+"""Rings of the front and crosses are drawn with other strokes."""
+_POINT_AT = """([id, place]) => {
+  const point = document.querySelectorAll(`#${id} POINTS`)[place];
+  const at = { bubbles: true, clientX: 200, clientY: 200 };
+  document.querySelector(`#${id} .live svg`).dispatchEvent(new PointerEvent("pointerout", at));
+  for (const type of ["pointerover", "pointermove"]) {
+    point.dispatchEvent(new PointerEvent(type, at));
+  }
+}""".replace("POINTS", _POINTS)
+_AXES = """figure => {
+  const at = (element) => element.getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
+  const own = [...figure.querySelectorAll(".live .role-axis")]
+    .filter((axis) => axis.querySelector(".role-axis-title"));
+  return own.map((axis) => ({
+    title: axis.querySelector(".role-axis-title text").textContent,
+    labels: [...axis.querySelectorAll(".role-axis-label text")].map((label) => label.textContent),
+    ticks: [...axis.querySelectorAll(".role-axis-tick line")].map(at),
+  }));
+}"""
+
+
+def on_axis(axis: dict[str, Any], way: int, pixel: float) -> float:
+    """The value at a pixel of a linear axis, by its first and last tick; `way` is 0 for x and 1 for
+    y."""
+    low, high = (float(axis["labels"][n].replace("\u202f", "")) for n in (0, -1))
+    begin, end = (axis["ticks"][n][way] for n in (0, -1))
+    return low + (high - low) * (pixel - begin) / (end - begin)
+
+
+def in_tooltip(cell: Element, column: Column) -> str:
+    """What a tooltip is to say of a cell of the table: its value with the unit, and the interval
+    below."""
+    value = cell.own.strip("()") if column.form == "number" else cell.own
+    return "\n".join(
+        [f"{value} {column.unit}".strip(), *(without_n(small.text) for small in cell.find("small"))]
+    )
+
+
+def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
+    page: Any, whole_report: Path
+) -> None:
+    id = "vitl16-train-results"
+    figure = drawn(page, f"{id}-throughput")
+    with page.expect_download() as saved:
+        page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
+    downloaded = list(
+        csv.DictReader(io.StringIO(Path(saved.value.path()).read_text(encoding="utf-8")))
+    )
+    parsed = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
+    (table,) = [one for one in tables(parsed) if one.id == id]
+    shown = [one for one in table.columns if not one.hidden and one.form != "evidence"]
+    cells = [
+        {c.title: in_tooltip(line.cells[c.key], c) for c in shown if line[c.key] is not None}
+        for line in lines(parsed, id)
+    ]
+    cap, rate = table.column("cap_w"), table.column(RATE)
+    axes = {axis["title"]: axis for axis in page.evaluate(_AXES, figure.element_handle())}
+    assert (
+        axes.keys() == {cap.label, rate.label}
+        and figure.locator("h4").inner_text() == "Throughput against cap"
+    )
+    met = []
+    for place, point in enumerate(figure.locator(_POINTS).all()):
+        said = told(page, figure, place)
+        assert said.pop("evidence")
+        (row,) = [n for n, wanted in enumerate(cells) if said == wanted]
+        at = [float(v) for v in re.findall(r"-?[\d.]+", point.get_attribute("transform"))]
+        for way, column in enumerate((cap, rate)):
+            value, beside = (on_axis(axes[column.label], way, at[way] + pixel) for pixel in (0, 1))
+            assert value == pytest.approx(
+                float(downloaded[row][column.key]), abs=abs(beside - value)
+            ), "to a pixel"
+        met.append(row)
+    assert sorted(met) == list(range(len(table.rows))), "each row is a point, and once"
+
+
+def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_address(
+    page: Any, browser: Any
+) -> None:
+    id = "resnet50-train-results"
+    figure = drawn(page, f"{id}-efficiency")
+
+    def heights(figure: Any) -> list[float]:
+        found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
+        return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
+
+    every = rows(page, id)
+    alone, with_node = (
+        np.log([row[key] for row in every])
+        for key in ("items_per_joule", "node_items_per_joule_assumed")
+    )
+    before = heights(figure)
+    scale = np.polyfit(alone, before, 1)
+    assert list(np.polyval(scale, alone)) == pytest.approx(before, abs=0.5)
+    figure.locator("input[type=checkbox]").focus()
+    page.keyboard.press("Space")
+    stands = (
+        "([figure, of, from]) => "
+        "figure.querySelector(of).getAttribute('transform').endsWith(`${from})`)"
+    )
+    page.wait_for_function(
+        f"args => !({stands})(args)", arg=[figure.element_handle(), _POINTS, before[0]]
+    )
+    after = heights(figure)
+    assert after == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
+    assert f"{id}-efficiency.node=1" in page.url
+
+    other = browser.new_page(viewport={"width": 1440, "height": 1000})
+    other.goto(page.url)
+    again = drawn(other, f"{id}-efficiency")
+    assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
+    other.evaluate("location.hash = 'price=0.4'")
+    other.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
+    assert heights(again) == before and not again.locator("input[type=checkbox]").is_checked()
+    other.close()
+
+
+def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
+    figure = drawn(page, "vitl16-train-results-throughput")
+    marks = figure.locator(".live path[aria-label]")
+    assert marks.count() == len(rows(page, "vitl16-train-results")) > 2
+    assert figure.locator(".live [tabindex='0']").count() == 1, "one stop of the Tab key a chart"
+    marks.first.focus()
+    tip = page.locator("#vg-tooltip-element.visible")
+    for place, key in enumerate(["", "ArrowRight", "ArrowDown", "ArrowLeft"]):
+        if key:
+            page.keyboard.press(key)
+        now = marks.nth((0, 1, 2, 1)[place])
+        sync_api.expect(now).to_be_focused()
+        sync_api.expect(tip).to_be_visible()
+        said = [line.inner_text().split("\t") for line in tip.locator("tr").all()]
+        assert now.get_attribute("aria-label") == "; ".join(
+            f"{head} {value}".replace("\n", " ") for head, value in said
+        )
+    page.keyboard.press("Escape")
+    sync_api.expect(tip).to_be_hidden()
+    assert figure.locator(".live [tabindex='0']").count() == 1

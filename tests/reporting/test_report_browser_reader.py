@@ -1,0 +1,88 @@
+"""What a reader of the page finds in a browser with two interactions at most."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.report.browser import rows
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+
+
+def after(page: Any, *interactions: Callable[[], Any]) -> None:
+    """Does what a reader does to have an answer; no answer may need more than two interactions."""
+    assert len(interactions) <= 2
+    for interaction in interactions:
+        interaction()
+
+
+def link(page: Any, name: str) -> Callable[[], Any]:
+    return lambda: page.locator("nav").get_by_role("link", name=name, exact=True).click()
+
+
+def line(page: Any, id: str, *words: str) -> str:
+    """What is read in the one visible row of a table that has these words."""
+    found = page.locator(f'table[data-table="{id}"] tbody tr')
+    for word in words:
+        found = found.filter(has_text=word)
+    assert found.count() == 1 and found.is_visible()
+    return str(found.inner_text())
+
+
+GUIDE = (Path(__file__).parents[2] / "docs/reading-a-report.md").read_text(encoding="utf-8")
+
+
+def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -> None:
+    after(page)
+    said = line(page, "workloads", "resnet50-train")
+    own, printed = re.findall(
+        r"submitted: ([\d.]+) images/J at 700 W.*published: ≈ ([\d.]+) at 300 W on H100", GUIDE
+    )[0]
+    assert f"\n{own}\n" in said or f"\t{own}\n" in said
+    assert f"≈\u202f{printed}" in said and "· 700 W" in said and "H100 · 300 W" in said
+
+
+def test_reader_finds_how_much_slower_400_w_is_than_700_w(page: Any) -> None:
+    baseline = page.get_by_label("baseline of ViT-L/16 training")
+    after(
+        page,
+        link(page, "ViT-L/16 training"),
+        lambda: baseline.select_option(label="Mayr et al. 2026 · H200 · 700 W"),
+    )
+    (slower,) = re.findall(r"throughput is ([\d.]+) % lower", GUIDE)
+    assert f"\u2212{slower}\tno interval" in line(page, "vitl16-train-compare", "H200 · 400 W")
+
+
+def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> None:
+    id = "llama3-8b-pretrain-results"
+    trust = page.get_by_label("status in LLaMA 3 8B pre-training: results")
+    after(
+        page,
+        link(page, "LLaMA 3 8B pre-training"),
+        lambda: trust.select_option(label="excluded"),
+    )
+    left = page.locator(f'table[data-table="{id}"] tbody tr')
+    doubted = [row for row in rows(page, id) if row["doubt"] or row["implausible"]]
+    assert left.count() == len(doubted) == 10 == left.locator(".reason:visible").count()
+    assert line(page, "workloads", "llama3-8b-pretrain").endswith("\t10"), "counted in the overview"
+    assert f"{id}.status=excluded" in page.url
+
+
+def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
+    id = "resnet50-train-results"
+    switch = page.locator(f"#{id}-efficiency").get_by_label("add 100 W per node")
+    after(page, link(page, "ResNet-50 training"), switch.check)
+    alone, with_node = re.findall(r"([\d.]+) to ([\d.]+) images/J on H100 at 300 W", GUIDE)[0]
+    assert f"≈\u202f{alone}\t≈\u202f{with_node}" in line(page, id, "H100", "1\u202f312.8\t", alone)
+
+
+def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) -> None:
+    evidence = page.locator('table[data-table="resnet50-train-results"] a[href^="#e"]').first
+    after(page, link(page, "ResNet-50 training"), evidence.click)
+    row = page.locator(f"#{page.url.rpartition('#')[2]}")
+    sync_api.expect(row).to_be_in_viewport()
+    assert "reference@wattmark" in row.inner_text() and "counter" in row.inner_text()
+    bundle = whole_report / row.get_by_role("link", name="bundle").get_attribute("href")
+    assert (bundle / "samples.csv.gz").is_file()

@@ -1,0 +1,19 @@
+"""What the tests of the page in a browser read from it and do in it."""
+
+from typing import Any
+
+RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
+
+
+def rows(page: Any, id: str) -> list[dict[str, Any]]:
+    """The rows of a table as the page now has them."""
+    found: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)
+    return found
+
+
+def drawn(page: Any, id: str) -> Any:
+    """The figure of that id once its chart has been drawn."""
+    figure = page.locator(f"figure#{id}")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
+    return figure
