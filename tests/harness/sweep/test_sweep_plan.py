@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,10 +21,10 @@ from harness.power.cap_journal import (
 from harness.power.source import MeterError
 from harness.power.sources import open_source
 from harness.run import command
-from harness.run.plan import PlanError, RunRequest
+from harness.run.plan import RunRequest
 from harness.simulation import server as simulator
 from harness.sweep import run as sweep
-from harness.sweep.plan import Sweep, parse_caps, parse_gpus, shuffled
+from harness.sweep.plan import Sweep, shuffled
 
 
 @pytest.fixture
@@ -33,101 +32,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
     fake = Runs()
     monkeypatch.setattr(command, "run", fake)
     yield fake
-
-
-@pytest.mark.parametrize(
-    ("text", "caps_w"),
-    [
-        ("200:700:100", (200, 300, 400, 500, 600, 700)),
-        ("300:300:50", (300,)),
-        ("400,200", (400, 200)),
-        ("200:201:0.5", (200, 200.5, 201)),
-        ("as-found", (None,)),
-    ],
-)
-def test_caps_are_a_range_with_both_ends_or_a_list(
-    text: str, caps_w: tuple[float | None, ...]
-) -> None:
-    assert parse_caps(text) == caps_w
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "give watts as 200:700:100"),
-        ("many", "give watts as"),
-        ("200:700", "give watts as"),
-        ("nan", "give watts as"),
-        ("nan:1:1", "give watts as"),
-        ("1:1e999:1e-999", "give watts as"),
-        ("200:700:0", "B is not below A and STEP is above zero"),
-        ("200:700:-100", "B is not below A and STEP is above zero"),
-        ("700:200:100", "B is not below A and STEP is above zero"),
-        ("200:701:100", "100 W a step from 200 W does not meet 701 W; end at 700 W"),
-        ("1:101:1", "more than 100 caps"),
-        ("0,200", "no accelerator has a cap of 0 W"),
-        ("-1", "no accelerator has a cap of -1 W"),
-        ("inf", "give watts as"),
-        ("1e9", "no accelerator has a cap of 1E\\+9 W"),
-        ("200,as-found", "give watts as"),
-        ("200,300,200.0", "named twice; --repeat N"),
-    ],
-)
-def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
-    with pytest.raises(PlanError, match=says):
-        parse_caps(text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "1,1", "1,", "-1", "two", "1.5", "٣", "9" * 5000])
-def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> None:
-    assert parse_gpus("1,2,4") == (1, 2, 4)
-    with pytest.raises(PlanError, match="give numbers of accelerators, each once"):
-        parse_gpus(text)
-
-
-def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
-    caps_w, gpus = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0), (1, 2)
-    entries = shuffled(caps_w, gpus, 3, seed=7)
-    assert [e.place for e in entries] == list(range(1, 37))
-    orders = [[(e.gpus, e.cap_w) for e in entries if e.repeat == repeat] for repeat in (1, 2, 3)]
-    assert all(sorted(order) == sorted((g, c) for g in gpus for c in caps_w) for order in orders)
-    assert [e.repeat for e in entries] == sorted(e.repeat for e in entries)
-    assert all(one != other for one, other in pairwise([*orders, orders[0]]))
-    assert shuffled(caps_w, gpus, 3, seed=7) == entries != shuffled(caps_w, gpus, 3, seed=8)
-
-
-def test_every_repeat_has_a_seed_of_its_own() -> None:
-    made = made_of(replace(RUN_REQUEST, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
-    assert [made.run_request_of(e).seed for e in made.entries] == [
-        4 + e.repeat for e in made.entries
-    ]
-    assert {made.label(e)["seed"] for e in made.entries} == {5}
-
-
-def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
-    last = 2**32 - 3
-    entries = shuffled((200.0, 300.0), (2,), 3, last)
-    assert (
-        max(
-            made_of(replace(RUN_REQUEST, seed=last), entries).run_request_of(e).seed
-            for e in entries
-        )
-        == 2**32 - 1
-    )
-    with pytest.raises(
-        PlanError, match=r"--seed 4294967294 --repeat 3: .* a seed of at most 4294967293"
-    ):
-        shuffled((200.0, 300.0), (2,), 3, last + 1)
-    for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
-        done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
-        assert done.exit_code == 2 and "a seed of at most 4294967293" in said(done)
-    assert not (tmp_path / "out").exists()
-
-
-def test_order_does_not_line_up_with_the_cap() -> None:
-    caps_w = tuple(range(200, 800, 100))
-    firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
-    assert firsts == set(caps_w)
 
 
 def test_plan_comes_back_from_its_file_with_its_paths(
@@ -271,15 +175,6 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("board", "caps_w"), [("h200", 6), ("mi300x", 7)])
-def test_default_caps_are_those_of_the_protocol_that_the_board_allows(
-    tmp_path: Path, board: str, caps_w: int
-) -> None:
-    done = invoke("resnet50-train", "--simulate", board, "--dry-run", "-o", tmp_path)
-    assert f"{caps_w} runs" in said(done) and "200 W, 1 GPU" in said(done)
-    assert ("750 W, 1 GPU" in said(done)) == (board == "mi300x")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -378,13 +273,6 @@ def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path:
     assert "not among the caps" not in said(invoke(*asked, "300,700")) + said(
         invoke(*asked, "as-found")
     )
-
-
-def test_plan_of_one_run_has_no_order_and_tells_simulated_work(tmp_path: Path) -> None:
-    asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps", "300"]
-    assert "1 run: 1 300 W, 1 GPU, repeat 1" in said(invoke(*asked))
-    assert "resnet50-train tuned, simulated work, on" in said(invoke(*asked))
-    assert "resnet50-train tuned, smoke size, on" in said(invoke(*asked, "--smoke"))
 
 
 def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""What `bench sweep` shows of finished runs: tables, peaks, spreads and scaling."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.bundles import CAP_MW
+from support.sweep_runs import Runs, planned, write_bundle
+
+from harness.run import command
+from harness.sweep import run as sweep
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
+    fake = Runs()
+    monkeypatch.setattr(command, "run", fake)
+    yield fake
+
+
+def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 300.0, 500.0, 700.0, repeats=2)
+    assert sweep.carry_out(made, path)
+    capsys.readouterr()
+    outcomes = sweep.finished(made, tmp_path, made.entries)
+    for entry in made.entries:
+        if entry.cap_w == 300 and entry.repeat == 1:
+            outcomes[entry.place]["observed"][0]["cap_enforced"] = False
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines()]
+    of_runs = lines[
+        : next(i for i, line in enumerate(lines) if line[:2] in (["2", "GPUs:"], ["over", "the"]))
+    ]
+    assert [line[:3] for line in of_runs if line[:1] == ["2"]] == [
+        ["2", cap, repeat]
+        for cap, repeat in (
+            ("(300)", "1"),
+            ("300", "2"),
+            ("500", "1"),
+            ("500", "2"),
+            ("700", "1"),
+            ("700", "2"),
+        )
+    ]
+    assert "most efficient at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
+    default = next(line for line in lines if line[:2] == ["700", "2"])
+    assert default[3:] == ["0.0", "0.0", "0.0"]
+    assert lines[-1] == ["(cap):", "not", "enforced"] and ["2", "(300)", "2"] in [
+        line[:3] for line in lines
+    ]
+
+
+def test_repeats_have_a_mean_and_a_spread(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, None, repeats=3)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.finished(made, tmp_path, made.entries)
+    for place, outcome in outcomes.items():
+        for name, mean in (
+            ("items_per_s", 1000),
+            ("mean_power_w_per_accelerator", 600),
+            ("joules_per_item", 2),
+        ):
+            outcome["headline"][name]["mean"] = mean * (1 + (place - 2) / 10)
+    capsys.readouterr()
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    *_, title, head, row = capsys.readouterr().out.splitlines()
+    assert title == "over the repeats, mean and standard deviation:"
+    assert head.split() == [
+        "GPUs",
+        "cap,",
+        "W",
+        "runs",
+        "images/s",
+        "sd",
+        "W",
+        "per",
+        "GPU",
+        "sd",
+        "J/image",
+        "sd",
+    ]
+    assert row.split() == ["2", "700", "3", "1000", "100", "600", "60", "2", "0.2"]
+    outcomes[1]["headline"]["joules_per_item"] = None
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    assert capsys.readouterr().out.splitlines()[-1].split() == [
+        "2",
+        "700",
+        "3",
+        "1000",
+        "100",
+        "600",
+        "60",
+    ]
+    del outcomes[1], outcomes[2]
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    assert "over the repeats" not in capsys.readouterr().out
+
+
+def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 680.0, 700.0)
+    monkeypatch.setattr(
+        command, "run", lambda run_request, out: write_bundle(run_request, out, power_at_mw=CAP_MW)
+    )
+    assert sweep.carry_out(made, path)
+    told = capsys.readouterr().out
+    assert ["2", "(680)", "1"] in [line.split()[:3] for line in told.splitlines()]
+    assert "no efficiency peak: no other cap than 700 W is known to have held" in told
+
+
+def test_sweep_without_the_default_cap_says_that_nothing_is_compared_with_it(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 300.0, 500.0)
+    assert sweep.carry_out(made, path)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the edge of the sweep" in told and "no run at the default cap of 700 W" in told
+
+
+def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 700.0)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.finished(made, tmp_path, made.entries)
+    outcomes[1]["headline"]["joules_per_item"] = None
+    capsys.readouterr()
+    sweep.sweep_table.show(made, outcomes, frozenset())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "run-001-1" in told and "no cap or no energy" in told
+
+
+def test_several_gpus_are_compared_with_one_at_the_same_cap(
+    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = planned(tmp_path, 500.0, 700.0)
+    assert sweep.carry_out(made, path)
+    of_two = sweep.finished(made, tmp_path, made.entries)
+    entries, outcomes = list(made.entries), dict(of_two)
+    for (
+        entry
+    ) in made.entries:  # on one: 0.6 of the throughput, half as much energy again for an item
+        if entry.cap_w == 700:
+            one = copy.deepcopy(of_two[entry.place])
+            one["headline"]["items_per_s"]["mean"] *= 0.6
+            one["headline"]["joules_per_item"]["mean"] *= 1.5
+            entries.append(replace(entry, place=entry.place + 2, gpus=1))
+            outcomes[entry.place + 2] = one
+    capsys.readouterr()
+    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, frozenset())
+    *_, title, head, row = capsys.readouterr().out.splitlines()
+    assert title == "several GPUs against one at the same cap:"
+    assert head.split("  ") == [
+        "cap, W",
+        "GPUs",
+        "speed-up",
+        "efficiency, %",
+        "energy per item, ratio",
+    ]
+    assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
+    disobeyed = frozenset({outcomes[entries[-1].place]["run_id"]})
+    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, disobeyed)
+    *_, row, legend = capsys.readouterr().out.splitlines()
+    assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
+    sweep.sweep_table.show(made, of_two, frozenset())
+    assert "speed-up" not in capsys.readouterr().out
