@@ -19,10 +19,10 @@ from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
+from rules.declarations import RunDeclaration
 from rules.metrics import comparison, sweeps
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
-from rules.metrics.figures_json import default_caps_from_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
@@ -291,7 +291,9 @@ def scaled(whole: Whole, one: Result) -> Numbers:
 def default_cap_w(runs: Iterable[Result]) -> float:
     """The default cap of the boards of some bundles."""
     return sweeps.common_default_cap_w(
-        cap_w for run in runs for cap_w in default_caps_from_json(run.made.result)
+        cap_w
+        for run in runs
+        for cap_w in RunDeclaration.from_document(run.made.result).default_caps_w
     )
 
 
