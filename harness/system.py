@@ -151,11 +151,11 @@ def git_state(directory: Path) -> Json | None:
 
 def package_versions() -> dict[str, str]:
     """The versions of those packages that are installed."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def _os_name() -> str:

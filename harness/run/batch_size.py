@@ -31,8 +31,8 @@ def find(
         trial = _trial(plan.for_batch(batch_size), directory, view)
         trials.append(trial)
         events.add(BatchTrial, **trial)
-        told = "" if trial["items_per_s"] is None else f", {trial['items_per_s']:.5g} items/s"
-        view.say(f"batch {batch_size}: {trial['outcome']}{told}")
+        rate = "" if trial["items_per_s"] is None else f", {trial['items_per_s']:.5g} items/s"
+        view.say(f"batch {batch_size}: {trial['outcome']}{rate}")
         return bool(trial["outcome"] == "ok")
 
     best = _search(plan.batch_size, limit, stable)

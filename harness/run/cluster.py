@@ -43,37 +43,37 @@ class Cluster:
         self._nodes, self._node = nodes, node
         self._store = _connect(*address(head), is_head=node == 0)
 
-    def tell(self, what: str, value: Json) -> None:
-        """Store a value of this node under the name `what`, for other nodes to read."""
+    def tell(self, name: str, value: Json) -> None:
+        """Store a value of this node under the key `name`, for other nodes to read."""
         try:
             # A key per node, because the store has one name space for all nodes.
-            self._store.set(f"{what}/{self._node}", json.dumps(value))
+            self._store.set(f"{name}/{self._node}", json.dumps(value))
         except RuntimeError:
-            raise ClusterError("node 0 is gone; what it said last says why") from None
+            raise ClusterError("node 0 ended; its last output tells why") from None
 
-    def hear(self, what: str, node: int, timeout_s: float = TIMEOUT_S) -> Json:
-        """Wait for the value that `node` stores under the name `what`, and return it. Raises
+    def hear(self, name: str, node: int, timeout_s: float = TIMEOUT_S) -> Json:
+        """Wait for the value that `node` stores under the key `name`, and return it. Raises
         ClusterError after `timeout_s`."""
-        key = f"{what}/{node}"
+        key = f"{name}/{node}"
         try:
             # `get` alone would block in C++ code, where Python cannot handle a signal.
-            _until(lambda: self._store.check([key]), timeout_s)
-            said: Json = json.loads(self._store.get(key))
+            _wait_until(lambda: self._store.check([key]), timeout_s)
+            value: Json = json.loads(self._store.get(key))
         except TimeoutError:
             raise ClusterError(
-                f"node {node} said nothing for {timeout_s:.0f} s: it is gone, or was never started"
+                f"node {node} sent nothing for {timeout_s:.0f} s: it ended, or was not started"
             ) from None
         except RuntimeError:
-            raise ClusterError("node 0 is gone; what it said last says why") from None
-        return said
+            raise ClusterError("node 0 ended; its last output tells why") from None
+        return value
 
-    def exchange(self, what: str, value: Json) -> list[Json]:
-        """Return the values of all nodes under the name `what`, in the order of the nodes. Every
+    def exchange(self, name: str, value: Json) -> list[Json]:
+        """Return the values of all nodes under the key `name`, in the order of the nodes. Every
         node calls this. All have read the values when it returns."""
-        self.tell(what, value)
-        said = [self.hear(what, node) for node in range(self._nodes)]
+        self.tell(name, value)
+        values = [self.hear(name, node) for node in range(self._nodes)]
         self.part()
-        return said
+        return values
 
     def part(self) -> None:
         """Wait on the head, for a short time, until the other nodes have received everything. The
@@ -115,7 +115,7 @@ def _connect(host: str, port: int, is_head: bool) -> Any:
             time.sleep(STEP_S)
 
 
-def _until(done: Callable[[], bool], timeout_s: float) -> None:
+def _wait_until(done: Callable[[], bool], timeout_s: float) -> None:
     deadline_s = time.monotonic() + timeout_s
     while not done():
         if time.monotonic() > deadline_s:

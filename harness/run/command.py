@@ -65,7 +65,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
                 highlight=False,
             )
             cluster = Cluster(plan.nodes, plan.node, plan.head)
-            plan = replace(plan, run_id=_agreed(plan, cluster))
+            plan = replace(plan, run_id=_agree_on_run_id(plan, cluster))
         directory = out / f".{plan.run_id}.{f'{plan.node_name}.' if plan.node else ''}running"
         try:
             directory.mkdir(parents=True)
@@ -76,7 +76,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
         return carry_out(plan, directory, cluster)
 
 
-def _agreed(plan: Plan, cluster: Cluster) -> str:
+def _agree_on_run_id(plan: Plan, cluster: Cluster) -> str:
     """The run id of all nodes, the head's. Raises PlanError where they do not plan the same run
     with the same software."""
     software = describe_environment(
@@ -85,9 +85,9 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
     for variable in VISIBLE_VARIABLES:
         # Each node has GPUs of its own, so these differ by design.
         software["variables"].pop(variable, None)
-    own = ("run_id", "devices", "system", "node", "found_mw", "found_state")
-    planned = {k: v for k, v in asdict(plan).items() if k not in own}
-    said = cluster.exchange(
+    differing = ("run_id", "devices", "system", "node", "found_mw", "found_state")
+    planned = {k: v for k, v in asdict(plan).items() if k not in differing}
+    answers = cluster.exchange(
         "plan",
         {
             "alike": {**planned, **software, "accelerators": [d.name for d in plan.devices]},
@@ -95,16 +95,16 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
             "run_id": plan.run_id,
         },
     )
-    head = said[0]["alike"]
-    for node, other in enumerate(one["alike"] for one in said):
+    head = answers[0]["alike"]
+    for node, node_plan in enumerate(answer["alike"] for answer in answers):
         # The hash of the code comes first: other code explains most other differences.
-        for key in sorted(head.keys() | other.keys(), key=lambda k: k != "source_sha256"):
-            if other.get(key) != head.get(key):
+        for key in sorted(head.keys() | node_plan.keys(), key=lambda k: k != "source_sha256"):
+            if node_plan.get(key) != head.get(key):
                 raise PlanError(
-                    f"node {node} has {key} {other.get(key)}, node 0 has {head.get(key)}; "
+                    f"node {node} has {key} {node_plan.get(key)}, node 0 has {head.get(key)}; "
                     "start bench-submit with the same arguments, code and software on every node"
                 )
-    uuids = [uuid for one in said for uuid in one["uuids"]]
+    uuids = [uuid for answer in answers for uuid in answer["uuids"]]
     # Two harnesses on one machine can see the same GPU. Its energy would then count twice.
     if len(set(uuids)) < len(uuids):
         raise PlanError(
@@ -112,7 +112,7 @@ def _agreed(plan: Plan, cluster: Cluster) -> str:
             "CUDA_VISIBLE_DEVICES, "
             "on AMD with ROCR_VISIBLE_DEVICES"
         )
-    return str(said[0]["run_id"])
+    return str(answers[0]["run_id"])
 
 
 def resume(directory: Path) -> bool:
@@ -120,14 +120,14 @@ def resume(directory: Path) -> bool:
     `run` does."""
     directory = directory.resolve()
     if directory.is_file():
-        what = (
+        kind = (
             f"the plan of a sweep: bench-submit sweep --resume {directory}"
             if directory.name.endswith(SWEEP_SUFFIX)
             else "a file"
         )
         raise PlanError(
             f"{directory}: --resume takes the directory .RUN_ID.running of an unfinished "
-            f"run, and this is {what}"
+            f"run, and this is {kind}"
         )
     plan = rundir.unfinished(directory)
     if plan.head is not None:
@@ -135,29 +135,29 @@ def resume(directory: Path) -> bool:
             f"{directory}: a run over several nodes is not taken up again; start it anew "
             "on all of them"
         )
-    with interrupts.signals(), boards(_simulated(plan.meter)):
+    with interrupts.signals(), boards(_simulated_boards(plan.meter)):
         now = _inspect(plan.meter, len(plan.devices), plan.cap_w)
         if now.devices != plan.devices:
             raise PlanError(
                 f"{directory}: the run was planned for other accelerators than those found now"
             )
         if plan.found_mw is None and now.found_mw is not None:
-            told = _limits(now.found_mw)
+            limits = _format_limits(now.found_mw)
             raise PlanError(
                 f"{directory}: the run is one at {plan.cap_w:g} W as found, and now the "
-                f"limits are others ({told})"
+                f"limits are others ({limits})"
             )
         if plan.found_mw is not None and now.found_mw is None:
             raise PlanError(
-                f"{directory}: the run was to set {plan.cap_w:g} W, and now that is in "
-                "force without it; "
-                f"have the limits set that it found ({_limits(plan.found_mw)}), or start it anew"
+                f"{directory}: the run was planned to set the cap of {plan.cap_w:g} W, which is in "
+                "force already; set the limits to those before the run "
+                f"({_format_limits(plan.found_mw)}), or start the run anew"
             )
         plan = replace(with_present_code(plan), found_mw=now.found_mw, found_state=now.found_state)
         return carry_out(rundir.put_aside(directory, plan), directory)
 
 
-def _limits(found_mw: Mapping[str, int]) -> str:
+def _format_limits(found_mw: Mapping[str, int]) -> str:
     return ", ".join(f"{uuid}: {format_limit(mw)}" for uuid, mw in found_mw.items())
 
 
@@ -186,31 +186,31 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
         if f.severity == Severity.ERROR and is_form_finding(f)
     ]
     if broken:
-        told = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
+        listing = "\n".join(f"  {f.rule} {f.file} {f.pointer}: {f.found}" for f in broken)
         advice = (
             f"  bench-check --fix {bundle} makes anew what follows from the tables; the rest "
             "is to be restored, or run again"
         )
         raise SigningError(
             f"{bundle}: not signed, for its files are not those that the run "
-            f"left:\n{told}\n{advice}"
+            f"left:\n{listing}\n{advice}"
         )
-    made = make_signature(bundle, key, principal)
-    unasked = check_keyring(bundle, made, principal)
-    signature, gone = write_signature(bundle, made, principal)
+    new_signature = make_signature(bundle, key, principal)
+    reason = check_keyring(bundle, new_signature, principal)
+    signature, replaced = write_signature(bundle, new_signature, principal)
     removed = [
-        f"removed: {signature.with_name(name)}, for a bundle has one submitter" for name in gone
+        f"removed: {signature.with_name(name)}, for a bundle has one submitter" for name in replaced
     ]
     return [
         f"signed: {signature}",
         *removed,
-        *([f"not compared with a keyring: {unasked}"] if unasked else []),
+        *([f"not compared with a keyring: {reason}"] if reason else []),
     ]
 
 
 def plan_for(run_request: RunRequest) -> Plan:
     """Plan the requested run on this machine. Raises PlanError or MeterError."""
-    _several_nodes(run_request)
+    _check_nodes(run_request)
     # Refuse an unknown workload before a meter is opened, which can take seconds or fail.
     workload_of(run_request)
     description = read_description(run_request.system)
@@ -220,7 +220,7 @@ def plan_for(run_request: RunRequest) -> Plan:
     return make_plan(run_request, machine, description, source_hash())
 
 
-def _several_nodes(run_request: RunRequest) -> None:
+def _check_nodes(run_request: RunRequest) -> None:
     if (run_request.nodes > 1) != (run_request.head is not None):
         raise PlanError(
             "--nodes and --head belong together: a run over several nodes meets at --head "
@@ -299,7 +299,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     console = Console()
     try:
         with (
-            _hint(plan, directory),
+            _print_resume_hint(plan, directory),
             rundir.attempt(plan, directory) as events,
             View(console, directory / rundir.LOG_FILE) as view,
         ):
@@ -307,7 +307,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             events.start(plan)
             with applied_cap(plan) as guard:
                 if plan.batch_search == ():
-                    plan = _with_highest_batch(plan, directory, view, events)
+                    plan = _find_highest_batch(plan, directory, view, events)
                 session.run(plan, directory, target, view, events, cluster, guard)
     # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
@@ -339,7 +339,7 @@ def _pre_check(target: Path, console: Console) -> bool:
     return not errors
 
 
-def _with_highest_batch(plan: Plan, directory: Path, view: View, events: RunEvents) -> Plan:
+def _find_highest_batch(plan: Plan, directory: Path, view: View, events: RunEvents) -> Plan:
     workload = workloads()[plan.workload]
     limit = workload.size(plan.size).max_batch_size * (
         len(plan.devices) if workload.mode == "inference" else 1
@@ -348,13 +348,13 @@ def _with_highest_batch(plan: Plan, directory: Path, view: View, events: RunEven
     view.say(
         f"{best} requests in flight" if plan.requests else f"batch size {best} per accelerator"
     )
-    found = replace(plan.with_batch(best), batch_search=trials)
+    best_plan = replace(plan.with_batch(best), batch_search=trials)
     # The workers read the plan from this directory.
-    found.save(directory)
-    return found
+    best_plan.save(directory)
+    return best_plan
 
 
-def _simulated(meter: str) -> str | None:
+def _simulated_boards(meter: str) -> str | None:
     """Which boards are simulated; None where the meter is a real one."""
     return meter.partition(":")[2] if issubclass(source_class(meter), SimulatedSource) else None
 
@@ -365,7 +365,7 @@ def boards(simulate: str | None) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def _hint(plan: Plan, directory: Path) -> Iterator[None]:
+def _print_resume_hint(plan: Plan, directory: Path) -> Iterator[None]:
     """If a run does not complete, print where its directory is and how to resume it."""
     try:
         yield

@@ -162,29 +162,31 @@ class LoadGenerator:
         """Send one request, follow it to its end, and hand its answer to the phase that the run is
         in."""
         request = self._request(number)
-        asked = f"{len(request.prompt)} prompt tokens in and {request.output_tokens} out"
+        lengths = f"{len(request.prompt)} prompt tokens in and {request.output_tokens} out"
         sent_ns = time.monotonic_ns()
         first_ns = None
-        said = Progress(prompt_tokens=0, output_tokens=0)
+        progress = Progress(prompt_tokens=0, output_tokens=0)
         try:
-            async for said in send(request):
-                if first_ns is None and said.output_tokens > 0:
+            async for progress in send(request):
+                if first_ns is None and progress.output_tokens > 0:
                     first_ns = time.monotonic_ns()
         except Exception as error:
             raise LoadError(
-                f"request {number}, {asked}, failed: {type(error).__name__}: {error}"
+                f"request {number}, {lengths}, failed: {type(error).__name__}: {error}"
             ) from error
         end_ns = time.monotonic_ns()
         # A server may stop early at an end-of-text token or cut a long prompt. Less work would look
         # like more throughput.
-        if first_ns is None or (said.prompt_tokens, said.output_tokens) != (
+        if first_ns is None or (progress.prompt_tokens, progress.output_tokens) != (
             len(request.prompt),
             request.output_tokens,
         ):
-            came = f"{said.prompt_tokens} in and {said.output_tokens} out"
-            raise LoadError(f"request {number} was for {asked}, but the server answered for {came}")
+            counts = f"{progress.prompt_tokens} in and {progress.output_tokens} out"
+            raise LoadError(
+                f"request {number} was for {lengths}, but the server answered for {counts}"
+            )
         self._completed += 1
-        self._output_tokens += said.output_tokens
+        self._output_tokens += progress.output_tokens
         self._patience.reschedule(asyncio.get_running_loop().time() + STALL_S)
         self._phases.send(
             Answer(
@@ -193,8 +195,8 @@ class LoadGenerator:
                 sent_ns,
                 first_ns,
                 end_ns,
-                said.prompt_tokens,
-                said.output_tokens,
+                progress.prompt_tokens,
+                progress.output_tokens,
             )
         )
 

@@ -202,11 +202,11 @@ class Plan:
 def workload_of(run_request: RunRequest) -> Workload:
     """Return the requested workload. Raises PlanError if there is none, or if nothing runs it as
     requested."""
-    known = workloads()
+    available = workloads()
     name = run_request.workload
-    if name not in known:
-        raise PlanError(f"there is no workload {name!r}; there are {', '.join(known)}")
-    workload = known[name]
+    if name not in available:
+        raise PlanError(f"there is no workload {name!r}; there are {', '.join(available)}")
+    workload = available[name]
     if workload.implementation is None and run_request.implementation is None:
         raise PlanError(
             f"{name} is defined, but has no reference implementation yet; name your own "
@@ -231,7 +231,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
     """
     workload = workload_of(run_request)
     _check_options(run_request, workload)
-    batch_size = _batch_size(run_request.batch) or default_batch_size(
+    batch_size = _parse_batch(run_request.batch) or default_batch_size(
         workload, run_request.size, run_request.variant, len(machine.devices)
     )
     implementation, sha256 = implementation_of(
@@ -259,10 +259,10 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         source_sha256=source_sha256,
         driver=machine.driver,
         system=system,
-        requests=_request_set(run_request, workload, batch_size),
-        corpus=_existing("--corpus", run_request.corpus),
-        weights=_existing("--weights", run_request.weights),
-        options=_options(run_request.options),
+        requests=_make_request_set(run_request, workload, batch_size),
+        corpus=_resolve_path("--corpus", run_request.corpus),
+        weights=_resolve_path("--weights", run_request.weights),
+        options=_parse_options(run_request.options),
         batch_search=() if run_request.batch == "auto" else None,
         nodes=run_request.nodes,
         node=run_request.node,
@@ -326,7 +326,7 @@ def default_batch_size(workload: Workload, size: str, variant: str, accelerators
     return of_one * accelerators if workload.mode == "inference" else of_one
 
 
-def _batch_size(batch: str | None) -> int | None:
+def _parse_batch(batch: str | None) -> int | None:
     if batch is None or batch == "auto":
         return None
     if not batch.isdecimal() or int(batch) < 1:
@@ -360,38 +360,38 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _request_set(
+def _make_request_set(
     run_request: RunRequest, workload: Workload, concurrency: int
 ) -> RequestSet | None:
     if run_request.rate_per_s is not None and not math.isfinite(run_request.rate_per_s):
         raise PlanError(
             f"--request-rate {run_request.rate_per_s}: give a number of requests per second"
         )
-    asked = {
+    values = {
         "--prompt-tokens": run_request.prompt_tokens,
         "--output-tokens": run_request.output_tokens,
         "--request-rate": run_request.rate_per_s,
     }
     if workload.mode != "inference":
-        if given := [option for option, value in asked.items() if value is not None]:
-            raise PlanError(f"{', '.join(given)}: {workload.id} serves no requests")
+        if options := [option for option, value in values.items() if value is not None]:
+            raise PlanError(f"{', '.join(options)}: {workload.id} serves no requests")
         return None
-    own = workload.size(run_request.size).request_set(concurrency)
+    default = workload.size(run_request.size).request_set(concurrency)
     return RequestSet(
-        run_request.prompt_tokens or own.prompt_tokens,
-        run_request.output_tokens or own.output_tokens,
+        run_request.prompt_tokens or default.prompt_tokens,
+        run_request.output_tokens or default.output_tokens,
         concurrency,
         run_request.rate_per_s,
     )
 
 
-def _existing(option: str, path: Path | None) -> str | None:
+def _resolve_path(option: str, path: Path | None) -> str | None:
     if path is not None and not path.exists():
         raise PlanError(f"{option} {path}: there is nothing of that name")
     return None if path is None else str(path.resolve())
 
 
-def _options(given: tuple[str, ...]) -> dict[str, str]:
-    if wrong := [text for text in given if not text.partition("=")[0] or "=" not in text]:
+def _parse_options(texts: tuple[str, ...]) -> dict[str, str]:
+    if wrong := [text for text in texts if not text.partition("=")[0] or "=" not in text]:
         raise PlanError(f"--option {wrong[0]}: give KEY=VALUE")
-    return {key: value for key, _, value in (text.partition("=") for text in given)}
+    return {key: value for key, _, value in (text.partition("=") for text in texts)}

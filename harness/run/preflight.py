@@ -26,12 +26,15 @@ def choose(source: PowerSource, count: int, first: int = 0) -> tuple[Device, ...
     devices = source.devices()[first:]
     if len(devices) < count:
         raise PlanError(
-            f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: {_names(devices)}"
+            f"--gpus {count}: the meter sees {len(devices)} accelerator(s) only: "
+            f"{_list_names(devices)}"
         )
     chosen = tuple(devices[:count])
     # A result states one board, one cap and one peak for all accelerators.
     if len({d.name for d in chosen}) > 1:
-        raise PlanError(f"the accelerators of a run must be of one kind, found {_names(chosen)}")
+        raise PlanError(
+            f"the accelerators of a run must be of one kind, found {_list_names(chosen)}"
+        )
     return chosen
 
 
@@ -49,11 +52,11 @@ def cap_for(
     in_force = {state.enforced_mw for state in states.values()}
     if wanted_w is None:
         if len(in_force) > 1:
-            told = ", ".join(
+            caps = ", ".join(
                 f"{u}: {format_limit(state.enforced_mw)}" for u, state in states.items()
             )
             raise PlanError(
-                f"the accelerators have different power caps ({told}); name one with "
+                f"the accelerators have different power caps ({caps}); name one with "
                 f"--cap. {ABOUT_CAPS}"
             )
         cap_mw = in_force.pop()
@@ -110,7 +113,7 @@ def objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
     what was found and what to do."""
     for device in devices:
         state = read_back(source, device.uuid)
-        yield from (f"{device.uuid}: {objection}" for objection in _of_state(state))
+        yield from (f"{device.uuid}: {objection}" for objection in _find_objections(state))
         reading = source.read(device.uuid)
         if source.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
             yield (
@@ -146,7 +149,7 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield "ssh-keygen is not here; sign the bundle on another machine"
 
 
-def _of_state(state: Readback) -> Iterator[str]:
+def _find_objections(state: Readback) -> Iterator[str]:
     if state.foreign_processes:
         yield (
             f"{state.foreign_processes} other process(es) compute on it; wait for them or "
@@ -163,5 +166,5 @@ def _of_state(state: Readback) -> Iterator[str]:
         )
 
 
-def _names(devices: Sequence[Device]) -> str:
+def _list_names(devices: Sequence[Device]) -> str:
     return ", ".join(dict.fromkeys(d.name for d in devices)) or "none"

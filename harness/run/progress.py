@@ -96,7 +96,7 @@ def announce(plan: Plan, view: View) -> None:
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.say(
-        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_cap(plan)}, "
+        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_describe_cap(plan)}, "
         f"meter {plan.meter}"
     )
     view.say(
@@ -107,13 +107,13 @@ def announce(plan: Plan, view: View) -> None:
         view.say(f"note: {remark}")
 
 
-def _cap(plan: Plan) -> str:
+def _describe_cap(plan: Plan) -> str:
     if plan.cap_w is None:
         return "no cap"
     if plan.found_mw is None:
         return f"cap {plan.cap_w:g} W as found"
-    found = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
-    return f"cap {plan.cap_w:g} W, set for this run (found {found})"
+    limits = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
+    return f"cap {plan.cap_w:g} W, set for this run (found {limits})"
 
 
 def headline(result: Json) -> Iterator[str]:
@@ -123,12 +123,14 @@ def headline(result: Json) -> Iterator[str]:
     figures = figures_from_json(result)
     head = figures.headline
     several = result["settings"]["accelerators"] > 1
-    each = f" ({head.items_per_s_per_accelerator.mean:.6g} per accelerator)" if several else ""
+    per_accelerator = (
+        f" ({head.items_per_s_per_accelerator.mean:.6g} per accelerator)" if several else ""
+    )
     watts = f"{head.mean_power_w_per_accelerator.mean:.1f} W{' per accelerator' if several else ''}"
     joules = head.joules_per_item
     energy = watts if joules is None else f"{watts}, {joules.mean:.4g} J/{workload.item}"
     mfu = "" if head.mfu is None else f", MFU {100 * head.mfu.mean:.1f} %"
-    yield f"{head.items_per_s.mean:.6g} {workload.item}s/s{each}, {energy}{mfu}"
+    yield f"{head.items_per_s.mean:.6g} {workload.item}s/s{per_accelerator}, {energy}{mfu}"
     if imbalance := compute_imbalance(figures.epochs):
         shares = (
             ("active time", imbalance.active_time),
@@ -139,13 +141,13 @@ def headline(result: Json) -> Iterator[str]:
             f"{name} {100 * share:.2f} %" for name, share in shares if share is not None
         )
     if serving := figures.serving:
-        yield f"time to first token: {_percentiles(serving.ttft_s, 's')}"
-        yield f"per output token: {_percentiles(serving.tpot_s, 'ms', 1000)}"
-        yield f"latency: {_percentiles(serving.latency_s, 's')}"
+        yield f"time to first token: {_format_percentiles(serving.ttft_s, 's')}"
+        yield f"per output token: {_format_percentiles(serving.tpot_s, 'ms', 1000)}"
+        yield f"latency: {_format_percentiles(serving.latency_s, 's')}"
         yield f"{serving.input_tokens_per_s:.6g} input tokens/s over {serving.requests} requests"
 
 
-def _percentiles(times_s: Percentiles, unit: str, units_per_s: int = 1) -> str:
+def _format_percentiles(times_s: Percentiles, unit: str, units_per_s: int = 1) -> str:
     return ", ".join(
         f"{name} {time_s * units_per_s:.4g} {unit}" for name, time_s in vars(times_s).items()
     )

@@ -100,20 +100,25 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
 
     alone = plan.processes == plan.nodes == 1 and plan.implementation == SIMULATED_WORK
     # Simulated work needs no torch. Without torchrun it starts seconds faster.
-    meeting = None if alone else _meeting(plan)
+    meeting = None if alone else _rendezvous_arguments(plan)
     return Workers(plan.processes, meeting, arguments, workers_environment(plan), note)
 
 
-def _meeting(plan: Plan) -> list[str]:
+def _rendezvous_arguments(plan: Plan) -> list[str]:
     """The options that tell torchrun's agents on all nodes where to meet."""
     if plan.head is None:
         return ["--standalone", "--nnodes=1"]
     host, port = address(plan.head)
     # The named port is taken by the exchange between the nodes (`harness.run.cluster`).
-    where = [f"--master-addr={host}", f"--master-port={port + 1}"]
+    endpoint = [f"--master-addr={host}", f"--master-port={port + 1}"]
     # Static: the ranks follow from --node, so they match `Plan.ranks`. With other backends torchrun
     # assigns them.
-    return ["--rdzv-backend=static", f"--nnodes={plan.nodes}", f"--node-rank={plan.node}", *where]
+    return [
+        "--rdzv-backend=static",
+        f"--nnodes={plan.nodes}",
+        f"--node-rank={plan.node}",
+        *endpoint,
+    ]
 
 
 def workers_environment(plan: Plan) -> dict[str, str]:
@@ -124,11 +129,11 @@ def workers_environment(plan: Plan) -> dict[str, str]:
         # Torch starts a thread per core in each process. Several processes would then slow each
         # other down.
         threads = max(1, count_cores() // plan.processes)
-        own = {
+        variables = {
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
         }
-        return {**os.environ, **own}
+        return {**os.environ, **variables}
     if plan.devices[0].vendor != "AMD":
         # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
         return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
@@ -225,7 +230,7 @@ class Attempt:
             status = ranks.wait(0)
             # Read events after the status: what a worker wrote before it ended is then always seen.
             for rank, event in follower.news():
-                self._hear(rank, event, sampler)
+                self._handle_event(rank, event, sampler)
             if status is not None and len(self._finished) < self._plan.processes:
                 raise RunFailed(
                     f"the workers ended with status {status} before their last epoch; the "
@@ -234,7 +239,7 @@ class Attempt:
             self._view.power(sampler.power_w)
             time.sleep(POLL_S)
 
-    def _hear(self, rank: int, event: Json, sampler: Sampler) -> None:
+    def _handle_event(self, rank: int, event: Json, sampler: Sampler) -> None:
         match event["event"]:
             case "started":
                 self._pids[rank] = event["pid"]
@@ -244,13 +249,13 @@ class Attempt:
                         "copy of wattmark?"
                     )
             case "built":
-                self._built(rank, event)
+                self._check_built(rank, event)
             # All ranks of a node report the same number. One line is enough.
             case "calibrated" if rank == self._plan.ranks[0]:
                 self.measurements.batches_per_epoch = event["batches_per_epoch"]
-                what = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
+                unit = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
                 self._view.say(
-                    f"{event['batches_per_epoch']} {what} an epoch, "
+                    f"{event['batches_per_epoch']} {unit} an epoch, "
                     f"{event['batch_s'] * 1e3:.1f} ms each"
                 )
                 self._events.add(
@@ -283,19 +288,19 @@ class Attempt:
             case "finished":
                 self._finished.add(rank)
 
-    def _built(self, rank: int, event: Json) -> None:
+    def _check_built(self, rank: int, event: Json) -> None:
         """Check that a rank built the workload, on an accelerator of the plan. A mistake ends the
         run now and not after its last epoch."""
         size = self._workload.size(self._plan.size)
-        for what, found, expected in (
+        for quantity, value, expected in (
             ("parameters", event["parameters"], size.parameters),
             ("input shape", event["input_shape"], list(size.input_shape)),
         ):
             # An open run may change the model; closed runs and demos are of the workload as
             # defined.
-            if found != expected and self._plan.standing != "open":
+            if value != expected and self._plan.standing != "open":
                 raise RunFailed(
-                    f"rank {rank} built a model of {what} {found}; {self._plan.workload} "
+                    f"rank {rank} built a model of {quantity} {value}; {self._plan.workload} "
                     f"has {expected}"
                 )
         if foreign := set(event["accelerators"]) - {d.uuid for d in self._plan.devices}:
@@ -324,9 +329,11 @@ class Attempt:
             precision=event["precision"],
             seconds=event["seconds"],
         )
-        on = ", ".join(event["accelerators"])
-        told = f"rank {rank}: built in {event['seconds']:.0f} s on {on}, {event['precision']}"
-        self._view.say(told)
+        accelerators = ", ".join(event["accelerators"])
+        self._view.say(
+            f"rank {rank}: built in {event['seconds']:.0f} s on {accelerators}, "
+            f"{event['precision']}"
+        )
 
     def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
         # Samples go to disk once an epoch, together with the batch windows.
@@ -344,21 +351,23 @@ class Attempt:
         seconds = (end_ns - start_ns) / 1e9
         items_per_s = metrics.items_per_second(items, seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
-        told = "".join(
+        loss_text = "".join(
             f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}"
             for x in losses[-1:]
         )
         discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
         rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
-        self._view.say(f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{told}{discarded}")
+        self._view.say(
+            f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{loss_text}{discarded}"
+        )
         self._view.epoch_done(items_per_s)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
         # Replaces a watchdog that died, or ends the run if none starts.
         self._guard()
         # Some libraries list every process that has a board open, the harness too.
-        own = [os.getpid(), *descendants(self._pids.values())]
-        readbacks = [{"when": when, **state} for state in sampler.readback(own)]
+        own_pids = [os.getpid(), *descendants(self._pids.values())]
+        readbacks = [{"when": when, **state} for state in sampler.readback(own_pids)]
         self.measurements.readbacks += readbacks
         for readback in readbacks:
             limits = {f: readback[f] for f in ("accelerator", "requested_mw", "enforced_mw")}

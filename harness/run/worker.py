@@ -48,20 +48,22 @@ class EventLog:
 
     def event(self, name: str, **facts: Any) -> None:
         self._events.write(json.dumps({"event": name, "rank": self._rank, **facts}) + "\n")
-        _durable(self._events)
+        _flush_to_disk(self._events)
 
     def epoch(self, epoch: int, windows: list[BatchWindow], losses: list[float]) -> None:
-        _write(self._batches, windows)
+        _write_rows(self._batches, windows)
         items = sum(w.items for w in windows)
         # Windows of requests overlap, so the first to end is not always the first to start.
         start_ns, end_ns = min(w.start_ns for w in windows), max(w.end_ns for w in windows)
         # JSON has no NaN. A loss that is not finite is text here and becomes null in the bundle.
-        told = [loss if math.isfinite(loss) else str(loss) for loss in losses]
-        self.event("epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=told)
+        json_losses = [loss if math.isfinite(loss) else str(loss) for loss in losses]
+        self.event(
+            "epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=json_losses
+        )
 
     def served(self, requests: list[ServedRequest]) -> None:
         self._requests = self._requests or self._table("requests", REQUEST_COLUMNS)
-        _write(self._requests, requests)
+        _write_rows(self._requests, requests)
 
     def _table(self, name: str, columns: tuple[str, ...]) -> IO[str]:
         file = (self._directory / f"{name}.{self._rank}.csv").open("w", newline="")
@@ -69,12 +71,12 @@ class EventLog:
         return file
 
 
-def _write(table: IO[str], rows: Sequence[BatchWindow | ServedRequest]) -> None:
+def _write_rows(table: IO[str], rows: Sequence[BatchWindow | ServedRequest]) -> None:
     csv.writer(table, lineterminator="\n").writerows(astuple(row) for row in rows)
-    _durable(table)
+    _flush_to_disk(table)
 
 
-def _durable(file: IO[str]) -> None:
+def _flush_to_disk(file: IO[str]) -> None:
     file.flush()
     # A crash of the node loses at most the epoch in progress.
     os.fsync(file.fileno())
@@ -243,9 +245,9 @@ def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) 
         weights=plan.weights,
         options=plan.options,
     )
-    if not callable(found := getattr(importlib.import_module(module), function, None)):
+    if not callable(build_function := getattr(importlib.import_module(module), function, None)):
         raise ValueError(f"{plan.implementation}: the module {module} has no function {function}")
-    built: Built = found(job)
+    built: Built = build_function(job)
     return built
 
 

@@ -29,16 +29,16 @@ def finished(
     planned, and has the same weights and model as the others. Raises PlanError if files that the
     plan names cannot be read.
     """
-    found = dict(known or {})
-    for path, result, place in _bundles(sweep, out):
+    results = dict(known or {})
+    for path, result, place in _find_bundles(sweep, out):
         entry = next((e for e in entries if e.place == place), None)
-        if entry is None or entry.place in found:
+        if entry is None or entry.place in results:
             continue
-        if objection := _objection(sweep, entry, path, result, found.values()):
+        if objection := _find_objection(sweep, entry, path, result, results.values()):
             say(f"{path}: {objection}; it is left as it is and does not count as run {entry.place}")
         else:
-            found[entry.place] = result
-    return {e.place: found[e.place] for e in entries if e.place in found}
+            results[entry.place] = result
+    return {e.place: results[e.place] for e in entries if e.place in results}
 
 
 def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str]:
@@ -47,7 +47,7 @@ def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str
     by place.
     """
     counting = {result["run_id"] for result in results.values()}
-    for path, result, place in _bundles(sweep, out):
+    for path, result, place in _find_bundles(sweep, out):
         if result.get("run_id") not in counting and place in results:
             yield f"{path} (run {place} was made again)"
     # A directory with a live process is in use and must not be called removable.
@@ -79,40 +79,42 @@ def without_effect(out: Path) -> frozenset[str]:
     # All bundles together: one bundle alone does not show that a cap changed nothing.
     judged = judge_all([out], signed=False).verdicts
     paths = [verdict.path for verdict in judged if is_cap_without_effect(verdict.findings)]
-    return frozenset(_object(path / "result.json")["run_id"] for path in paths)
+    return frozenset(_read_object(path / "result.json")["run_id"] for path in paths)
 
 
-def _bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
+def _find_bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
     """The bundles in `out` that say that they are of this sweep, in order of their names, with
     their result and their place."""
     for path in sorted(p for p in out.iterdir() if p.is_dir() and not p.name.startswith(".")):
-        result = _object(path / "result.json")
+        result = _read_object(path / "result.json")
         label = result.get("sweep")
         if isinstance(label, dict) and label.get("id") == sweep.id:
             place = label.get("place")
             yield path, result, place if isinstance(place, int) else None
 
 
-def _objection(
-    sweep: Sweep, entry: Entry, path: Path, result: Json, others: Iterable[Json]
+def _find_objection(
+    sweep: Sweep, entry: Entry, path: Path, result: Json, finished_results: Iterable[Json]
 ) -> str | None:
-    """Why the bundle at `path` is not a finished run of the entry, beside the results of others
-    that are finished."""
+    """Return why the bundle at `path` does not count as a finished run of the entry, None if it
+    does. `finished_results` are the results of the other finished runs."""
     if errors := sorted(
         {f.rule for f in judge(path, signed=False).findings if f.severity == Severity.ERROR}
     ):
         return f"it does not pass the check ({', '.join(errors)})"
-    for what, found, planned in _facts(sweep, entry, path, result):
-        if found != planned:
-            return f"its {what} is {found}, planned was {planned}"
-    for other in others:
-        for what, found, expected in _shared(result, other):
-            if found != expected:
-                return f"its {what} is {found}, that of {other['run_id']} is {expected}"
+    for quantity, value, planned in _compare_with_plan(sweep, entry, path, result):
+        if value != planned:
+            return f"its {quantity} is {value}, planned was {planned}"
+    for finished_result in finished_results:
+        for quantity, value, expected in _compare_results(result, finished_result):
+            if value != expected:
+                return (
+                    f"its {quantity} is {value}, that of {finished_result['run_id']} is {expected}"
+                )
     return None
 
 
-def _facts(
+def _compare_with_plan(
     sweep: Sweep, entry: Entry, path: Path, result: Json
 ) -> Iterator[tuple[str, object, object]]:
     """What a bundle says and what was planned of everything that the plan of the sweep fixes."""
@@ -124,9 +126,9 @@ def _facts(
     plan = make_plan(sweep.run_request_of(entry), machine, description, sweep.source_sha256)
     run = RunDeclaration.from_document(result)
     implementation, settings, cap_w = run.implementation, run.settings, run.power.cap_w
-    system_document = _object(path / "system.json")
+    system_document = _read_object(path / "system.json")
     system = SystemDeclaration.from_document(system_document)
-    environment = EnvironmentDeclaration.from_document(_object(path / "environment.json"))
+    environment = EnvironmentDeclaration.from_document(_read_object(path / "environment.json"))
     boards = sorted({accelerator.name for accelerator in system.accelerators})
     yield "sweep", result.get("sweep"), sweep.label(entry)
     yield "workload", run.workload, plan.workload
@@ -160,7 +162,7 @@ def _facts(
             yield f"system's {key}", system_document[key], value
 
 
-def _shared(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
+def _compare_results(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
     """What the plan does not know and two runs of a sweep have in common, of the one and the other.
 
     The implementation's own settings are not of it: with the same code and options they follow from
@@ -174,7 +176,7 @@ def _shared(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
     yield "implementation's input_shape", code.input_shape, other_code.input_shape
 
 
-def _object(path: Path) -> Json:
+def _read_object(path: Path) -> Json:
     """The JSON object in a file, empty where there is none."""
     try:
         value = json.loads(path.read_text())

@@ -138,9 +138,10 @@ class Sweep:
             ) from None
         except Refused as refused:
             wrong = refused.problems[0].violation
-            told = f"{wrong.pointer or 'the file'} is {wrong.found}, expected {wrong.expected}"
+            detail = f"{wrong.pointer or 'the file'} is {wrong.found}, expected {wrong.expected}"
             raise PlanError(
-                f"{path}: the plan of a sweep cannot be read from it ({told}); start the sweep anew"
+                f"{path}: the plan of a sweep cannot be read from it ({detail}); start the sweep "
+                "anew"
             ) from None
         del stored["format"]
         run_request, entries = stored.pop("wish"), tuple(Entry(**e) for e in stored.pop("entries"))
@@ -171,7 +172,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
     try:
         if ":" in text:
             # Decimal: with floats, a step such as 0.1 would not meet the end of the range.
-            first, last, step = map(_watts, text.split(":"))
+            first, last, step = map(_parse_watts, text.split(":"))
             if not (step > 0 and first <= last):
                 raise PlanError(
                     f"--caps {text}: in A:B:STEP, B is not below A and STEP is above zero"
@@ -186,7 +187,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
                 raise PlanError(f"--caps {text}: these are more than {MAX_CAPS} caps")
             caps = [first + i * step for i in range(int((last - first) // step) + 1)]
         else:
-            caps = [_watts(part) for part in text.split(",")]
+            caps = [_parse_watts(part) for part in text.split(",")]
     except (InvalidOperation, ValueError):
         raise PlanError(
             f"--caps {text}: give watts as 200:700:100, as 200,300,400, or {AS_FOUND}"
@@ -198,7 +199,7 @@ def parse_caps(text: str) -> tuple[float | None, ...]:
     return tuple(float(cap) for cap in caps)
 
 
-def _watts(text: str) -> Decimal:
+def _parse_watts(text: str) -> Decimal:
     # Decimal reads "NaN" and "Infinity" too.
     value = Decimal(text)
     if not value.is_finite():
@@ -216,7 +217,7 @@ def parse_gpus(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def shuffled(
+def shuffle_runs(
     caps_w: Sequence[float | None], gpus: Sequence[int], repeats: int, seed: int
 ) -> tuple[Entry, ...]:
     """The runs in the order that they are to be made, by `ORDER`. Raises PlanError where there are
@@ -290,11 +291,11 @@ def hashes(run_request: RunRequest) -> dict[str, str]:
 def code_of(run_request: RunRequest) -> tuple[str, str | None]:
     """The hash of the project's code, and the hash of the submitter's own implementation file.
     Raises PlanError if that file is missing."""
-    _, own = implementation_of(
+    _, implementation_sha256 = implementation_of(
         SIMULATED_WORK if run_request.simulates_work else run_request.implementation,
         workload_of(run_request),
     )
-    return source_hash(), own
+    return source_hash(), implementation_sha256
 
 
 def start_s(run_request: RunRequest) -> float:

@@ -42,7 +42,7 @@ from harness.sweep.plan import (
     parse_caps,
     parse_gpus,
     plan_of,
-    shuffled,
+    shuffle_runs,
     start_s,
 )
 from harness.sweep.table import say
@@ -57,25 +57,27 @@ STOPPING = (*NOT_STARTED, RestoreError)
 
 
 def run(
-    run_request: RunRequest, asked: str | None, gpus: str, repeats: int, out: Path, dry_run: bool
+    run_request: RunRequest, caps: str | None, gpus: str, repeats: int, out: Path, dry_run: bool
 ) -> bool:
     """Plan a sweep, show it and, without `dry_run`, write the plan to `out` and carry it out;
     whether no run failed.
 
     Raises PlanError, MeterError, among them those in STOPPING, or Interrupted.
     """
-    counts, named = parse_gpus(gpus), None if asked is None else parse_caps(asked)
+    counts, named = parse_gpus(gpus), None if caps is None else parse_caps(caps)
     run_request = common(run_request)
     with command.boards(run_request.simulate):
         # The largest run decides: a smaller one uses some of the same boards.
-        meter, limits = _limits(run_request, max(counts))
-        caps_w = _allowed(named, limits, meter)
+        meter, limits = _read_limits(run_request, max(counts))
+        caps_w = _select_caps(named, limits, meter)
         # Refuses what every run would be refused for.
         plan = command.plan_for(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
-        planned = plan_of(run_request, shuffled(caps_w, counts, repeats, run_request.seed), plan)
-        for line in (*announcement(planned, plan), *_remarks(caps_w, limits)):
+        planned = plan_of(
+            run_request, shuffle_runs(caps_w, counts, repeats, run_request.seed), plan
+        )
+        for line in (*announcement(planned, plan), *_find_remarks(caps_w, limits)):
             say(line)
-        refusal = _refusal(caps_w, limits, meter)
+        refusal = _find_refusal(caps_w, limits, meter)
         if dry_run:
             say(str(refusal or "nothing speaks against it; without --dry-run it starts"))
             return refusal is None
@@ -110,50 +112,54 @@ def resume(path: Path) -> bool:
         return carry_out(sweep, path)
 
 
-def _limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
+def _read_limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
     """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
     PlanError or MeterError."""
     name = command.meter_name(run_request)
     with closing(open_source(name)) as source:
         limits = {d.uuid: read_back(source, d.uuid) for d in preflight.choose(source, count)}
-        for uuid, one in limits.items():
-            preflight.must_answer(source, uuid, one)
+        for uuid, readback in limits.items():
+            preflight.must_answer(source, uuid, readback)
         return name, limits
 
 
-def _allowed(
+def _select_caps(
     caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str
 ) -> tuple[float | None, ...]:
     """The caps to run: the named ones, or those of the protocol that the boards allow. Raises
     PlanError if a board does not allow a named cap."""
     if caps_w == (None,):
         return caps_w
-    if none := [uuid for uuid, one in limits.items() if one.max_mw is None]:
+    if none := [uuid for uuid, readback in limits.items() if readback.max_mw is None]:
         raise PlanError(
             f"{none[0]}: the meter {meter} has no power limit of it; the sweep can be "
             f"--caps {AS_FOUND} only"
         )
     if caps_w is None:
         caps_w = tuple(
-            cap_w for cap_w in DEFAULT_CAPS_W if all(_within(cap_w, one) for one in limits.values())
+            cap_w
+            for cap_w in DEFAULT_CAPS_W
+            if all(_is_within(cap_w, readback) for readback in limits.values())
         )
         if not caps_w:
             raise PlanError(
                 f"{next(iter(limits))} allows none of the caps of the protocol; name some "
                 "with --caps"
             )
-    for uuid, one in limits.items():
+    for uuid, readback in limits.items():
         if wrong := [
-            f"{cap_w:g}" for cap_w in caps_w if cap_w is not None and not _within(cap_w, one)
+            f"{cap_w:g}"
+            for cap_w in caps_w
+            if cap_w is not None and not _is_within(cap_w, readback)
         ]:
             raise PlanError(
                 f"--caps: {', '.join(wrong)} W cannot be set on {uuid}, which allows "
-                f"{(one.min_mw or 0) / 1e3:g} to {(one.max_mw or 0) / 1e3:g} W"
+                f"{(readback.min_mw or 0) / 1e3:g} to {(readback.max_mw or 0) / 1e3:g} W"
             )
     return caps_w
 
 
-def _refusal(
+def _find_refusal(
     caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str
 ) -> MeterError | None:
     """Why the caps cannot be set here: this process has no right to, or another run set limits on a
@@ -162,7 +168,8 @@ def _refusal(
     None if they can be set, or if all boards already have the only requested cap.
     """
     in_force_w = {
-        None if one.enforced_mw is None else one.enforced_mw / 1e3 for one in limits.values()
+        None if readback.enforced_mw is None else readback.enforced_mw / 1e3
+        for readback in limits.values()
     }
     # Nothing has to be set, so no right to set caps is needed.
     if caps_w == (None,) or set(caps_w) == in_force_w:
@@ -179,9 +186,11 @@ def _refusal(
     return None
 
 
-def _remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
+def _find_remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
     """Notes on what a sweep over these caps cannot show."""
-    defaults_w = {one.default_mw / 1e3 for one in limits.values() if one.default_mw is not None}
+    defaults_w = {
+        readback.default_mw / 1e3 for readback in limits.values() if readback.default_mw is not None
+    }
     if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
         yield (
             f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so nothing "
@@ -189,7 +198,7 @@ def _remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> 
         )
 
 
-def _within(cap_w: float, limits: Readback) -> bool:
+def _is_within(cap_w: float, limits: Readback) -> bool:
     return (limits.min_mw or 0) <= cap_w * 1e3 <= (limits.max_mw or math.inf)
 
 
@@ -204,7 +213,7 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
         f"sweep {sweep.id}: {run_request.workload} {run_request.variant}, {plan.scale}, "
         f"on {name}, standing {plan.standing}"
     )
-    yield counted(len(entries), "run") + (
+    yield format_count(len(entries), "run") + (
         f", {sweep.order} (seed {run_request.seed}):" if len(entries) > 1 else ":"
     )
     yield from (f"  {e.place:3d}  {e}" for e in entries)
@@ -213,14 +222,14 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
         "the first is discarded"
     )
     yield (
-        f"expected time: {minutes(len(entries) * each_s)}, assuming {start_s(run_request):g} s "
-        "a run to build, warm up and calibrate"
+        f"expected time: {format_minutes(len(entries) * each_s)}, assuming "
+        f"{start_s(run_request):g} s a run to build, warm up and calibrate"
     )
-    what = (
+    changes = (
         f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set for each run and put "
         "back to what was found after it"
     )
-    yield f"changed meanwhile: {what if sets else 'nothing; the caps are taken as found'}"
+    yield f"changed meanwhile: {changes if sets else 'nothing; the caps are taken as found'}"
 
 
 def carry_out(sweep: Sweep, path: Path) -> bool:
@@ -233,15 +242,15 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
     out = path.parent
     outcomes: dict[int, Json | str] = {}
     # `_going_on` is outermost, so that it also sees an interrupt.
-    with _going_on(path), interrupts.signals(), _held(path):
+    with _print_resume_hint(path), interrupts.signals(), _lock(path):
         outcomes.update(finished(sweep, out, sweep.entries))
-        say(f"{len(outcomes)} of {counted(len(sweep.entries), 'run')} finished so far")
+        say(f"{len(outcomes)} of {format_count(len(sweep.entries), 'run')} finished so far")
         walls_s: list[float] = []
         try:
             for entry in [e for e in sweep.entries if e.place not in outcomes]:
-                say(_progress(sweep, entry, outcomes, walls_s))
+                say(_describe_progress(sweep, entry, outcomes, walls_s))
                 began_s = time.monotonic()
-                _take(sweep, entry, out, outcomes)
+                _run_entry(sweep, entry, out, outcomes)
                 # The times of the runs so far, failed ones too, give the estimate of what is left.
                 walls_s.append(time.monotonic() - began_s)
         # Show the tables of the runs that are finished, which may have taken hours.
@@ -255,59 +264,61 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
 def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:
     """Show the tables of the runs so far, and list files that the sweep does not need."""
     sweep_table.show(sweep, outcomes, without_effect(out))
-    for line in strays(sweep, out, _results(outcomes)):
+    for line in strays(sweep, out, _select_results(outcomes)):
         say(f"not needed by this sweep, and can be removed: {line}")
 
 
-def _results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
+def _select_results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
     return {place: outcome for place, outcome in outcomes.items() if not isinstance(outcome, str)}
 
 
-def _progress(
+def _describe_progress(
     sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], walls_s: Sequence[float]
 ) -> str:
     failed = sum(isinstance(o, str) for o in outcomes.values())
-    left = len(sweep.entries) - len(outcomes)
-    told = f", {minutes(left * sum(walls_s) / len(walls_s))} left" if walls_s else ""
-    of = f"run {entry.place} of {len(sweep.entries)}: {entry}"
-    return f"{of}; {len(outcomes) - failed} done, {failed} failed{told}"
+    remaining = len(sweep.entries) - len(outcomes)
+    time_text = (
+        f", {format_minutes(remaining * sum(walls_s) / len(walls_s))} left" if walls_s else ""
+    )
+    place = f"run {entry.place} of {len(sweep.entries)}: {entry}"
+    return f"{place}; {len(outcomes) - failed} done, {failed} failed{time_text}"
 
 
-def _take(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
+def _run_entry(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
     """Carry out one run and record its outcome: the result of its bundle, or the reason why there
     is none. Raises the errors in STOPPING."""
     failure: Exception | None = None
-    told = "its bundle does not pass the check"
+    reason = "its bundle does not pass the check"
     try:
-        if not _again(sweep, entry, out):
+        if not _resume_entry(sweep, entry, out):
             command.run(sweep.run_request_of(entry), out)
     except FAILURES as error:
         # An OSError without a file, such as a full disk, does not tell where it happened.
         nameless = isinstance(error, OSError) and error.filename is None
-        failure, told = error, f"{out}: {error}" if nameless else str(error)
+        failure, reason = error, f"{out}: {error}" if nameless else str(error)
     if isinstance(failure, NOT_STARTED):
         raise failure
     # Look at the bundle even after a failure: it can be complete, if only the caps were not
     # restored.
-    found = finished(sweep, out, [entry], _results(outcomes))
-    outcomes[entry.place] = found.get(entry.place, told)
+    results = finished(sweep, out, [entry], _select_results(outcomes))
+    outcomes[entry.place] = results.get(entry.place, reason)
     if failure:
-        say(f"run {entry.place} {'is finished, but' if found else 'failed'}: {told}")
+        say(f"run {entry.place} {'is finished, but' if results else 'failed'}: {reason}")
     if isinstance(failure, STOPPING):
         raise failure
 
 
-def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
+def _resume_entry(sweep: Sweep, entry: Entry, out: Path) -> bool:
     """Resume the unfinished run of this entry that an earlier process left. Returns whether there
     was one that could be resumed."""
     # Names begin with the time of the run, so the latest attempt comes first.
     for directory in sorted(out.glob(".*.running"), reverse=True):
         try:
-            left = Plan.load(directory)
+            plan = Plan.load(directory)
         except PlanError:
             continue
         # The whole label: another sweep in the same directory can have a run of the same place.
-        if left.sweep == sweep.label(entry):
+        if plan.sweep == sweep.label(entry):
             try:
                 command.resume(directory)
                 return True
@@ -316,11 +327,11 @@ def _again(sweep: Sweep, entry: Entry, out: Path) -> bool:
     return False
 
 
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def format_count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def minutes(seconds: float) -> str:
+def format_minutes(seconds: float) -> str:
     """An estimated time as text, rounded to the precision of an estimate."""
     if seconds < 90:
         return f"about {max(1, round(seconds / 10)) * 10} s"
@@ -329,7 +340,7 @@ def minutes(seconds: float) -> str:
 
 
 @contextmanager
-def _going_on(path: Path) -> Iterator[None]:
+def _print_resume_hint(path: Path) -> Iterator[None]:
     """If a sweep ends early, print the command that resumes it."""
     try:
         yield
@@ -350,7 +361,7 @@ def _going_on(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Hold a sweep by its plan file while the block runs. Raises PlanError where another process
     has it."""
     # NFS grants an exclusive lock only on a file that is open for writing.

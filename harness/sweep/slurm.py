@@ -13,7 +13,7 @@ from harness.sweep.plan import (
     common,
     parse_caps,
     parse_gpus,
-    shuffled,
+    shuffle_runs,
     start_s,
 )
 from harness.system import read_description
@@ -60,7 +60,7 @@ def script(
             f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole "
             "watts of at most four digits"
         )
-    entries = shuffled(caps_w, counts, repeats, run_request.seed)
+    entries = shuffle_runs(caps_w, counts, repeats, run_request.seed)
     run_s = CURRENT.epochs * (
         run_request.epoch_s or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S)
     ) + start_s(run_request)

@@ -79,14 +79,14 @@ def runs(
             continue
         estimates = [(getattr(run.figures.headline, name), digits) for name, digits in FIGURES]
         shown = ["" if e is None else f"{e.mean:.{digits}g}" for e, digits in estimates]
-        cap = NO_CAP if run.cap_w is None else marked(run.cap_w, enforced(run, without_effect))
+        cap = NO_CAP if run.cap_w is None else format_cap(run.cap_w, enforced(run, without_effect))
         table.add_row(str(entry.gpus), cap, str(entry.repeat), *shown, run.run_id)
     return table
 
 
 def compare(
     results: Sequence[SweepRun],
-    on: str,
+    accelerators: str,
     item: str,
     without_effect: Collection[str],
     console: Console,
@@ -94,15 +94,15 @@ def compare(
     """Print the efficiency peak, and what each cap saves and costs against the default cap where
     that was run."""
     try:
-        points = _points(results, without_effect)
-        if told := peak(points, item):
-            console.print(f"{on}: {told}")
+        points = _make_points(results, without_effect)
+        if line := peak(points, item):
+            console.print(f"{accelerators}: {line}")
         reference = sweeps.find_reference(
             points,
             sweeps.common_default_cap_w(cap for run in results for cap in run.default_caps_w),
         )
     except MetricsError as error:
-        console.print(f"{on}: {error}")
+        console.print(f"{accelerators}: {error}")
         return
     table = Table(box=None, header_style="", pad_edge=False)
     for name in (
@@ -121,14 +121,14 @@ def compare(
             against.performance_loss_percent,
             against.edp_gain_percent,
         )
-        cap = marked(point.cap_w, point.enforced)
+        cap = format_cap(point.cap_w, point.enforced)
         table.add_row(
             cap,
             str(point.n),
             f"{point.items_per_joule:.4g}",
             *(f"{round(gain, 1) + 0:.1f}" for gain in gains),
         )
-    console.print(f"{on}, against the default cap of {reference.cap_w:g} W:")
+    console.print(f"{accelerators}, against the default cap of {reference.cap_w:g} W:")
     console.print(table)
 
 
@@ -141,24 +141,24 @@ def scale(
         table.add_column(name, justify="right", no_wrap=True)
     try:
         points = {
-            gpus: {p.cap_w: p for p in _points(results, without_effect)}
+            gpus: {p.cap_w: p for p in _make_points(results, without_effect)}
             for gpus, results in by_gpus.items()
         }
     except MetricsError as error:
         console.print(f"scaling: {error}")
         return
-    ones = points.get(1, {})
-    for cap_w in sorted(ones):
+    single = points.get(1, {})
+    for cap_w in sorted(single):
         for gpus in [g for g in points if g > 1 and cap_w in points[g]]:
             several = points[gpus][cap_w]
-            one = sweeps.compute_scaling(several, gpus, ones[cap_w])
-            held = False if False in (several.enforced, ones[cap_w].enforced) else None
+            scaling = sweeps.compute_scaling(several, gpus, single[cap_w])
+            held = False if False in (several.enforced, single[cap_w].enforced) else None
             figures = (
-                f"{one.speed_up:.2f}",
-                f"{100 * one.efficiency:.1f}",
-                f"{one.energy_per_item_ratio:.3f}",
+                f"{scaling.speed_up:.2f}",
+                f"{100 * scaling.efficiency:.1f}",
+                f"{scaling.energy_per_item_ratio:.3f}",
             )
-            table.add_row(marked(cap_w, held), str(gpus), *figures)
+            table.add_row(format_cap(cap_w, held), str(gpus), *figures)
     if table.row_count:
         console.print("several GPUs against one at the same cap:")
         console.print(table)
@@ -198,10 +198,14 @@ def repeats(
                 continue
             # One run whose cap was not enforced marks the mean over all of them.
             held = False if any(enforced(r, without_effect) is False for r in runs_of_it) else None
-            shown = [text for name, digits in FIGURES for text in _spread(runs_of_it, name, digits)]
+            shown = [
+                text
+                for name, digits in FIGURES
+                for text in _format_spread(runs_of_it, name, digits)
+            ]
             table.add_row(
                 str(gpus),
-                NO_CAP if cap_w is None else marked(cap_w, held),
+                NO_CAP if cap_w is None else format_cap(cap_w, held),
                 str(len(runs_of_it)),
                 *shown,
             )
@@ -210,7 +214,7 @@ def repeats(
         console.print(table)
 
 
-def _spread(results: Sequence[SweepRun], name: str, digits: int) -> tuple[str, str]:
+def _format_spread(results: Sequence[SweepRun], name: str, digits: int) -> tuple[str, str]:
     """Mean and standard deviation of a figure of several runs, both empty where one of them has
     none."""
     estimates = [getattr(run.figures.headline, name) for run in results]
@@ -222,7 +226,9 @@ def _spread(results: Sequence[SweepRun], name: str, digits: int) -> tuple[str, s
     return f"{over_runs.mean:.{digits}g}", f"{sd:g}"
 
 
-def _points(results: Sequence[SweepRun], without_effect: Collection[str]) -> list[sweeps.Point]:
+def _make_points(
+    results: Sequence[SweepRun], without_effect: Collection[str]
+) -> list[sweeps.Point]:
     """One point per cap."""
     return sweeps.combine(
         [replace(sweeps.make_point(r), enforced=enforced(r, without_effect)) for r in results]
@@ -259,6 +265,6 @@ def enforced(run: SweepRun, without_effect: Collection[str]) -> bool | None:
     return False if run.run_id in without_effect else sweeps.is_cap_enforced(run.figures)
 
 
-def marked(cap_w: float, enforced: bool | None) -> str:
+def format_cap(cap_w: float, enforced: bool | None) -> str:
     """A cap as tables show it: in parentheses where it was not enforced."""
     return f"({cap_w:g})" if enforced is False else f"{cap_w:g}"

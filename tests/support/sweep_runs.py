@@ -10,7 +10,7 @@ from support.bundles import write_bundle as write_evidence
 from harness.cli import main
 from harness.power.source import Device
 from harness.run.plan import Machine, RunRequest, make_plan
-from harness.sweep.plan import Entry, Sweep, plan_of, shuffled
+from harness.sweep.plan import Entry, Sweep, plan_of, shuffle_runs
 from harness.system import read_description, source_hash
 
 RUN_REQUEST = RunRequest("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
@@ -102,7 +102,7 @@ def planned(
     tmp_path: Path, *caps_w: float | None, repeats: int = 1, run_request: RunRequest = RUN_REQUEST
 ) -> tuple[Sweep, Path]:
     """A sweep of two accelerators, and its plan file in `tmp_path`."""
-    made = made_of(run_request, shuffled(caps_w, (2,), repeats, seed=1))
+    made = made_of(run_request, shuffle_runs(caps_w, (2,), repeats, seed=1))
     return made, made.save(tmp_path)
 
 

@@ -301,7 +301,7 @@ def interrupted(*_: object) -> None:
         ),
         (
             {"found_mw": {"SIM-H200-0": 500_000}},
-            r"was to set 700 W, and now that is in force .*\(SIM-H200-0: 500 W\)",
+            r"planned to set the cap of 700 W, which is in force already.*\(SIM-H200-0: 500 W\)",
         ),
         ({"status": "finished"}, "the run is finished"),
     ],

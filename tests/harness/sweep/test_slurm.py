@@ -11,7 +11,7 @@ from support.sweep_runs import invoke, said
 
 from harness.cli import main
 from harness.run import cluster
-from harness.sweep.plan import shuffled
+from harness.sweep.plan import shuffle_runs
 
 
 def script(tmp_path: Path, *arguments: object) -> Path:
@@ -116,7 +116,7 @@ def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes
             str(e.repeat),
             *meeting[node if nodes > 1 else 0],
         ]
-        for e in shuffled((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
+        for e in shuffle_runs((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
         for node in range(1, nodes + 1)
     ]
     assert calls(tmp_path) == expected
@@ -134,7 +134,7 @@ def test_script_run_by_hand_submits_a_job_with_a_comment_for_each_run(tmp_path: 
     path = script(tmp_path, "--caps", "200,300", "--repeat", 2)
     environment = commands_on_path(tmp_path, sbatch=CALLED)
     subprocess.run(["bash", path], env=environment, check=True)
-    entries = shuffled((200.0, 300.0), (1,), 2, seed=1)
+    entries = shuffle_runs((200.0, 300.0), (1,), 2, seed=1)
     assert calls(tmp_path) == [
         ["sbatch", f"--array={i}", f"--comment=wattmark-cap={e.cap_w:g}", str(path)]
         for i, e in enumerate(entries)

@@ -166,7 +166,7 @@ def test_failed_run_is_made_again(tmp_path: Path, runs: Runs) -> None:
 
 def test_two_processes_do_not_work_on_one_sweep(tmp_path: Path, runs: Runs) -> None:
     _, path = planned(tmp_path, 700.0)
-    with sweep._held(path):
+    with sweep._lock(path):
         done = invoke("--resume", path)
     assert (
         done.exit_code == 2
@@ -176,7 +176,7 @@ def test_two_processes_do_not_work_on_one_sweep(tmp_path: Path, runs: Runs) -> N
 
 
 def test_length_of_a_sweep_is_told_as_a_guess() -> None:
-    assert [sweep.minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
+    assert [sweep.format_minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
         "about 10 s",
         "about 40 s",
         "about 2 min",

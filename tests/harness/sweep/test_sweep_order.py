@@ -8,7 +8,7 @@ import pytest
 from support.sweep_runs import RUN_REQUEST, invoke, made_of, said
 
 from harness.run.plan import PlanError
-from harness.sweep.plan import parse_caps, parse_gpus, shuffled
+from harness.sweep.plan import parse_caps, parse_gpus, shuffle_runs
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> No
 
 def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
     caps_w, gpus = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0), (1, 2)
-    entries = shuffled(caps_w, gpus, 3, seed=7)
+    entries = shuffle_runs(caps_w, gpus, 3, seed=7)
     assert [e.place for e in entries] == list(range(1, 37))
     orders = [[(e.gpus, e.cap_w) for e in entries if e.repeat == repeat] for repeat in (1, 2, 3)]
     assert all(sorted(order) == sorted((g, c) for g in gpus for c in caps_w) for order in orders)
     assert [e.repeat for e in entries] == sorted(e.repeat for e in entries)
     assert all(one != other for one, other in pairwise([*orders, orders[0]]))
-    assert shuffled(caps_w, gpus, 3, seed=7) == entries != shuffled(caps_w, gpus, 3, seed=8)
+    assert shuffle_runs(caps_w, gpus, 3, seed=7) == entries != shuffle_runs(caps_w, gpus, 3, seed=8)
 
 
 def test_every_repeat_has_a_seed_of_its_own() -> None:
-    made = made_of(replace(RUN_REQUEST, seed=5), shuffled((200.0, 300.0), (2,), 3, seed=5))
+    made = made_of(replace(RUN_REQUEST, seed=5), shuffle_runs((200.0, 300.0), (2,), 3, seed=5))
     assert [made.run_request_of(e).seed for e in made.entries] == [
         4 + e.repeat for e in made.entries
     ]
@@ -82,7 +82,7 @@ def test_every_repeat_has_a_seed_of_its_own() -> None:
 
 def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     last = 2**32 - 3
-    entries = shuffled((200.0, 300.0), (2,), 3, last)
+    entries = shuffle_runs((200.0, 300.0), (2,), 3, last)
     assert (
         max(
             made_of(replace(RUN_REQUEST, seed=last), entries).run_request_of(e).seed
@@ -93,7 +93,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     with pytest.raises(
         PlanError, match=r"--seed 4294967294 --repeat 3: .* a seed of at most 4294967293"
     ):
-        shuffled((200.0, 300.0), (2,), 3, last + 1)
+        shuffle_runs((200.0, 300.0), (2,), 3, last + 1)
     for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
         done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
         assert done.exit_code == 2 and "a seed of at most 4294967293" in said(done)
@@ -102,7 +102,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
 
 def test_order_does_not_line_up_with_the_cap() -> None:
     caps_w = tuple(range(200, 800, 100))
-    firsts = {shuffled(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
+    firsts = {shuffle_runs(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
     assert firsts == set(caps_w)
 
 

@@ -24,7 +24,7 @@ from harness.run import command
 from harness.run.plan import RunRequest
 from harness.simulation import server as simulator
 from harness.sweep import run as sweep
-from harness.sweep.plan import Sweep, shuffled
+from harness.sweep.plan import Sweep, shuffle_runs
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_plan_comes_back_from_its_file_with_its_paths(
     run_request = replace(
         RUN_REQUEST, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5
     )
-    made = made_of(run_request, shuffled((200.0, 300.0), (1, 2), 2, seed=3))
+    made = made_of(run_request, shuffle_runs((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
     assert path.name == f"{made.id}.sweep.json"
     assert Sweep.load(path) == made
