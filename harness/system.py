@@ -1,4 +1,4 @@
-"""What a bundle says of the system and of its software: system.json and environment.json."""
+"""Describes the system and its software for a bundle: system.json and environment.json."""
 
 import contextlib
 import hashlib
@@ -45,18 +45,17 @@ VARIABLES = re.compile(
     r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$"
 )
 EXTRAS = {"timm": "vision", "diffusers": "diffusion", "litgpt": "litgpt", "sglang": "sglang"}
-"""The extra of pyproject.toml that brings each stack; each is installed in an environment of its
-own."""
+"""The extra of pyproject.toml that installs each stack. Every stack needs its own environment."""
 CONTAINER_VARIABLE = "WATTMARK_CONTAINER"
 DESCRIPTION = {"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""}
 SOURCES = ("rules", "reference", "harness")
 
 
 def read_description(path: Path | None) -> Json:
-    """What the submitter says of the system in a TOML file: name, site, category, cooling,
-    interconnect (all text).
+    """Read the submitter's description of the system from a TOML file. Its keys are name, site,
+    category, cooling and interconnect; all values are text.
 
-    Raises PlanError that names the file, the key and what is allowed.
+    Raises PlanError, which names the file, the key and the allowed values.
     """
     if path is None:
         return dict(DESCRIPTION)
@@ -82,14 +81,14 @@ def read_description(path: Path | None) -> Json:
 
 
 def describe_system(description: Json, nodes: list[Json]) -> Json:
-    """system.json of these nodes (see `describe_node`)."""
+    """Return system.json for these nodes (see `describe_node`)."""
     name = description["name"] or nodes[0]["accelerators"][0]["name"]
     return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": nodes}
 
 
 def describe_node(name: str, devices: tuple[Device, ...]) -> Json:
-    """This node and its accelerators in system.json. Host names are left out; a node is called by
-    its number."""
+    """Return the entry of this node and its accelerators in system.json. It contains no host name:
+    a node is identified by its number."""
     return {
         "name": name,
         "cpu": _first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
@@ -103,8 +102,8 @@ def describe_node(name: str, devices: tuple[Device, ...]) -> Json:
 def describe_environment(
     driver: str | None, source_sha256: str, variables: Mapping[str, str]
 ) -> Json:
-    """environment.json. The container's digest is what WATTMARK_CONTAINER says; no variable that
-    may hold a path is kept."""
+    """Return environment.json. The digest of the container comes from WATTMARK_CONTAINER. Variables
+    that may contain a path are left out."""
     return {
         "format": ENVIRONMENT_FORMAT,
         "wattmark": __version__,
@@ -121,8 +120,8 @@ def describe_environment(
 
 
 def source_hash() -> str:
-    """SHA-256 over the Python files of rules, reference and harness as they are installed: names
-    and contents, sorted."""
+    """Return the SHA-256 over the names and contents, sorted by name, of the installed Python files
+    of rules, reference and harness."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(p for source in SOURCES for p in (root / source).rglob("*.py")):
@@ -133,8 +132,8 @@ def source_hash() -> str:
 
 
 def git_state(directory: Path) -> Json | None:
-    """Commit and whether the sources have changes, None where `directory` is not the top of a git
-    checkout."""
+    """Return the commit, and whether the sources have uncommitted changes. None if `directory` is
+    not the top of a git checkout."""
     if not (directory / ".git").exists():
         return None
     try:
@@ -150,7 +149,7 @@ def git_state(directory: Path) -> Json | None:
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of those packages that are installed."""
+    """Return the versions of the packages in `PACKAGES` that are installed."""
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

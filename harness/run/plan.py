@@ -77,7 +77,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found on this node: its meter and the accelerators to use."""
+    """The meter of this node and the accelerators to use."""
 
     meter: str
     torch_device: str
@@ -105,7 +105,7 @@ class Plan:
     seed: int
     epochs: int
     epoch_s: float
-    """Wanted length of an epoch; the number of batches is calibrated to it."""
+    """Target length of an epoch. The number of batches is calibrated to it."""
     meter: str
     torch_device: str
     """`cuda` or `cpu`"""
@@ -127,7 +127,7 @@ class Plan:
     corpus: str | None = None
     weights: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    """For the implementation, as it knows them."""
+    """Options of the implementation."""
     batch_search: tuple[Json, ...] | None = None
     """The trials of the batch search. Empty before the search runs, None without a search."""
     attempt: int = 1
@@ -149,7 +149,7 @@ class Plan:
 
     @property
     def scale(self) -> str:
-        """How large the work is, for people."""
+        """The size of the work as text for messages."""
         return "simulated work" if self.implementation == SIMULATED_WORK else f"{self.size} size"
 
     @property
@@ -322,8 +322,8 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 
 def default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
     """The default batch size of a process. That of a server grows with its accelerators."""
-    of_one = workload.size(size).batch_sizes[variant]
-    return of_one * accelerators if workload.mode == "inference" else of_one
+    per_process = workload.size(size).batch_sizes[variant]
+    return per_process * accelerators if workload.mode == "inference" else per_process
 
 
 def _parse_batch(batch: str | None) -> int | None:

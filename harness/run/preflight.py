@@ -118,8 +118,7 @@ def objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
         if source.state == SETTABLE_STATE and reading.power_state in OWN_CLOCKS:
             yield (
                 f"{device.uuid}: its performance level is {reading.power_state}, with "
-                "clocks that somebody chose; "
-                "have it set to auto, which the protocol asks for: amd-smi set -g GPU "
+                "manually set clocks; set it to auto, as the protocol requires: amd-smi set -g GPU "
                 "--perf-level auto"
             )
         if reading.status != "ok":
@@ -146,7 +145,7 @@ def remarks(plan: Plan) -> Iterator[str]:
             f"{name}: the rule book has no data sheet of this board, so MFU and bounds are left out"
         )
     if shutil.which("ssh-keygen") is None:
-        yield "ssh-keygen is not here; sign the bundle on another machine"
+        yield "ssh-keygen is not installed; sign the bundle on another machine"
 
 
 def _find_objections(state: Readback) -> Iterator[str]:
