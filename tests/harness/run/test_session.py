@@ -134,8 +134,8 @@ def begin(tmp_path: Path, epoch_s: float, first: str = "") -> subprocess.Popen:
     (tmp_path / ".running").mkdir()
     plan(epoch_s=epoch_s).save(tmp_path)
     code = first + (
-        "import pathlib, sys; from harness import command, interrupts; from "
-        "harness.run.plan import Plan\n"
+        "import pathlib, sys; from harness import interrupts\n"
+        "from harness.run import command; from harness.run.plan import Plan\n"
         "root = pathlib.Path(sys.argv[1])\n"
         "with interrupts.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
     )
@@ -201,8 +201,8 @@ def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, n
 
 
 ENDLESS = (
-    "from harness import processes, sampler; processes.TERM_TIMEOUT_S = sampler.STOP_TIMEOUT_S "
-    "= 1e6\n"
+    "from harness import processes; from harness.power import sampler\n"
+    "processes.TERM_TIMEOUT_S = sampler.STOP_TIMEOUT_S = 1e6\n"
 )
 
 
