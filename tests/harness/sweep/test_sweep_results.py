@@ -1,4 +1,4 @@
-"""What `bench sweep` shows of finished runs: tables, peaks, spreads and scaling."""
+"""What `bench-submit sweep` shows of finished runs: tables, peaks, spreads and scaling."""
 
 import copy
 from collections.abc import Iterator

@@ -1,0 +1,96 @@
+"""Runs over two nodes: their one bundle, plans that differ, and a node that dies."""
+
+import random
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.harness.session_runs import TESTS, bundles, evidence_of, gone
+from support.kills import DEADLINE_S
+
+pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+
+
+@pytest.fixture(autouse=True)
+def workers_find_the_tests(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+def free_port() -> int:
+    """A port that is free, and the one after it, which torchrun takes: below those that Linux gives
+    to whoever asks for any."""
+    for port in random.sample(range(20000, 32000), 100):
+        with socket.socket() as one, socket.socket() as next_one, suppress(OSError):
+            one.bind(("", port))
+            next_one.bind(("", port + 1))
+            return port
+    pytest.fail("no port is free")
+
+
+def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
+    """`bench-submit run` as the node of that number of two."""
+    asked = [
+        "resnet50-train",
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--epoch-seconds",
+        "0.5",
+        "--implementation",
+        "support.implementations:build",
+    ]
+    where = ["--nodes", "2", "--node", str(node), "--head", head, "-o", str(out)]
+    command = [sys.executable, "-m", "harness.cli", "run", *asked, *where, *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_two_nodes_make_one_bundle(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(node, head, tmp_path, "--cap", "400") for node in (1, 0)]
+    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)
+    assert "node 0 has the bundle" in said[0] and "pre-check: no errors" in said[1]
+    (bundle,) = bundles(tmp_path)
+    evidence = evidence_of(bundle)
+    result = evidence.result
+    assert [(r["rank"], r["node"], r["accelerators"]) for r in result["ranks"]] == [
+        (0, "node0", ["SIM-H200-0"]),
+        (1, "node1", ["SIM-H200-1"]),
+    ]
+    assert (result["settings"]["nodes"], result["settings"]["accelerators"]) == (2, 2)
+    assert [n["name"] for n in evidence.system["nodes"]] == ["node0", "node1"]
+    assert set(evidence.samples["node"]) == {"node0", "node1"}
+    assert result["power"]["found_mw"] == {"SIM-H200-0": 700_000, "SIM-H200-1": 700_000}
+    assert {r["enforced_mw"] for r in result["readbacks"]} == {400_000}
+    assert "== node1 ==" in evidence.log
+    assert [(c["node"], c["when"]) for c in result["clocks"]] == [
+        (n, w) for n in ("node0", "node1") for w in ("before", "after")
+    ]
+    assert [p.name for p in tmp_path.iterdir()] == [bundle.name]
+
+
+def test_nodes_that_plan_different_runs_are_refused(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(0, head, tmp_path), on_node(1, head, tmp_path, "--seed", "2")]
+    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
+    assert all(node.returncode == 2 for node in nodes)
+    assert all("node 1 has seed 2, node 0 has 1" in one for one in said)
+    assert not bundles(tmp_path)
+
+
+def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
+    head = f"127.0.0.1:{free_port()}"
+    nodes = [on_node(node, head, tmp_path, "--epoch-seconds", "3") for node in (0, 1)]
+    deadline = time.monotonic() + DEADLINE_S
+    while not any(p.stat().st_size > 100 for p in tmp_path.glob(".*.node1.running/batches.1.csv")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    nodes[1].kill()
+    said = nodes[0].communicate(timeout=DEADLINE_S)[0]
+    nodes[1].communicate()
+    assert nodes[0].returncode == 1 and "before their last epoch" in said
+    assert not bundles(tmp_path) and gone(tmp_path)

@@ -1,0 +1,257 @@
+"""The options of `bench-submit run`, what is refused with a reason, and what a plan states."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.harness.session_runs import TESTS, bundles, plan, take
+
+from harness.cli import main
+from harness.power import sources
+from harness.power.sources import open_source
+from harness.run import command, preflight
+from harness.run.plan import Machine, RunRequest, make_plan
+from harness.run.session import RunFailed
+from harness.system import DESCRIPTION, source_hash
+
+pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+
+
+@pytest.fixture(autouse=True)
+def workers_find_the_tests(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["resnet51-train"], "there is no workload 'resnet51-train'; there are llama3-8b-pretrain"),
+        (
+            [
+                "resnet50-train",
+                "--implementation",
+                "no.such:build",
+                "--smoke",
+                "--simulate",
+                "h200",
+            ],
+            "there is no module no.such",
+        ),
+        (
+            ["resnet50-train", "--implementation", "tiny", "--smoke", "--simulate", "h200"],
+            "give package.module:function",
+        ),
+        (
+            ["resnet50-train", "--option", "fast", "--smoke", "--simulate", "h200"],
+            "--option fast: give KEY=VALUE",
+        ),
+        (
+            ["resnet50-train", "--request-rate", "3", "--smoke", "--simulate", "h200"],
+            "--request-rate: resnet50-train serves no",
+        ),
+        (
+            ["resnet50-train", "--corpus", "nowhere.txt", "--smoke", "--simulate", "h200"],
+            "--corpus nowhere.txt: there",
+        ),
+        (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
+        (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--gpus", "9"],
+            "--gpus 9: the meter sees 8 accelerator",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "100"],
+            "--cap 100: SIM-H200-0 can be set to 200 to 700 W",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "warm"],
+            "warm: give watts, or as-found",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "nan"],
+            "nan: give watts, or as-found",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"],
+            "--batch many: give a number",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"],
+            "--system none.toml: cannot be read (No such file or directory)",
+        ),
+        (
+            ["--resume", "nowhere"],
+            "nowhere: no plan of a run there; an unfinished run is the hidden directory",
+        ),
+        (
+            ["resnet50-train", "--seed", "2", "--resume", "x"],
+            "takes the plan of the run as it is; leave out workload, --seed",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "nan"],
+            "--epoch-seconds nan: give a number",
+        ),
+        ([], "name a workload"),
+    ],
+)
+def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, says):
+    where = [] if "--resume" in arguments else ["-o", str(tmp_path)]
+    done = CliRunner().invoke(main, ["run", *arguments, *where])
+    assert done.exit_code == 2
+    assert says in " ".join(done.output.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_has_few_options():
+    assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
+        "--batch",
+        "--cap",
+        "--corpus",
+        "--epoch-seconds",
+        "--gpus",
+        "--head",
+        "--implementation",
+        "--meter",
+        "--node",
+        "--nodes",
+        "--option",
+        "--out",
+        "--output-tokens",
+        "--prompt-tokens",
+        "--request-rate",
+        "--resume",
+        "--seed",
+        "--simulate",
+        "--smoke",
+        "--system",
+        "--variant",
+        "--weights",
+        "-o",
+        "workload",
+    ]
+
+
+def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
+    asked = [
+        "run",
+        "resnet50-train",
+        "--smoke",
+        "--simulate",
+        "h200",
+        "--option",
+        "turbo=yes",
+        "-o",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(main, asked)
+    assert (
+        done.exit_code == 1
+        and "resnet50-train takes no --option, --weights or --corpus" in done.output
+    )
+    assert not bundles(tmp_path)
+
+
+def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
+    changed = replace(plan(), implementation_sha256="0" * 64)
+    with pytest.raises(
+        RunFailed,
+        match=r"loaded another support.implementations:build than was planned; "
+        r"has its file changed\?",
+    ):
+        take(changed, tmp_path)
+
+
+def test_closed_and_open_are_told_apart_by_what_is_run():
+    def standing(
+        workload: str = "llama3-8b-pretrain", device: str = "cuda", **options: object
+    ) -> str:
+        machine = Machine(
+            "nvidia", device, None, tuple(open_source("simulated:h200").devices()[:1]), "P0", 700.0
+        )
+        return make_plan(
+            RunRequest(workload, **options), machine, dict(DESCRIPTION), source_hash()
+        ).standing
+
+    assert (
+        standing()
+        == standing(options=("precision=bf16-mixed",))
+        == standing("llama3-8b-serve")
+        == "closed"
+    )
+    assert (
+        standing(variant="fp8")
+        == standing(corpus=TESTS)
+        == standing(implementation="support.implementations:build")
+        == "open"
+    )
+    assert (
+        standing("llama3-8b-serve", output_tokens=128)
+        == standing("llama3-8b-serve", rate_per_s=10.0)
+        == "open"
+    )
+    assert standing(smoke=True) == standing(epoch_s=29.0) == standing(device="cpu") == "demo"
+
+
+def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "benchrig.py").write_text(
+        "from harness.power.sources.simulated import SimulatedSource\n"
+        "class RigSource(SimulatedSource):\n"
+        "    torch_device = 'cuda'\n"
+    )
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "harness.power.sources.benchrig", raising=False)
+    devices = tuple(open_source("simulated:h200").devices()[:1])
+
+    def standing(meter: str) -> str:
+        machine = Machine(meter, "cuda", None, devices, "P0", 700.0)
+        run_request = RunRequest("llama3-8b-pretrain")
+        return make_plan(run_request, machine, dict(DESCRIPTION), source_hash()).standing
+
+    assert standing("nvidia") == "closed"
+    assert standing("benchrig") == standing("benchrig:h200") == "demo"
+
+
+def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
+    def planned(**options: object) -> tuple[str, str, float]:
+        made = command.plan_for(RunRequest("resnet50-train", simulate="h200", **options))
+        assert made.standing == "demo"
+        return made.implementation, made.size, made.epoch_s
+
+    assert planned() == ("harness.simulation.work:build", "smoke", 1.5)
+    assert planned(smoke=True) == ("reference.resnet50_train:build", "smoke", 1.5)
+    assert planned(implementation="support.implementations:build") == (
+        "support.implementations:build",
+        "full",
+        31.5,
+    )
+
+
+def test_a_plan_says_which_run_of_which_sweep_it_is():
+    place = {
+        "id": "s",
+        "place": 1,
+        "of": 6,
+        "repeat": 1,
+        "order": "random within each repeat",
+        "seed": 1,
+    }
+    assert (
+        command.plan_for(RunRequest("resnet50-train", simulate="h200", sweep=place)).sweep == place
+    )
+    assert command.plan_for(RunRequest("resnet50-train", simulate="h200")).sweep is None
+
+
+@pytest.mark.parametrize(
+    ("dirty", "standing", "warned"),
+    [(True, "closed", True), (False, "closed", False), (True, "demo", False)],
+)
+def test_a_checkout_with_changes_is_told_of_before_the_run(monkeypatch, dirty, standing, warned):
+    monkeypatch.setattr(preflight, "git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
+    assert (
+        any("M108" in remark for remark in preflight.remarks(replace(plan(), standing=standing)))
+        == warned
+    )
