@@ -80,16 +80,16 @@ def bases(scratch: Path) -> list[Tree]:
     trees = []
     for withdrawn in (False, True):
         submissions = scratch / f"simulated-{withdrawn}"
-        shutil.copytree(ROOT / "tests/golden/1.2.0/submissions", submissions)
+        shutil.copytree(ROOT / "tests/checker/golden/1.2.0/submissions", submissions)
         for other in (submissions / "golden/h200").iterdir():
             if not other.name.endswith("-good"):
                 shutil.rmtree(other)
         directory = next((submissions / "golden/h200").iterdir())
-        forge.review(directory)
-        forge.waiver(directory)
+        forge.add_review(directory)
+        forge.add_waiver(directory)
         if withdrawn:
-            forge.withdrawal(directory)
-        forge.log(directory, {})
+            forge.add_withdrawal(directory)
+        forge.write_log(directory, {})
         trees.append(submissions)
     good.BATCHES, good.CONCURRENCY, good.REQUESTS = 5, 10, 12
     for name, make in (("training", good.good_evidence), ("serving", good.good_serving_evidence)):

@@ -1,6 +1,6 @@
 """Old bundles stay judged by the rule book under which they were accepted.
 
-Each directory of tests/golden/ holds bundles that the harness of that version of the rule book made
+Each directory of golden/ holds bundles that the harness of that version of the rule book made
 (simulated, standing `demo`), good and spoilt, with the verdicts that its own checker gave on them
 in `verdicts.json`. The key that signed them is gone.
 """

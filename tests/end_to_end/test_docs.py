@@ -19,6 +19,7 @@ import pytest
 from conftest import Submissions, fresh_evidence
 
 from checker.engine import judge
+from checker.judging import bundle_judge
 from rules.registry import rules_by_id
 
 ROOT = Path(__file__).parents[2]
@@ -257,6 +258,12 @@ def test_way_of_one_reading_names_functions_that_exist() -> None:
         }, f"{path} defines no {function}"
 
 
+def forget_rules() -> None:
+    """Clear what the process remembers of the rule book, here and where bundles are judged."""
+    rules_by_id.cache_clear()
+    bundle_judge._select_rules_for.cache_clear()
+
+
 @pytest.fixture
 def rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The rule that docs/write-a-rule.md shows, with its mutation, where discovery finds them."""
@@ -268,11 +275,11 @@ def rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         (folder / "board_too_hot.py").write_text(code)
         module = importlib.import_module(package)
         monkeypatch.setattr(module, "__path__", [*module.__path__, str(folder)])
-    rules_by_id.cache_clear()
+    forget_rules()
     yield "W190"
     for name in [name for name in sys.modules if name.endswith(".board_too_hot")]:
         del sys.modules[name]
-    rules_by_id.cache_clear()
+    forget_rules()
 
 
 def test_rule_of_the_page_finds_its_mutation_and_nothing_else(

@@ -138,9 +138,7 @@ def test_unknown_rule_is_told_where_the_rules_are() -> None:
 def test_file_of_a_bundle_is_told_to_be_no_bundle(submissions: Submissions) -> None:
     bundle = submissions.add()
     done = bench_check(bundle / "result.json")
-    assert (
-        done.exit_code == 1 and f"name the directory that it is, such as {bundle}." in done.stdout
-    )
+    assert done.exit_code == 1 and f"Name the directory, such as {bundle}." in done.stdout
 
 
 # Paths are told as they were given.
