@@ -167,8 +167,8 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.expr | str]:
         case ast.Compare():
             yield from _other_compares(node)
         case ast.BoolOp():
-            other = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
-            yield ast.BoolOp(other, node.values)
+            opposite = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
+            yield ast.BoolOp(opposite, node.values)
             for left_out in range(len(node.values)):
                 kept = [v for i, v in enumerate(node.values) if i != left_out]
                 yield kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
@@ -181,7 +181,7 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.expr | str]:
         case ast.Constant(value=bool()):
             yield str(not node.value)
         case ast.Constant(value=int() | float()):
-            yield from (repr(other) for other in (node.value + 1, node.value - 1))
+            yield from (repr(number) for number in (node.value + 1, node.value - 1))
         case ast.Constant(value=str()) if node.value in OTHER_TEXTS:
             yield repr(OTHER_TEXTS[node.value])
         case ast.IfExp():
@@ -197,16 +197,16 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.expr | str]:
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             for number, loop in enumerate(node.generators):
                 for condition in range(len(loop.ifs)):
-                    other = copy.deepcopy(node)
-                    del other.generators[number].ifs[condition]
-                    text = ast.unparse(other)
+                    changed = copy.deepcopy(node)
+                    del changed.generators[number].ifs[condition]
+                    text = ast.unparse(changed)
                     yield text
 
 
 def _other_compares(node: ast.Compare) -> Iterator[ast.expr]:
     for number, operator in enumerate(node.ops):
-        for other in OTHER_COMPARISONS[type(operator)]:
-            operators = [other() if i == number else o for i, o in enumerate(node.ops)]
+        for comparison in OTHER_COMPARISONS[type(operator)]:
+            operators = [comparison() if i == number else o for i, o in enumerate(node.ops)]
             yield ast.Compare(node.left, operators, node.comparators)
 
 

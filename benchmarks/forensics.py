@@ -50,7 +50,7 @@ def main() -> None:
         "ones."
     )
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "submissions" / "reference"])
-    found = sorted(
+    bundles = sorted(
         {
             result.parent
             for path in parser.parse_args().paths
@@ -59,7 +59,7 @@ def main() -> None:
     )
     evidences = [
         evidence
-        for path in found
+        for path in bundles
         if (evidence := read_frames(read_files(path))[0]) and _is_measured(evidence)
     ]
     print(f"{len(evidences)} measured bundles\n")
@@ -268,11 +268,11 @@ def _print_disguised(evidences: Sequence[EvidenceFrames]) -> None:
     for name, disguise in DISGUISES.items():
         shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]
         print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
-    every = np.concatenate([find_patterns(own) for own in series])
-    every = every[~repeat_themselves(every)]
+    patterns = np.concatenate([find_patterns(own) for own in series])
+    patterns = patterns[~repeat_themselves(patterns)]
     print(
-        f"\nOf {len(every)} patterns of {len(series)} accelerators "
-        f"{len(every) - len(np.unique(every))} are there twice."
+        f"\nOf {len(patterns)} patterns of {len(series)} accelerators "
+        f"{len(patterns) - len(np.unique(patterns))} are there twice."
     )
 
 

@@ -58,8 +58,8 @@ class _Recorder:
     def _write(self, places: list[tuple[int, int]]) -> None:
         if places and self._test:
             with (self._directory / f"{os.getpid()}.lines").open("a") as file:
-                told = ",".join(f"{number}:{line}" for number, line in places)
-                file.write(f"{self._test}\t{told}\n")
+                executed = ",".join(f"{number}:{line}" for number, line in places)
+                file.write(f"{self._test}\t{executed}\n")
 
 
 def start() -> None:

@@ -102,9 +102,9 @@ class Coverage:
         lines = range(change.line, change.line + change.code.count("\n") + 1)
         of_file = {test: set(f[change.file]) for test, f in self.lines.items() if change.file in f}
         covering = [test for test, reached in of_file.items() if not reached.isdisjoint(lines)]
-        own = TARGETS[change.file]
-        tests = covering or list(of_file) or [t for t in self.seconds if t.startswith(own)]
-        tests.sort(key=lambda test: (not test.startswith(own), self.seconds[test]))
+        test_files = TARGETS[change.file]
+        tests = covering or list(of_file) or [t for t in self.seconds if t.startswith(test_files)]
+        tests.sort(key=lambda test: (not test.startswith(test_files), self.seconds[test]))
         chosen, total_s = [], 0.0
         for test in tests:
             total_s += self.seconds[test]
@@ -268,9 +268,14 @@ def record(scratch: Path, processes: int) -> None:
             for place in places.split(","):
                 number, _, at = place.partition(":")
                 of_test.setdefault(list(TARGETS)[int(number)], set()).add(int(at))
-    told = {t: {f: sorted(of) for f, of in lines[t].items()} for t in lines if t in seconds}
-    (scratch / "coverage.json").write_text(json.dumps({"seconds": seconds, "lines": told}))
-    print(f"{len(seconds)} tests, {len(told)} of which execute a line of {len(TARGETS)} modules")
+    lines_by_test = {
+        t: {f: sorted(of) for f, of in lines[t].items()} for t in lines if t in seconds
+    }
+    (scratch / "coverage.json").write_text(json.dumps({"seconds": seconds, "lines": lines_by_test}))
+    print(
+        f"{len(seconds)} tests, {len(lines_by_test)} of which execute a line of "
+        f"{len(TARGETS)} modules"
+    )
 
 
 def _without_group(test: str) -> str:
@@ -348,9 +353,9 @@ def run(arguments: argparse.Namespace) -> None:
             change, noticed, took_s = done.result()
             result = "killed" if noticed else "survived"
             judgement = f"killed by {noticed[:MOST_LETTERS]}" if noticed else "survives"
-            told = (change.file, change.line, change.function, change.code, change.changed_to,
+            cells = (change.file, change.line, change.function, change.code, change.changed_to,
                     change.number, result, judgement)  # fmt: skip
-            rows[change.key] = dict(zip(COLUMNS, map(str, told), strict=True))
+            rows[change.key] = dict(zip(COLUMNS, map(str, cells), strict=True))
             write_rows(list(rows.values()))
             where = f"{change.file}:{change.line}"
             print(f"{number}/{len(left)} {took_s:.0f} s {where} {result} {noticed}", flush=True)
