@@ -1,4 +1,4 @@
-"""What SIGINT, SIGTERM and SIGHUP do to a run: end it, at once or after a block."""
+"""Handlers of SIGINT, SIGTERM and SIGHUP, which end a run at once or after a block."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """SIGINT, SIGTERM or SIGHUP arrived. Not an Exception, so that nothing but the end of the run
+    """SIGINT, SIGTERM or SIGHUP arrived. It is not an Exception, so that only the end of the run
     catches it."""
 
     def __init__(self, name: str, number: int) -> None:
@@ -18,14 +18,14 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def signals() -> Iterator[None]:
+def raise_interrupts() -> Iterator[None]:
     """Raise Interrupted when one of the signals arrives while the block runs.
 
     Further signals are ignored, so that they cannot end the clean-up.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        ignore()
+        ignore_signals()
         raise Interrupted(signal.Signals(number).name, number)
 
     with _handled_by(interrupt):
@@ -33,19 +33,19 @@ def signals() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[list[int]]:
+def defer_signals() -> Iterator[list[int]]:
     """Defer a signal that arrives while the block runs until the block has ended, also by an
     exception. Yields the list of the signals so far."""
-    arrived: list[int] = []
+    signals: list[int] = []
     try:
-        with _handled_by(lambda number, frame: arrived.append(number)):
-            yield arrived
+        with _handled_by(lambda number, frame: signals.append(number)):
+            yield signals
     finally:
-        if arrived:
-            signal.raise_signal(arrived[0])
+        if signals:
+            signal.raise_signal(signals[0])
 
 
-def ignore() -> None:
+def ignore_signals() -> None:
     """Ignore the signals from now on."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -137,7 +137,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
         raise
     finally:
         # A signal during this block takes effect after it, so that it cannot end the restoring.
-        with interrupts.deferred() as signals:
+        with interrupts.defer_signals() as signals:
             # Without journal and watchdog, `_apply` has not run, so there is nothing to restore.
             may_be_set = watchdog is not None or path.exists()
             results = restore_boards(source, path, journal) if may_be_set else []

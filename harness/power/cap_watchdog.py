@@ -91,7 +91,7 @@ def watch(path: Path) -> None:
     """The watchdog: print `ready`, wait for the end of the standard input, restore what the journal
     at `path` still holds."""
     # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
-    interrupts.ignore()
+    interrupts.ignore_signals()
     journal = Journal.read(path)
     if journal is None:
         return

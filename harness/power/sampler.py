@@ -32,7 +32,7 @@ from typing import IO, Any
 
 from harness.power.source import MeterError, PowerSource, read_back
 from harness.power.sources import open_source
-from harness.processes import patience_s
+from harness.processes import choose_timeout_s
 from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"
@@ -102,7 +102,7 @@ class Sampler:
         try:
             # After an interrupt the wait is short, so that restoring the power limits begins in
             # time.
-            process.wait(patience_s(kind, STOP_TIMEOUT_S))
+            process.wait(choose_timeout_s(kind, STOP_TIMEOUT_S))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

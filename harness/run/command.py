@@ -56,7 +56,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
 
     Raises PlanError, MeterError, RunFailed, SamplerError, OSError or Interrupted.
     """
-    with interrupts.signals(), boards(run_request.simulate):
+    with interrupts.raise_interrupts(), boards(run_request.simulate):
         plan = plan_for(run_request)
         cluster = None
         if plan.head is not None:
@@ -135,7 +135,7 @@ def resume(directory: Path) -> bool:
             f"{directory}: a run over several nodes is not taken up again; start it anew "
             "on all of them"
         )
-    with interrupts.signals(), boards(_simulated_boards(plan.meter)):
+    with interrupts.raise_interrupts(), boards(_simulated_boards(plan.meter)):
         now = _inspect(plan.meter, len(plan.devices), plan.cap_w)
         if now.devices != plan.devices:
             raise PlanError(

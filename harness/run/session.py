@@ -12,7 +12,7 @@ from checker.judging.cpu import count_cores
 from harness import interrupts
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Sampler, Settings
-from harness.processes import Workers, descendants
+from harness.processes import Workers, list_descendants
 from harness.run.cluster import Cluster, address
 from harness.run.events import RunEvents
 from harness.run.evidence import Measurements, gather, share_of
@@ -74,7 +74,7 @@ def run(
     if cluster:
         shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
     # The measurement is complete, and writing it takes a second. A signal takes effect afterwards.
-    with interrupts.deferred():
+    with interrupts.defer_signals():
         try:
             evidence = gather(plan, shares, workers_environment(plan))
         except metrics.MetricsError as error:
@@ -366,7 +366,7 @@ class Attempt:
         # Replaces a watchdog that died, or ends the run if none starts.
         self._guard()
         # Some libraries list every process that has a board open, the harness too.
-        own_pids = [os.getpid(), *descendants(self._pids.values())]
+        own_pids = [os.getpid(), *list_descendants(self._pids.values())]
         readbacks = [{"when": when, **state} for state in sampler.readback(own_pids)]
         self.measurements.readbacks += readbacks
         for readback in readbacks:

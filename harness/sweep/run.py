@@ -242,7 +242,7 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
     out = path.parent
     outcomes: dict[int, Json | str] = {}
     # `_going_on` is outermost, so that it also sees an interrupt.
-    with _print_resume_hint(path), interrupts.signals(), _lock(path):
+    with _print_resume_hint(path), interrupts.raise_interrupts(), _lock(path):
         outcomes.update(finished(sweep, out, sweep.entries))
         say(f"{len(outcomes)} of {format_count(len(sweep.entries), 'run')} finished so far")
         walls_s: list[float] = []

@@ -43,7 +43,7 @@ from harness.cli import main
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.source import MeterError
 from harness.power.sources import simulated
-from harness.processes import descendants
+from harness.processes import list_descendants
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import PLAN_FILE, RunRequest
@@ -242,7 +242,7 @@ def test_a_disk_that_becomes_full(tmp_path, small, usual_s, moment):
         start(room)
         time.sleep(moment * usual_s[1])
         if small is None:
-            limit_files([room.pid, *descendants([room.pid])])
+            limit_files([room.pid, *list_descendants([room.pid])])
         else:
             fill(small)
         status = room.ends()

@@ -33,7 +33,7 @@ from support.kills import (
 from checker.engine import judge
 from harness.cli import main
 from harness.power.cap_journal import JOURNAL_FILE
-from harness.processes import descendants
+from harness.processes import list_descendants
 
 CAPS_W = (300, 500)
 FOUND_MW = 700_000
@@ -195,7 +195,7 @@ def test_a_disk_that_becomes_full_and_has_room_again(
         path = begin(room, moment)
         plan = path.read_bytes()
         if small is None:
-            limit_files([room.pid, *descendants([room.pid])])
+            limit_files([room.pid, *list_descendants([room.pid])])
         else:
             fill(small)
         room.ends()

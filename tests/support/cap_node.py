@@ -20,7 +20,7 @@ from support.kills import command_line, wait_for
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
-from harness.processes import descendants
+from harness.processes import list_descendants
 from harness.run.plan import Machine, Plan, RunRequest, make_plan
 from harness.system import DESCRIPTION
 
@@ -83,7 +83,7 @@ class Node:
         )
         try:
             assert process.stdout.readline() == "held\n"
-            (watchdog,) = [pid for pid in descendants([process.pid]) if pid != process.pid]
+            (watchdog,) = [pid for pid in list_descendants([process.pid]) if pid != process.pid]
             yield process, watchdog
         finally:
             process.kill()
@@ -100,7 +100,7 @@ def ended(pid: int) -> bool:
 def watchdogs() -> list[int]:
     return [
         pid
-        for pid in descendants([os.getpid()])
+        for pid in list_descendants([os.getpid()])
         if b"harness.power.cap_watchdog" in command_line(pid)
     ]
 

@@ -17,7 +17,7 @@ import pytest
 from checker.find import find_places
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.sources import open_source
-from harness.processes import descendants
+from harness.processes import list_descendants
 from harness.simulation import server as simulator
 
 KILLS = int(os.environ.get("WATTMARK_KILLS", "2"))
@@ -68,7 +68,7 @@ class Room:
     def part(self, name: str) -> int | None:
         """The process id of the run's `name`: sampler, worker or watchdog."""
         module = MODULES[name].encode()
-        for pid in descendants([self.pid]):
+        for pid in list_descendants([self.pid]):
             words = command_line(pid)
             if (
                 module in words

@@ -223,7 +223,7 @@ def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeyp
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False)
-    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
+    with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         pass
     assert node.limits == AS_FOUND and not node.journal.exists() and not watchdogs()
 
@@ -237,7 +237,7 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
             os.kill(os.getpid(), signal.SIGTERM)
         plain(handle, limit_mw)
 
-    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
+    with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         node.change(deaf=[A])
         monkeypatch.setattr(
             node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False
@@ -252,7 +252,7 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
     wait_for(lambda: not watchdogs())
     CliRunner().invoke(main, ["restore"])
 
-    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
+    with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         node.change(deaf=[A])
         os.kill(os.getpid(), signal.SIGTERM)
     assert says in capsys.readouterr().err
@@ -268,13 +268,13 @@ def test_a_run_that_failed_and_could_not_be_put_back_says_both(node):
 
 
 def test_a_signal_while_something_that_fails_is_waited_for_is_not_lost():
-    with pytest.raises(Interrupted), interrupts.signals(), interrupts.deferred():
+    with pytest.raises(Interrupted), interrupts.raise_interrupts(), interrupts.defer_signals():
         os.kill(os.getpid(), signal.SIGTERM)
         raise ValueError("it broke")
 
 
 def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
-    with pytest.raises(Interrupted), interrupts.signals(), applied_cap(node.plan()):
+    with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("the signal was not heard")
     assert capsys.readouterr().err == f"power limits restored: {A} to 700 W, {B} to 700 W\n"

@@ -16,7 +16,7 @@ from support.kills import DEADLINE_S
 
 from checker.engine import judge
 from harness.cli import main
-from harness.processes import descendants
+from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import run_directory as rundir
 from harness.run.session import RunFailed
@@ -207,11 +207,13 @@ def test_processes_that_a_worker_has_started_are_its_own():
         deadline = time.monotonic() + 60
         # Between fork and exec the child is still called sh.
         while (
-            names := [Path(f"/proc/{pid}/comm").read_text() for pid in descendants([shell.pid])]
+            names := [
+                Path(f"/proc/{pid}/comm").read_text() for pid in list_descendants([shell.pid])
+            ]
         ) != ["sh\n", "sleep\n"]:
             assert time.monotonic() < deadline, names
             time.sleep(0.05)
-        assert os.getpid() not in descendants([shell.pid])
+        assert os.getpid() not in list_descendants([shell.pid])
     finally:
         os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()

@@ -16,7 +16,7 @@ from support.kills import DEADLINE_S, whole_rows
 from checker.engine import judge_all
 from harness import interrupts
 from harness.power.sources import open_source
-from harness.processes import descendants
+from harness.processes import list_descendants
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import Plan, PlanError
@@ -37,9 +37,11 @@ def begin(tmp_path: Path, epoch_s: float, first: str = "") -> subprocess.Popen:
     plan(epoch_s=epoch_s).save(tmp_path)
     code = first + (
         "import pathlib, sys; from harness import interrupts\n"
-        "from harness.run import command; from harness.run.plan import Plan\n"
+        "from harness.run import command\n"
+        "from harness.run.plan import Plan\n"
         "root = pathlib.Path(sys.argv[1])\n"
-        "with interrupts.signals(): command.carry_out(Plan.load(root), root / '.running')\n"
+        "with interrupts.raise_interrupts():\n"
+        " command.carry_out(Plan.load(root), root / '.running')\n"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -112,7 +114,7 @@ def test_a_signal_does_not_wait_long_for_what_does_not_end_by_itself(tmp_path):
     """Torchrun, worker and sampler stand still here, and the waits of any other end are made
     endless."""
     process, directory = start(tmp_path, first=ENDLESS)
-    for pid in descendants([process.pid]):
+    for pid in list_descendants([process.pid]):
         if pid != process.pid:
             os.kill(pid, signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
@@ -133,7 +135,7 @@ def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_pa
         plain(*arguments)
 
     monkeypatch.setattr(bundle, "write", disturbed)
-    with pytest.raises(rundir.Interrupted), interrupts.signals():
+    with pytest.raises(rundir.Interrupted), interrupts.raise_interrupts():
         take(plan(), tmp_path)
         pytest.fail("it went on")
     (made,) = bundles(tmp_path)
