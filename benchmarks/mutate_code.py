@@ -279,7 +279,7 @@ def record(scratch: Path, processes: int) -> None:
 
 def _without_group(test: str) -> str:
     """The id of a test, to which pytest-xdist appends the name of its group."""
-    return re.sub(r"@(machine|wheel)$", "", test)
+    return re.sub(r"@[a-z-]+$", "", test)
 
 
 def choose_changes(count: int, seed: int, modules: list[str], done: set[Any]) -> list[Change]:

@@ -98,9 +98,10 @@ def workers(plan: Plan, directory: Path, view: View) -> Workers:
         with suppress(OSError):
             view.note(f"| {line}")
 
-    alone = plan.processes == plan.nodes == 1 and plan.implementation == SIMULATED_WORK
-    # Simulated work needs no torch. Without torchrun it starts seconds faster.
-    meeting = None if alone else _rendezvous_arguments(plan)
+    # One process has no others to meet. Without torchrun, which imports torch, it starts seconds
+    # faster.
+    is_alone = plan.processes == plan.nodes == 1
+    meeting = None if is_alone else _rendezvous_arguments(plan)
     return Workers(plan.processes, meeting, arguments, workers_environment(plan), note)
 
 

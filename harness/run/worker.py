@@ -1,4 +1,4 @@
-"""One process of a run, started by torchrun: `python -m harness.run.worker DIRECTORY`.
+"""One process of a run: `python -m harness.run.worker DIRECTORY`. Torchrun starts several of them.
 
 It builds the workload that `plan.json` names, hands it a recorder, and writes down what happens:
 batch windows to `batches.RANK.csv` after each epoch (requests that were served to

@@ -17,7 +17,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -50,8 +54,10 @@ from harness.run.plan import PLAN_FILE, RunRequest
 from rules.finding import Severity
 
 EPOCH_S = 0.3
-FOUND_MW, CAP_W, GPUS = 700_000, 400, 2
-pytestmark = pytest.mark.xdist_group("machine")
+FOUND_MW, CAP_W = 700_000, 400
+ACCELERATORS = 2, 1
+"""Used in turn for the moments of a kind: torchrun starts two workers, the harness starts one."""
+pytestmark = pytest.mark.xdist_group("kill")
 
 
 RUN = (
@@ -61,15 +67,13 @@ RUN = (
     "h200",
     "--cap",
     str(CAP_W),
-    "--gpus",
-    str(GPUS),
     "--epoch-seconds",
     str(EPOCH_S),
 )
 
 
-def start(room: Room) -> None:
-    room.start(*RUN, "-o", str(room.out))
+def start(room: Room, accelerators: int = 1) -> None:
+    room.start(*RUN, "--gpus", str(accelerators), "-o", str(room.out))
 
 
 @pytest.fixture
@@ -78,29 +82,43 @@ def room(tmp_path):
         yield made
 
 
+@dataclass(frozen=True)
+class Duration:
+    """Of a run that nothing ends."""
+
+    until_worker_s: float
+    whole_s: float
+
+
 @pytest.fixture(scope="module")
-def usual_s(tmp_path_factory) -> tuple[float, float]:
-    """How long one run of this kind takes here and now: until its first worker is there, and as a
-    whole."""
-    with opened(tmp_path_factory.mktemp("usual")) as room:
-        began_s = time.monotonic()
-        start(room)
-        wait_for(lambda: room.part("worker") is not None)
-        worker_s = time.monotonic() - began_s
-        assert room.ends() == 0, room.said
-        whole_s = time.monotonic() - began_s
-        assert room.caps_mw == {FOUND_MW} and len(room.bundles) == 1
-        power = json.loads((room.bundles[0] / "result.json").read_text())["power"]
-        assert (
-            power["mode"] == "set"
-            and power["cap_w"] == CAP_W
-            and set(power["found_mw"].values()) == {FOUND_MW}
-        )
-    return worker_s, whole_s
+def measure_duration(tmp_path_factory) -> Callable[[int], Duration]:
+    """Measures how long a run of this kind takes here and now, by its number of accelerators."""
+
+    @cache
+    def measure(accelerators: int) -> Duration:
+        with opened(tmp_path_factory.mktemp("usual")) as room:
+            began_s = time.monotonic()
+            start(room, accelerators)
+            wait_for(lambda: room.part("worker") is not None)
+            until_worker_s = time.monotonic() - began_s
+            assert room.ends() == 0, room.said
+            whole_s = time.monotonic() - began_s
+            assert room.caps_mw == {FOUND_MW} and len(room.bundles) == 1
+            power = json.loads((room.bundles[0] / "result.json").read_text())["power"]
+            assert (
+                power["mode"] == "set"
+                and power["cap_w"] == CAP_W
+                and set(power["found_mw"].values()) == {FOUND_MW}
+            )
+        return Duration(until_worker_s, whole_s)
+
+    return measure
 
 
 def cases(kind: str):
-    return pytest.mark.parametrize("moment", moments(kind), ids=lambda share: f"at-{share}")
+    values = list(zip(moments(kind), cycle(ACCELERATORS), strict=False))
+    ids = [f"at-{moment}-x{accelerators}" for moment, accelerators in values]
+    return pytest.mark.parametrize(("moment", "accelerators"), values, ids=ids)
 
 
 def assert_nothing_is_wrong(room: Room, status: int) -> None:
@@ -137,9 +155,10 @@ def assert_finished_epochs_are_on_disk(directory: Path) -> None:
 
 
 @cases("sigkill")
-def test_sigkill_to_the_harness(room, usual_s, moment):
-    start(room)
-    time.sleep(moment * usual_s[1])
+def test_sigkill_to_the_harness(room, measure_duration, moment, accelerators):
+    usual = measure_duration(accelerators)
+    start(room, accelerators)
+    time.sleep(moment * usual.whole_s)
     room.process.kill()
     status = room.ends()
     assert_nothing_is_wrong(room, status)
@@ -178,9 +197,10 @@ def test_sigkill_while_caps_are_set_and_restored(room):
 
 
 @cases("sigterm")
-def test_sigterm_to_the_harness(room, usual_s, moment):
-    start(room)
-    time.sleep(moment * usual_s[1])
+def test_sigterm_to_the_harness(room, measure_duration, moment, accelerators):
+    usual = measure_duration(accelerators)
+    start(room, accelerators)
+    time.sleep(moment * usual.whole_s)
     room.process.terminate()
     status = room.ends()
     assert status in (0, 128 + signal.SIGTERM, -signal.SIGTERM), (
@@ -207,14 +227,15 @@ def has_finished(room: Room, pid: int | None) -> bool:
 
 @pytest.mark.parametrize("part", ["worker", "sampler", "watchdog"])
 @cases("part")
-def test_sigkill_to_a_part_of_the_run(room, usual_s, part, moment):
+def test_sigkill_to_a_part_of_the_run(room, measure_duration, part, moment, accelerators):
     """Without its worker or its sampler a run ends and leaves no bundle; a watchdog is replaced and
     the run goes on."""
-    start(room)
+    usual = measure_duration(accelerators)
+    start(room, accelerators)
     wait_for(lambda: room.part(part) is not None or room.process.poll() is not None)
     if part == "watchdog":  # before it stands by, its death ends the run
         wait_for(lambda: room.caps_mw != {FOUND_MW} or room.process.poll() is not None)
-    time.sleep(moment * (usual_s[1] - usual_s[0]))
+    time.sleep(moment * (usual.whole_s - usual.until_worker_s))
     pid = room.part(part)
     with suppress(ProcessLookupError):
         if pid is not None:
@@ -236,11 +257,12 @@ def small(tmp_path):
 
 
 @cases("disk")
-def test_a_disk_that_becomes_full(tmp_path, small, usual_s, moment):
+def test_a_disk_that_becomes_full(tmp_path, small, measure_duration, moment, accelerators):
     """Journal, bundle and all that a run writes are on it."""
+    usual = measure_duration(accelerators)
     with opened(tmp_path, small) as room:
-        start(room)
-        time.sleep(moment * usual_s[1])
+        start(room, accelerators)
+        time.sleep(moment * usual.whole_s)
         if small is None:
             limit_files([room.pid, *list_descendants([room.pid])])
         else:
@@ -273,7 +295,7 @@ def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(room, monk
     monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
     start(room)
     wait_for(lambda: "epoch  2" in room.said)
-    assert {CAP_W * 1000, FOUND_MW} == room.caps_mw  # two of eight
+    assert {CAP_W * 1000, FOUND_MW} == room.caps_mw  # one of eight
     room.process.kill()
     room.process.wait()
     (left,) = room.unfinished
@@ -329,7 +351,7 @@ def test_a_good_run_whose_cap_cannot_be_restored_is_judged_and_ends_with_the_rea
         plain(self, uuid, cap_mw)
 
     monkeypatch.setattr(simulated.SimulatedSource, "set_cap", refused)
-    done = CliRunner().invoke(main, [*RUN, "-o", str(room.out)])
+    done = CliRunner().invoke(main, [*RUN, "--gpus", "1", "-o", str(room.out)])
     assert done.exit_code == 1 and "Usage" not in done.output, done.output
     assert "pre-check: " in done.output and "not itself today; not restored to 700 W" in done.output
     assert len(room.bundles) == 1 and not room.unfinished

@@ -49,7 +49,7 @@ SWEEP = (
 )
 SIGNS = ("repeat 1", "built in", *(f"epoch {epoch:2d}" for epoch in range(11)), "bundle:")
 """What a run says on its way, so that a kill comes when it is to come on any machine."""
-pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+pytestmark = pytest.mark.xdist_group("kill-sweep")
 
 
 def cases(

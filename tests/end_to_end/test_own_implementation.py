@@ -21,7 +21,7 @@ from rules.workloads import workloads
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples" / "my_resnet50.py"
 GUIDE = ROOT / "docs" / "write-a-workload.md"
-pytestmark = pytest.mark.xdist_group("machine")  # runs keep both cores busy
+pytestmark = pytest.mark.xdist_group("own-implementation")
 
 
 def bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pytest
 from support.harness.session_runs import TESTS, bundles, evidence_of, gone
 from support.kills import DEADLINE_S
 
-pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+pytestmark = pytest.mark.xdist_group("nodes")
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from harness.run.plan import Machine, RunRequest, make_plan
 from harness.run.session import RunFailed
 from harness.system import DESCRIPTION, source_hash
 
-pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+pytestmark = pytest.mark.xdist_group("run-options")
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from harness.run import batch_size as batchsize
 from harness.run import run_directory as rundir
 from harness.run.session import RunFailed
 
-pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+pytestmark = pytest.mark.xdist_group("session")
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from harness.run import run_directory as rundir
 from harness.run.plan import Plan, PlanError
 from rules.bundle_format import write as bundle
 
-pytestmark = pytest.mark.xdist_group("machine")  # they keep both cores busy
+pytestmark = pytest.mark.xdist_group("signals")
 
 
 @pytest.fixture(autouse=True)
