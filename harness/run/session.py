@@ -231,6 +231,9 @@ class Attempt:
             status = ranks.wait(0)
             # Read events after the status: what a worker wrote before it ended is then always seen.
             for rank, event in follower.news():
+                if event["event"] in ("failed", "refused"):
+                    # The worker ends by itself, after its traceback has reached the log.
+                    ranks.wait(EXIT_TIMEOUT_S)
                 self._handle_event(rank, event, sampler)
             if status is not None and len(self._finished) < self._plan.processes:
                 raise RunFailed(
