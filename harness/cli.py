@@ -24,7 +24,7 @@ from harness.cli_options import (
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bench-submit")
 def main() -> None:
-    """Run a workload under the measurement protocol and leave a bundle of evidence."""
+    """Run a workload under the measurement protocol and write a bundle of evidence."""
 
 
 @main.command()
@@ -41,17 +41,19 @@ def main() -> None:
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="nodes of the run, each with --gpus",
+    help="nodes of the run, each with --gpus accelerators",
 )
 @click.option(
     "--node",
     default=0,
     show_default=True,
     type=click.IntRange(0),
-    help="several nodes: the number of this one",
+    help="with several nodes: the number of this node, from 0",
 )
 @click.option(
-    "--head", metavar="HOST:PORT", help="several nodes: where they meet, an address of node 0"
+    "--head",
+    metavar="HOST:PORT",
+    help="with several nodes: address of node 0, to which all nodes connect",
 )
 @click.option(
     "--cap",
@@ -60,19 +62,19 @@ def main() -> None:
     default="as-found",
     show_default=True,
     callback=parse_cap,
-    help="power cap of each accelerator; set for the run, and restored after it, where another "
-    "one is in force",
+    help="power cap of each accelerator; if another cap is in force, the run sets this one and "
+    "restores the former cap at its end",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="the directory of an unfinished run, to run it again",
+    help="directory of an unfinished run, to run it again",
 )
 @click.pass_context
 def run(
     context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **options: Any
 ) -> None:
-    """Run WORKLOAD: eleven epochs under the protocol, then a bundle in OUT."""
+    """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
     from harness.run import command
 
     with report_errors():
@@ -83,7 +85,7 @@ def run(
             passes = command.run(make_request(workload, options), out)
         else:
             raise click.UsageError(
-                "name a workload (bench-submit workloads lists them), or --resume a run"
+                "name a workload (bench-submit workloads lists them), or a run with --resume"
             )
     sys.exit(0 if passes else 1)
 
@@ -108,14 +110,14 @@ def run(
     default="1",
     show_default=True,
     metavar="N,N,…",
-    help="accelerators of this node; one run of each number",
+    help="accelerators of this node; one run for each number",
 )
-@click.option("--dry-run", is_flag=True, help="show the plan and do nothing")
+@click.option("--dry-run", is_flag=True, help="show the plan and run nothing")
 @click.option(
     "--slurm",
     "for_slurm",
     is_flag=True,
-    help="print a batch script that makes the runs, to be read and edited; run nothing",
+    help="print a batch script that makes the runs, for you to read and edit; run nothing",
 )
 @click.option(
     "--nodes",
@@ -127,7 +129,7 @@ def run(
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="the plan file of a sweep, OUT/SWEEP.sweep.json, to go on with it",
+    help="plan file of a sweep, OUT/SWEEP.sweep.json, to continue the sweep",
 )
 @click.pass_context
 def sweep(
@@ -144,8 +146,7 @@ def sweep(
     resume: Path | None,
     **options: Any,
 ) -> None:
-    """Run WORKLOAD at several power caps, in an order that is drawn at random, each run with a
-    bundle in OUT."""
+    """Run WORKLOAD at several power caps, in random order. Writes a bundle for each run to OUT."""
     from harness.sweep import run as sweep_run
     from harness.sweep import slurm
 
@@ -155,10 +156,10 @@ def sweep(
             sys.exit(0 if sweep_run.resume(resume) else 1)
         if workload is None:
             raise click.UsageError(
-                "name a workload (bench-submit workloads lists them), or --resume a sweep"
+                "name a workload (bench-submit workloads lists them), or a sweep with --resume"
             )
         if for_slurm and dry_run:
-            raise click.UsageError("--slurm runs nothing anyway; leave out --dry-run")
+            raise click.UsageError("--slurm runs nothing; leave out --dry-run")
         if nodes > 1 and not for_slurm:
             raise click.UsageError(
                 "--nodes: a sweep over several nodes is a batch script; add --slurm"
@@ -173,8 +174,8 @@ def sweep(
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Turn the errors of a run into messages and exit statuses: 2 for a wrong request, 1 for a
-    failure, 128 + N for signal N."""
+    """Turn the errors of a run into messages and exit statuses: 2 for a request that cannot be
+    carried out, 1 for a failure, 128 + N for signal N."""
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
@@ -186,7 +187,7 @@ def report_errors() -> Iterator[None]:
 
     try:
         yield
-    # RestoreError and WatchdogError are MeterErrors, but failures: so they come first.
+    # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
     except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except (PlanError, MeterError) as error:
@@ -201,9 +202,11 @@ def report_errors() -> Iterator[None]:
     "--key",
     required=True,
     type=click.Path(path_type=Path),
-    help="your SSH key; a public one goes through ssh-agent",
+    help="your SSH key; with a public key, ssh-agent signs",
 )
-@click.option("--principal", required=True, help="who signs, as in the keyring: center@example.org")
+@click.option(
+    "--principal", required=True, help="your name in the keyring, such as center@example.org"
+)
 def sign(bundle: Path, key: Path, principal: str) -> None:
     """Sign the finished BUNDLE with an SSH key."""
     from harness.run import command
@@ -218,11 +221,12 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
 
 @main.command()
 def restore() -> None:
-    """Restore the power limits that a run changed and did not restore, as its journal says.
+    """Restore the power limits that a run has changed and not restored.
 
-    The journal is caps.json in /var/lib/wattmark, or in the directory that WATTMARK_STATE names;
-    setting limits takes root. Ends with 0 if all is restored or there is nothing to restore, and
-    with 1 if a board could not be restored, or the run is running.
+    The journal of the run lists the limits. It is caps.json in /var/lib/wattmark, or in the
+    directory that WATTMARK_STATE names. Setting limits needs root. The exit status is 0 if all
+    limits are restored or there is nothing to restore. It is 1 if a board could not be restored, or
+    if the run is still running.
     """
     from harness.power import cap_restore
     from harness.power.cap_journal import journal_paths, state_directories
@@ -237,7 +241,7 @@ def restore() -> None:
         for path in paths:
             results = cap_restore.restore(path)
             if not results:
-                # The watchdog held the lock when the journal was found, and removed it since.
+                # The watchdog held the lock when the journal was found, and has removed it since.
                 click.echo(f"nothing to restore: a watchdog has just restored the limits of {path}")
             for line, is_restored in results:
                 click.echo(line)
@@ -251,10 +255,10 @@ def restore() -> None:
 @click.option(
     "--meter",
     metavar="NAME[:ARGUMENT]",
-    help="check this meter only  [default: all that measure]",
+    help="check this meter only  [default: all real meters]",
 )
 def doctor(meter: str | None) -> None:
-    """Check what this machine can do, and say what to do about the rest."""
+    """Check what this machine can do, and show how to fix what it cannot."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

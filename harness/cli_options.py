@@ -1,5 +1,5 @@
-"""Options that the commands `run` and `sweep` of bench-submit share, and what the command line
-gave."""
+"""The options that the commands `run` and `sweep` of bench-submit share, and the values that the
+command line gives them."""
 
 import contextlib
 import math
@@ -24,26 +24,26 @@ _SHARED_OPTIONS = (
     click.option(
         "--batch",
         metavar="N|auto",
-        help="samples per batch, or requests in flight; auto (not in a sweep) finds the most "
-        "that is stable",
+        help="samples per batch, or requests in flight; auto (not in a sweep) finds the highest "
+        "stable number",
     ),
     click.option(
         "--smoke",
         is_flag=True,
-        help="the shrunk size that a laptop finishes in seconds; standing demo",
+        help="small size of the workload, which a laptop finishes in seconds; standing demo",
     ),
     click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP),
     click.option(
         "--simulate",
         metavar="MODEL",
-        help="simulated accelerators: h100, h200 or mi300x, then faults as in h200,drop=5 "
-        "(docs/simulated.md); standing demo",
+        help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
+        "h200,drop=5 (docs/simulated.md); standing demo",
     ),
     click.option(
         "--epoch-seconds",
         "epoch_s",
         type=click.FloatRange(0.1, 3600),
-        help="length of an epoch; closed needs 30 and more",
+        help="length of an epoch in s; standing closed needs 30 or more",
     ),
     click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1)),
     click.option(
@@ -59,7 +59,7 @@ _SHARED_OPTIONS = (
         "options",
         metavar="KEY=VALUE",
         multiple=True,
-        help="for the implementation; may be repeated",
+        help="option of the implementation; may be repeated",
     ),
     click.option(
         "--corpus",
@@ -69,23 +69,23 @@ _SHARED_OPTIONS = (
     click.option(
         "--weights",
         type=click.Path(path_type=Path),
-        help="a checkpoint; without one weights are made from the seed",
+        help="checkpoint to load; without it the weights are initialised from the seed",
     ),
     click.option(
         "--prompt-tokens",
         type=click.IntRange(1),
-        help="serving: length of a prompt; closed has the workload's",
+        help="serving: tokens of a prompt; standing open if it is not the workload's",
     ),
     click.option(
         "--output-tokens",
         type=click.IntRange(1),
-        help="serving: length of an answer; closed has the workload's",
+        help="serving: tokens of an answer; standing open if it is not the workload's",
     ),
     click.option(
         "--request-rate",
         "rate_per_s",
         type=click.FloatRange(0, min_open=True),
-        help="serving: Poisson arrivals, per s",
+        help="serving: mean rate of Poisson arrivals, in requests per s",
     ),
     click.option(
         "-o",
@@ -93,20 +93,21 @@ _SHARED_OPTIONS = (
         default=Path("results"),
         show_default=True,
         type=click.Path(path_type=Path),
-        help="where bundles go",
+        help="directory for bundles",
     ),
 )
 
 
 def add_shared_options(command: Command) -> Command:
-    """Decorator: the options that describe a run, which every run of a sweep has too."""
+    """Decorate a command with the options that describe a run. Every run of a sweep has them
+    too."""
     for option in reversed(_SHARED_OPTIONS):
         command = option(command)
     return command
 
 
 def parse_cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
-    """The cap in W that `--cap` gives, None for `as-found`."""
+    """Return the cap in W that `--cap` gives, None for `as-found`. Raises BadParameter."""
     if text == "as-found":
         return None
     with contextlib.suppress(ValueError):
@@ -116,7 +117,7 @@ def parse_cap(context: click.Context, option: click.Parameter, text: str) -> flo
 
 
 def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
-    """What the options request of a run. Raises UsageError, or MeterError if there is no such
+    """Return the run that the options request. Raises UsageError, or MeterError if there is no such
     meter."""
     # Imported here to keep --help fast.
     from harness.power.sources import source_class
@@ -134,27 +135,32 @@ def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
 
 
 def is_given(context: click.Context, parameter: click.Parameter) -> bool:
-    """Whether the command line gives the parameter."""
+    """Return whether the command line gives the parameter."""
     return context.get_parameter_source(str(parameter.name)) != click.core.ParameterSource.DEFAULT
 
 
 def refuse_other_options(context: click.Context) -> None:
-    """Raise UsageError if anything else is given with --resume, which repeats a plan unchanged."""
-    options = [p.opts[-1] for p in context.command.params if is_given(context, p)]
-    if others := [name for name in options if name != "--resume"]:
+    """Raise UsageError if another parameter is given with --resume, which repeats a plan
+    unchanged."""
+    names = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if is_given(context, parameter) and parameter.name != "resume"
+    ]
+    if names:
         raise click.UsageError(
             f"--resume takes the plan of the {context.command.name} as it is; leave out "
-            f"{', '.join(others)}"
+            f"{', '.join(names)}"
         )
 
 
 def format_run_arguments(context: click.Context, run: click.Command) -> list[str]:
-    """The arguments of the command `run` that the command line of a sweep gives for its runs."""
+    """Return the arguments that the command line of a sweep gives for `bench-submit run`."""
     # Each run has its own count of accelerators; the batch script sets the nodes.
-    shared = {parameter.name for parameter in run.params} - {"gpus", "nodes"}
+    shared_names = {parameter.name for parameter in run.params} - {"gpus", "nodes"}
     arguments: list[str] = []
     for parameter in context.command.params:
-        if parameter.name not in shared or not is_given(context, parameter):
+        if parameter.name not in shared_names or not is_given(context, parameter):
             continue
         value = context.params[str(parameter.name)]
         if isinstance(parameter, click.Argument):

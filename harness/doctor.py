@@ -12,7 +12,7 @@ from harness.power.cap_journal import JOURNAL_FILE, Journal, is_locked, state_di
 from harness.power.limits import format_limit
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
-from harness.run.preflight import objections
+from harness.run.preflight import find_objections
 from harness.system import EXTRAS
 
 
@@ -73,7 +73,7 @@ def _check_meter(name: str, is_required: bool) -> Iterator[Check]:
     with closing(source):
         devices = source.devices()
         for device in devices:
-            problems = list(objections(source, [device]))
+            problems = list(find_objections(source, [device]))
             summary = f"{device.uuid}: {device.name}, {_describe_reading(source, device)}"
             yield Check(f"meter {name}", not problems, summary, "; ".join(problems))
         yield from _check_caps(name, source, devices)

@@ -8,8 +8,8 @@ import platform
 import re
 import subprocess
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness import __version__
@@ -80,23 +80,45 @@ def read_description(path: Path | None) -> Json:
     return {**DESCRIPTION, **stated}
 
 
-def describe_system(description: Json, nodes: list[Json]) -> Json:
-    """Return system.json for these nodes (see `describe_node`)."""
-    name = description["name"] or nodes[0]["accelerators"][0]["name"]
-    return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": nodes}
+@dataclass(frozen=True)
+class NodeDescription:
+    """A node and its accelerators of a run, as system.json lists them. It contains no host name: a
+    node is identified by its number."""
+
+    name: str
+    cpu: str
+    cpu_cores: int
+    memory_bytes: int
+    accelerators: tuple[Device, ...]
+
+    def to_json(self) -> Json:
+        """Return the entry of the node in system.json."""
+        return {**asdict(self), "accelerators": [asdict(device) for device in self.accelerators]}
+
+    @staticmethod
+    def from_json(entry: Json) -> "NodeDescription":
+        """Return the description that `to_json` made the entry of."""
+        devices = tuple(Device(**device) for device in entry["accelerators"])
+        return NodeDescription(**{**entry, "accelerators": devices})
 
 
-def describe_node(name: str, devices: tuple[Device, ...]) -> Json:
-    """Return the entry of this node and its accelerators in system.json. It contains no host name:
-    a node is identified by its number."""
-    return {
-        "name": name,
-        "cpu": _first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
-        "cpu_cores": os.cpu_count() or 1,
-        "memory_bytes": int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
-        * 1024,
-        "accelerators": [asdict(d) for d in devices],
-    }
+def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json:
+    """Return system.json for these nodes. A system without a name gets that of its accelerators."""
+    name = description["name"] or nodes[0].accelerators[0].name
+    entries = [node.to_json() for node in nodes]
+    return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": entries}
+
+
+def describe_node(name: str, devices: tuple[Device, ...]) -> NodeDescription:
+    """Describe this node under the name that the bundle gives it."""
+    memory_kib = int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
+    return NodeDescription(
+        name=name,
+        cpu=_first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
+        cpu_cores=os.cpu_count() or 1,
+        memory_bytes=memory_kib * 1024,
+        accelerators=devices,
+    )
 
 
 def describe_environment(

@@ -2,103 +2,106 @@
 running out of memory."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
-from harness.run.events import RunEvents
-from harness.run.plan import Plan, PlanError
+from harness.run.plan import Plan, PlanError, TrialResult
 from harness.run.progress import View
-from harness.run.session import Follower, workers
+from harness.run.run_directory import RunEvents
+from harness.run.session import make_workers
+from harness.run.worker_events import (
+    EpochCalibrated,
+    MemoryExhausted,
+    WorkerEventReader,
+    WorkerFinished,
+)
 from rules.bundle_format.events import BatchTrial
-from rules.bundle_format.records import Json
 from rules.metrics import run as metrics
 from rules.workloads import workloads
 
 BISECTIONS = 2
 
 
-def find(
+def find_highest(
     plan: Plan, limit: int, directory: Path, view: View, events: RunEvents
-) -> tuple[int, tuple[Json, ...]]:
-    """The highest stable batch size per accelerator up to `limit`, and every trial made, in order.
+) -> tuple[int, tuple[TrialResult, ...]]:
+    """Return the highest stable batch size per accelerator up to `limit`, and all trials in order.
 
     Each trial starts processes of its own, so a failed trial leaves no memory allocated. The size
     is doubled until a trial fails (or halved until one succeeds), and the gap is bisected twice.
     Raises PlanError if not even one item fits.
     """
-    trials: list[Json] = []
+    trials: list[TrialResult] = []
 
-    def stable(batch_size: int) -> bool:
-        trial = _trial(plan.for_batch(batch_size), directory, view)
+    def is_stable(batch_size: int) -> bool:
+        trial = _try_batch(plan.make_trial(batch_size), directory, view)
         trials.append(trial)
-        events.add(BatchTrial, **trial)
-        rate = "" if trial["items_per_s"] is None else f", {trial['items_per_s']:.5g} items/s"
-        view.say(f"batch {batch_size}: {trial['outcome']}{rate}")
-        return bool(trial["outcome"] == "ok")
+        events.add(BatchTrial, **asdict(trial))
+        rate = "" if trial.items_per_s is None else f", {trial.items_per_s:.5g} items/s"
+        view.print_line(f"batch {batch_size}: {trial.outcome}{rate}")
+        return trial.outcome == "ok"
 
-    best = _search(plan.batch_size, limit, stable)
-    if best is None:
+    highest = _search(plan.batch_size, limit, is_stable)
+    if highest is None:
         raise PlanError("not even a batch of one item per accelerator is stable; the log says why")
-    return best, tuple(trials)
+    return highest, tuple(trials)
 
 
-def _search(start: int, limit: int, stable: Callable[[int], bool]) -> int | None:
-    good, bad = None, limit + 1
+def _search(start: int, limit: int, is_stable: Callable[[int], bool]) -> int | None:
+    """Return the highest size from 1 to `limit` that a trial found stable, None if there is
+    none."""
+    stable_size, unstable_size = None, limit + 1
     size = min(start, limit)
-    while good is None:
-        if stable(size):
-            good = size
+    while stable_size is None:
+        if is_stable(size):
+            stable_size = size
         elif size == 1:
             return None
         else:
-            bad, size = size, size // 2
-    while good * 2 < bad:
-        if stable(good * 2):
-            good *= 2
+            unstable_size, size = size, size // 2
+    while stable_size * 2 < unstable_size:
+        if is_stable(stable_size * 2):
+            stable_size *= 2
         else:
-            bad = good * 2
+            unstable_size = stable_size * 2
     # Each trial builds the model anew and can take minutes. Two leave a gap of at most a quarter of
     # the size.
     for _ in range(BISECTIONS):
-        middle = (good + bad) // 2
-        if middle == good:
+        middle = (stable_size + unstable_size) // 2
+        if middle == stable_size:
             break
-        good, bad = (middle, bad) if stable(middle) else (good, middle)
-    return good
+        if is_stable(middle):
+            stable_size = middle
+        else:
+            unstable_size = middle
+    return stable_size
 
 
-def _trial(plan: Plan, directory: Path, view: View) -> Json:
-    """Try the batch size of the plan. Returns an entry of `batch_search` of result.json."""
+def _try_batch(plan: Plan, directory: Path, view: View) -> TrialResult:
+    """Build, warm up and calibrate with the batch size of the plan."""
     # A directory of its own, because the workers write files of the same names in every trial.
-    place = directory / f"trial-{plan.batch_size}"
-    place.mkdir()
-    plan.save(place)
-    with workers(plan, place, view) as ranks:
+    trial_directory = directory / f"trial-{plan.batch_size}"
+    trial_directory.mkdir()
+    plan.save(trial_directory)
+    with make_workers(plan, trial_directory, view) as workers:
         # Without a deadline: how long compiling takes is not known. An interrupt ends the wait.
-        ranks.wait()
-    events = [event for _, event in Follower(place, plan.ranks).news()]
-    kinds = [e["event"] for e in events]
-    calibrated = next((e for e in events if e["event"] == "calibrated"), None)
-    # One rank without memory makes the others fail for other reasons, so any such event decides.
-    if calibrated is None or kinds.count("finished") < plan.processes:
-        outcome = "out-of-memory" if "out-of-memory" in kinds else "failed"
-        return {
-            "batch_size": plan.batch_size,
-            "outcome": outcome,
-            "items_per_s": None,
-            "peak_memory_bytes": None,
-        }
-    items = (
-        plan.batch_size
-        * workloads()[plan.workload].size(plan.size).items_per_sample
-        * plan.processes
-        * plan.nodes
-    )
+        workers.wait()
+    events = list(WorkerEventReader(trial_directory, plan.ranks).read_new())
+    calibration = next((event for event in events if isinstance(event, EpochCalibrated)), None)
+    finished_ranks = sum(isinstance(event, WorkerFinished) for event in events)
+    if calibration is None or finished_ranks < plan.processes:
+        # One rank without memory makes the others fail for other reasons, so any such event
+        # decides.
+        is_out_of_memory = any(isinstance(event, MemoryExhausted) for event in events)
+        return TrialResult(plan.batch_size, "out-of-memory" if is_out_of_memory else "failed")
+    size = workloads()[plan.workload].size(plan.size)
+    items = plan.batch_size * size.items_per_sample * plan.processes * plan.nodes
     if plan.requests is not None:
         # A batch of a server is one request.
         items = plan.requests.output_tokens
-    return {
-        "batch_size": plan.batch_size,
-        "outcome": "ok",
-        "items_per_s": metrics.items_per_second(items, calibrated["batch_s"]),
-        "peak_memory_bytes": calibrated["peak_memory_bytes"],
-    }
+    return TrialResult(
+        plan.batch_size,
+        "ok",
+        metrics.items_per_second(items, calibration.batch_s),
+        calibration.peak_memory_bytes,
+    )

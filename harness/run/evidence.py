@@ -3,19 +3,21 @@ environment and log."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from harness.power.sampler import SAMPLES_FILE
-from harness.run.events import read_recorded
+from harness.power.source import Readback
+from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
-from harness.run.run_directory import LOG_FILE
-from harness.system import describe_environment, describe_node, describe_system
+from harness.run.run_directory import LOG_FILE, read_recorded_events
+from harness.run.worker_events import WorkloadBuilt, worker_event_from_json, worker_event_to_json
+from harness.system import NodeDescription, describe_environment, describe_node, describe_system
 from rules import VERSION
 from rules.bundle_format.csv_table import read_table
-from rules.bundle_format.events import event_from_json, event_to_json
+from rules.bundle_format.events import Event, event_from_json, event_to_json
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
@@ -33,6 +35,47 @@ from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 
 DATE = "%Y-%m-%dT%H:%M:%SZ"
+"""Format of the times in result.json and between nodes: UTC, whole seconds."""
+
+
+@dataclass(frozen=True)
+class SamplingCounts:
+    """How many ticks of 100 ms a sampler took and how many it missed."""
+
+    ticks: int = 0
+    missed: int = 0
+
+
+@dataclass(frozen=True)
+class BoardReadback:
+    """Limits and state of one accelerator at one moment of the run."""
+
+    when: str
+    """`before`, `epoch-N` or `after`."""
+    accelerator: str
+    """UUID."""
+    readback: Readback
+
+    def to_json(self) -> Json:
+        """Return the entry of `readbacks` in result.json."""
+        return {"when": self.when, "accelerator": self.accelerator, **asdict(self.readback)}
+
+    @staticmethod
+    def from_json(entry: Json) -> "BoardReadback":
+        """Return the readback that `to_json` made the entry of."""
+        values = dict(entry)
+        return BoardReadback(values.pop("when"), values.pop("accelerator"), Readback(**values))
+
+
+@dataclass(frozen=True)
+class ClockReading:
+    """The monotonic and the wall clock of a node, read directly after each other."""
+
+    node: str
+    when: str
+    """`before` the first sample or `after` the last."""
+    monotonic_ns: int
+    wall_ns: int
 
 
 @dataclass
@@ -41,95 +84,171 @@ class Measurements:
 
     started_at: datetime = datetime.max
     ended_at: datetime = datetime.max
-    built: dict[int, Json] = field(default_factory=dict)
+    built: dict[int, WorkloadBuilt] = field(default_factory=dict)
     """By rank."""
     batches_per_epoch: int = 0
     losses: dict[int, list[float | None]] = field(default_factory=dict)
     """Of every step of the node's first rank, by epoch; None where not finite."""
-    readbacks: list[Json] = field(default_factory=list)
-    sampling: Json = field(default_factory=dict)
-    tally: Json | None = None
-    clocks: list[Json] = field(default_factory=list)
-    """Pairs of monotonic and wall clock, before the first and after the last sample."""
+    readbacks: list[BoardReadback] = field(default_factory=list)
+    sampling: SamplingCounts = SamplingCounts()
+    tally: RequestTally | None = None
+    clocks: list[ClockReading] = field(default_factory=list)
 
 
-def share_of(plan: Plan, directory: Path, measurements: Measurements) -> Json:
-    """The data of this node for the bundle, as JSON that can be sent to the head."""
+@dataclass(frozen=True)
+class NodeShare:
+    """The data of one node for the bundle. The other nodes send theirs to the head as JSON."""
 
-    def texts(name: str) -> list[str]:
-        return [path.read_text() for path in sorted(directory.glob(f"{name}.*.csv"))]
+    node: NodeDescription
+    built: tuple[WorkloadBuilt, ...]
+    """Of each rank, in the order in which they were built."""
+    readbacks: tuple[BoardReadback, ...]
+    found_mw: Mapping[str, int] | None
+    """`found_mw` and `found_state` as in `Plan`."""
+    found_state: Mapping[str, str]
+    sampling: SamplingCounts
+    samples: str
+    """The table as CSV text."""
+    batches: tuple[str, ...]
+    """The tables of the ranks as CSV texts; `requests` too, which is empty without a server."""
+    requests: tuple[str, ...]
+    events: tuple[Event, ...]
+    log: str
+    clocks: tuple[ClockReading, ...]
+    started_at: datetime
+    """In UTC, as `ended_at`."""
+    ended_at: datetime
+    batches_per_epoch: int
+    losses: tuple[list[float | None], ...]
+    """Of every step of the node's first rank, one list for each epoch; None where not finite."""
+    tally: RequestTally | None
 
-    return {
-        "node": describe_node(plan.node_name, plan.devices),
-        "built": list(measurements.built.values()),
-        "readbacks": measurements.readbacks,
-        "found_mw": None if plan.found_mw is None else dict(plan.found_mw),
-        "found_state": dict(plan.found_state or {}),
-        "sampling": measurements.sampling,
-        "samples": (directory / SAMPLES_FILE).read_text(),
-        "batches": texts("batches"),
-        "requests": texts("requests"),
-        "events": [event_to_json(event) for event in read_recorded(directory)],
+    def to_json(self) -> Json:
+        """Return the share as the JSON object that a node sends to the head."""
+        return {
+            "node": self.node.to_json(),
+            "built": [worker_event_to_json(event) for event in self.built],
+            "readbacks": [readback.to_json() for readback in self.readbacks],
+            "found_mw": None if self.found_mw is None else dict(self.found_mw),
+            "found_state": dict(self.found_state),
+            "sampling": asdict(self.sampling),
+            "samples": self.samples,
+            "batches": list(self.batches),
+            "requests": list(self.requests),
+            "events": [event_to_json(event) for event in self.events],
+            "log": self.log,
+            "clocks": [asdict(reading) for reading in self.clocks],
+            "started_at": self.started_at.strftime(DATE),
+            "ended_at": self.ended_at.strftime(DATE),
+            "batches_per_epoch": self.batches_per_epoch,
+            "losses": list(self.losses),
+            "tally": None if self.tally is None else asdict(self.tally),
+        }
+
+    @staticmethod
+    def from_json(message: Json) -> "NodeShare":
+        """Return the share that `to_json` made the message of. Times lose their microseconds."""
+        built = [worker_event_from_json(event) for event in message["built"]]
+        parsed = {
+            "node": NodeDescription.from_json(message["node"]),
+            "built": tuple(event for event in built if isinstance(event, WorkloadBuilt)),
+            "readbacks": tuple(map(BoardReadback.from_json, message["readbacks"])),
+            "sampling": SamplingCounts(**message["sampling"]),
+            "batches": tuple(message["batches"]),
+            "requests": tuple(message["requests"]),
+            "events": tuple(map(event_from_json, message["events"])),
+            "clocks": tuple(ClockReading(**reading) for reading in message["clocks"]),
+            "started_at": _parse_time(message["started_at"]),
+            "ended_at": _parse_time(message["ended_at"]),
+            "losses": tuple(message["losses"]),
+            "tally": None if message["tally"] is None else RequestTally(**message["tally"]),
+        }
+        return NodeShare(**{**message, **parsed})
+
+
+def _parse_time(text: str) -> datetime:
+    return datetime.strptime(text, DATE).replace(tzinfo=UTC)
+
+
+def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> NodeShare:
+    """Collect the data of this node from its measurements and the files in `directory`."""
+
+    def read_tables(name: str) -> tuple[str, ...]:
+        return tuple(path.read_text() for path in sorted(directory.glob(f"{name}.*.csv")))
+
+    return NodeShare(
+        node=describe_node(plan.node_name, plan.devices),
+        built=tuple(measurements.built.values()),
+        readbacks=tuple(measurements.readbacks),
+        found_mw=plan.found_mw,
+        found_state=plan.found_state or {},
+        sampling=measurements.sampling,
+        samples=(directory / SAMPLES_FILE).read_text(),
+        batches=read_tables("batches"),
+        requests=read_tables("requests"),
+        events=read_recorded_events(directory),
         # Workers print what they like. Bytes that are not UTF-8 must not lose a complete run.
-        "log": (directory / LOG_FILE).read_text(errors="replace"),
-        "clocks": [{"node": plan.node_name, **pair} for pair in measurements.clocks],
-        "started_at": measurements.started_at.strftime(DATE),
-        "ended_at": measurements.ended_at.strftime(DATE),
+        log=(directory / LOG_FILE).read_text(errors="replace"),
+        clocks=tuple(measurements.clocks),
+        started_at=measurements.started_at,
+        ended_at=measurements.ended_at,
         # The result states those of the head only.
-        "batches_per_epoch": measurements.batches_per_epoch,
-        "losses": list(measurements.losses.values()),
-        "tally": measurements.tally,
-    }
+        batches_per_epoch=measurements.batches_per_epoch,
+        losses=tuple(measurements.losses.values()),
+        tally=measurements.tally,
+    )
 
 
-def gather(plan: Plan, shares: Sequence[Json], environment: Mapping[str, str]) -> Evidence:
-    """The evidence of a finished run from the shares of its nodes, the head's first. `environment`
-    is that of its workers.
+def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, str]) -> Evidence:
+    """Put together the evidence of a finished run from the shares of its nodes, the head's first.
+    `environment` has the environment variables of the workers.
 
-    Raises rules.metrics.energy.MetricsError where figures cannot be computed from it.
+    Raises rules.metrics.energy.MetricsError if figures cannot be computed from it.
     """
-    samples = read_texts(SAMPLES, (share["samples"] for share in shares))
+    head = shares[0]
+    samples = read_texts(SAMPLES, (share.samples for share in shares))
     batches = sort_batches(
-        read_texts(BATCHES, (text for share in shares for text in share["batches"]))
+        read_texts(BATCHES, (text for share in shares for text in share.batches))
     )
     requests = None
     if plan.requests:
-        requests = read_texts(
-            REQUESTS_FILE, (text for share in shares for text in share["requests"])
-        )
-    result = _result(plan, shares)
-    system = describe_system(plan.system, [s["node"] for s in shares])
+        requests = read_texts(REQUESTS_FILE, (text for share in shares for text in share.requests))
+    result = _make_result(plan, shares)
+    system = describe_system(plan.system, [share.node for share in shares])
     parts = split_into_parts(result, samples, batches)
-    computed = compute_figures(
+    run_figures = compute_figures(
         RunDeclaration.from_document(result),
         SystemDeclaration.from_document(system),
         parts,
         requests,
     )
-    figures = figures_to_json(computed)
-    for epoch, losses in zip(figures["epochs"], shares[0]["losses"], strict=False):
+    figures = figures_to_json(run_figures)
+    for epoch, losses in zip(figures["epochs"], head.losses, strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)
-    log = "".join(
-        s["log"] if len(shares) == 1 else f"== {s['node']['name']} ==\n{s['log']}" for s in shares
+    # One log for the bundle: a heading separates the nodes.
+    log = (
+        head.log
+        if len(shares) == 1
+        else "".join(f"== {share.node.name} ==\n{share.log}" for share in shares)
     )
     software = describe_environment(plan.driver, plan.source_sha256, environment)
-    events = tuple(event_from_json(event) for share in shares for event in share["events"])
+    events = tuple(event for share in shares for event in share.events)
     return Evidence(result, system, software, samples, batches, log, requests, events)
 
 
 def read_texts(name: str, texts: Iterable[str]) -> Table:
-    """Read the table `name` of a bundle from the texts that samplers or workers have written, each
-    with a header, one below the other. Raises rules.metrics.energy.MetricsError."""
-    written = [text for text in texts if text]
-    if not written:
-        raise MetricsError(f"nothing has written {name}; did the implementation run any batch?")
-    header = written[0].partition("\n")[0] + "\n"
-    rows = "".join(text.removeprefix(header) for text in written)
+    """Read the table `name` of a bundle from the CSV texts that samplers or workers have written,
+    one below the other. Each text has a header. Raises rules.metrics.energy.MetricsError."""
+    tables = [text for text in texts if text]
+    if not tables:
+        raise MetricsError(f"there are no rows of {name}; did the implementation run any batch?")
+    header = tables[0].partition("\n")[0] + "\n"
+    rows = "".join(text.removeprefix(header) for text in tables)
     try:
         return read_table(name, (header + rows).encode())
-    except Refused as refused:
-        violation = refused.problems[0].violation
+    except Refused as refusal:
+        violation = refusal.problems[0].violation
         raise MetricsError(
             f"{name}, {violation.pointer}: found {violation.found}, expected {violation.expected}"
         ) from None
@@ -142,15 +261,15 @@ def sort_batches(batches: Table) -> Table:
     return Table.of({name: batches.ints(name)[order] for name in BATCH_COLUMNS})
 
 
-def _result(plan: Plan, shares: Sequence[Json]) -> Json:
+def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     """Return result.json without the figures. Raises rules.metrics.energy.MetricsError if the ranks
     were built differently."""
     head = shares[0]
-    ranks = [(share["node"]["name"], built) for share in shares for built in share["built"]]
+    ranks = [(share.node.name, built) for share in shares for built in share.built]
     # Ranks report in the order in which they were built.
-    ranks.sort(key=lambda node_and_built: node_and_built[1]["rank"])
+    ranks.sort(key=lambda node_and_built: node_and_built[1].rank)
     built = ranks[0][1]
-    for fact in (
+    for name in (
         "precision",
         "parameters",
         "input_shape",
@@ -159,12 +278,10 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "weights_sha256",
     ):
         # result.json has one value for the whole run, so all ranks must agree on it.
-        if different := [b["rank"] for _, b in ranks if b[fact] != built[fact]]:
-            raise MetricsError(f"rank {different[0]} was built with another {fact} than rank 0")
-    sampling = {
-        name: sum(share["sampling"][name] for share in shares) for name in ("ticks", "missed")
-    }
-    result = {
+        value = getattr(built, name)
+        if deviating := [rank.rank for _, rank in ranks if getattr(rank, name) != value]:
+            raise MetricsError(f"rank {deviating[0]} was built with another {name} than rank 0")
+    result: Json = {
         "format": RESULT_FORMAT,
         "protocol": CURRENT.version,
         "rules_version": VERSION,
@@ -172,36 +289,49 @@ def _result(plan: Plan, shares: Sequence[Json]) -> Json:
         "workload": plan.workload,
         "size": plan.size,
         "standing": plan.standing,
-        **dates(shares),
+        **make_dates(shares),
         "attempt": plan.attempt,
         "implementation": {
             "name": plan.implementation,
             "variant": plan.variant,
             "sha256": plan.implementation_sha256,
-            **{k: built[k] for k in ("precision", "parameters", "input_shape", "settings")},
+            "precision": built.precision,
+            "parameters": built.parameters,
+            "input_shape": list(built.input_shape),
+            "settings": dict(built.settings),
         },
-        "settings": _settings(
+        "settings": _make_settings(
             plan,
             built,
-            accelerators=sum(len(b["accelerators"]) for _, b in ranks),
-            batches_per_epoch=head["batches_per_epoch"],
+            accelerators=sum(len(rank.accelerators) for _, rank in ranks),
+            batches_per_epoch=head.batches_per_epoch,
         ),
         "ranks": [
-            {"rank": b["rank"], "node": node, "accelerators": b["accelerators"]}
-            for node, b in ranks
+            {"rank": rank.rank, "node": node, "accelerators": list(rank.accelerators)}
+            for node, rank in ranks
         ],
-        "power": _power(plan, shares),
-        "sampling": {"meter": plan.meter, "interval_ms": CURRENT.sample_interval_ms, **sampling},
-        "readbacks": [readback for share in shares for readback in share["readbacks"]],
-        "clocks": [pair for share in shares for pair in share["clocks"]],
+        "power": _make_power(plan, shares),
+        "sampling": {
+            "meter": plan.meter,
+            "interval_ms": CURRENT.sample_interval_ms,
+            "ticks": sum(share.sampling.ticks for share in shares),
+            "missed": sum(share.sampling.missed for share in shares),
+        },
+        "readbacks": [readback.to_json() for share in shares for readback in share.readbacks],
+        "clocks": [asdict(reading) for share in shares for reading in share.clocks],
     }
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
-    return result if head["tally"] is None else {**result, "tally": head["tally"]}
+    if head.tally is not None:
+        result["tally"] = asdict(head.tally)
+    return result
 
 
-def _settings(plan: Plan, built: Json, accelerators: int, batches_per_epoch: int) -> Json:
-    """Return `settings` of result.json; `built` is what rank 0 has built."""
+def _make_settings(
+    plan: Plan, built: WorkloadBuilt, accelerators: int, batches_per_epoch: int
+) -> Json:
+    """Return `settings` of result.json; `built` is the event of rank 0."""
+    trials = plan.batch_search
     return {
         "accelerators": accelerators,
         "nodes": plan.nodes,
@@ -209,41 +339,40 @@ def _settings(plan: Plan, built: Json, accelerators: int, batches_per_epoch: int
         "batches_per_epoch": batches_per_epoch,
         "epoch_target_s": plan.epoch_s,
         "seed": plan.seed,
-        "input": "synthetic" if built["corpus_sha256"] is None else "real",
-        "corpus_sha256": built["corpus_sha256"],
-        "weights": "seeded"
-        if built["weights_sha256"] is None
-        else f"sha256:{built['weights_sha256']}",
+        "input": "synthetic" if built.corpus_sha256 is None else "real",
+        "corpus_sha256": built.corpus_sha256,
+        "weights": "seeded" if built.weights_sha256 is None else f"sha256:{built.weights_sha256}",
         "options": dict(plan.options),
         "requests": None if plan.requests is None else asdict(plan.requests),
-        "batch_search": None if plan.batch_search is None else list(plan.batch_search),
+        "batch_search": None if trials is None else [asdict(trial) for trial in trials],
     }
 
 
-def dates(shares: Sequence[Json]) -> Json:
-    """The earliest start and the latest end over all nodes. All samples lie between them."""
+def make_dates(shares: Sequence[NodeShare]) -> Json:
+    """Return `started_at` and `ended_at` of result.json: the earliest start and the latest end over
+    all nodes. All samples lie between them."""
     return {
-        "started_at": min(s["started_at"] for s in shares),
-        "ended_at": max(s["ended_at"] for s in shares),
+        "started_at": min(share.started_at for share in shares).strftime(DATE),
+        "ended_at": max(share.ended_at for share in shares).strftime(DATE),
     }
 
 
-def _power(plan: Plan, shares: Sequence[Json]) -> Json:
-    """The declared power setting; where a node set it for the run, with the limits that all
-    accelerators were found with.
+def _make_power(plan: Plan, shares: Sequence[NodeShare]) -> Json:
+    """Return `power` of result.json: the declared power setting.
 
-    With the states too of those that were found in another one than the declared.
+    If a node set the cap for the run, the former limits of all accelerators are added. The former
+    power states are added for accelerators whose state was not the declared one.
     """
-    found_state = {uuid: state for share in shares for uuid, state in share["found_state"].items()}
+    found_state = {uuid: state for share in shares for uuid, state in share.found_state.items()}
     states = {"state": plan.state, **({"found_state": found_state} if found_state else {})}
-    if all(share["found_mw"] is None for share in shares):
+    if all(share.found_mw is None for share in shares):
         return {"mode": "as-found", "cap_w": plan.cap_w, **states}
     assert plan.cap_w is not None
     # A node that found the planned cap in force has no `found_mw`. Its former limit is that cap.
     in_force_mw = round(1e3 * plan.cap_w)
-    found_mw: Json = {}
+    found_mw: dict[str, int] = {}
     for share in shares:
-        found_mw |= share["found_mw"] or {
-            a["uuid"]: in_force_mw for a in share["node"]["accelerators"]
+        found_mw |= share.found_mw or {
+            device.uuid: in_force_mw for device in share.node.accelerators
         }
     return {"mode": "set", "cap_w": plan.cap_w, **states, "found_mw": found_mw}

@@ -1,5 +1,5 @@
-"""The output of a run while it runs: a live line on a terminal, plain lines elsewhere, and every
-line in the log."""
+"""The output of a run: a live line on a terminal, plain lines elsewhere, and every line in the
+log."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from harness.power.limits import format_limit
 from harness.run import preflight
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
+from rules.declarations import RunDeclaration
 from rules.metrics.figures import Percentiles
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import compute_imbalance
@@ -26,11 +27,12 @@ from rules.workloads import workloads
 
 
 class View:
-    """Tells people and keeps the log at `log`; a context manager that ends the live line."""
+    """Prints on a console and appends to the log file. The context manager ends the live line and
+    closes the log."""
 
-    def __init__(self, console: Console, log: Path) -> None:
+    def __init__(self, console: Console, log_path: Path) -> None:
         self._console = console
-        self._log = log.open("a")
+        self._log = log_path.open("a")
         self._live: Progress | None = None
 
     def __enter__(self) -> "View":
@@ -40,24 +42,24 @@ class View:
         self.end_epochs()
         self._log.close()
 
-    def say(self, text: str) -> None:
-        """A line for the reader and the log."""
-        self.note(text)
+    def print_line(self, text: str) -> None:
+        """Print a line and add it to the log."""
+        self.log_line(text)
         # The live line redraws itself. Text printed around it would break it. `markup=False`: names
         # may contain square brackets, which rich reads as markup.
         (self._live.console if self._live else self._console).print(
             text, markup=False, highlight=False, soft_wrap=True
         )
 
-    def note(self, text: str) -> None:
-        """A line for the log alone."""
+    def log_line(self, text: str) -> None:
+        """Add a line to the log only."""
         self._log.write(f"{datetime.now(UTC):%H:%M:%S} {text}\n")
-        # The log must be complete when the process is killed: it says why.
+        # If the process is killed, the log must be complete, because users look there for the
+        # reason.
         self._log.flush()
 
     def begin_epochs(self, epochs: int, item: str) -> None:
-        """Start the live line: epochs done, items/s, W, time left. On anything but a terminal there
-        is none."""
+        """Start the live line: finished epochs, items/s, W, time left. Only a terminal has one."""
         # In a job's output file, control characters of the live line would be noise.
         if not self._console.is_terminal:
             return
@@ -74,37 +76,39 @@ class View:
         self._task = self._live.add_task("", total=epochs, rate=0.0, power="-")
         self._live.start()
 
-    def power(self, power_w: tuple[float | None, ...]) -> None:
+    def show_power(self, power_w: tuple[float | None, ...]) -> None:
         """Show the latest power of each accelerator."""
         if self._live:
-            shown = " ".join("-" if p is None else f"{p:.0f}" for p in power_w)
-            self._live.update(self._task, power=shown or "-")
+            text = " ".join("-" if p is None else f"{p:.0f}" for p in power_w)
+            self._live.update(self._task, power=text or "-")
 
-    def epoch_done(self, items_per_s: float) -> None:
-        """Show that one more epoch is done."""
+    def show_epoch_end(self, items_per_s: float) -> None:
+        """Count one more finished epoch on the live line."""
         if self._live:
             self._live.update(self._task, advance=1, rate=items_per_s)
 
     def end_epochs(self) -> None:
+        """Remove the live line, if there is one."""
         if self._live:
             self._live.stop()
             self._live = None
 
 
 def announce(plan: Plan, view: View) -> None:
-    """Print what is run, at which cap and with which meter, and remarks about the machine."""
+    """Print workload, accelerators, cap, meter and epochs of the plan, then remarks about the
+    machine."""
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
-    view.say(
+    view.print_line(
         f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_describe_cap(plan)}, "
         f"meter {plan.meter}"
     )
-    view.say(
+    view.print_line(
         f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
         f"{plan.standing}"
     )
-    for remark in preflight.remarks(plan):
-        view.say(f"note: {remark}")
+    for remark in preflight.find_remarks(plan):
+        view.print_line(f"note: {remark}")
 
 
 def _describe_cap(plan: Plan) -> str:
@@ -116,29 +120,30 @@ def _describe_cap(plan: Plan) -> str:
     return f"cap {plan.cap_w:g} W, set for this run (found {limits})"
 
 
-def headline(result: Json) -> Iterator[str]:
-    """The results of a finished run, one line each: throughput and energy, differences between
-    accelerators, and waiting times of a server."""
-    workload = workloads()[result["workload"]]
+def describe_results(result: Json) -> Iterator[str]:
+    """Yield the lines that describe result.json of a finished run: throughput and energy,
+    differences between accelerators, and the latencies of a server."""
+    declaration = RunDeclaration.from_document(result)
+    item = workloads()[declaration.workload].item
     figures = figures_from_json(result)
-    head = figures.headline
-    several = result["settings"]["accelerators"] > 1
-    per_accelerator = (
-        f" ({head.items_per_s_per_accelerator.mean:.6g} per accelerator)" if several else ""
-    )
-    watts = f"{head.mean_power_w_per_accelerator.mean:.1f} W{' per accelerator' if several else ''}"
-    joules = head.joules_per_item
-    energy = watts if joules is None else f"{watts}, {joules.mean:.4g} J/{workload.item}"
-    mfu = "" if head.mfu is None else f", MFU {100 * head.mfu.mean:.1f} %"
-    yield f"{head.items_per_s.mean:.6g} {workload.item}s/s{per_accelerator}, {energy}{mfu}"
+    headline = figures.headline
+    per_accelerator, unit = "", "W"
+    if declaration.settings.accelerators > 1:
+        rate_per_s = headline.items_per_s_per_accelerator.mean
+        per_accelerator, unit = f" ({rate_per_s:.6g} per accelerator)", "W per accelerator"
+    energy = f"{headline.mean_power_w_per_accelerator.mean:.1f} {unit}"
+    if headline.joules_per_item is not None:
+        energy += f", {headline.joules_per_item.mean:.4g} J/{item}"
+    mfu = "" if headline.mfu is None else f", MFU {100 * headline.mfu.mean:.1f} %"
+    yield f"{headline.items_per_s.mean:.6g} {item}s/s{per_accelerator}, {energy}{mfu}"
     if imbalance := compute_imbalance(figures.epochs):
-        shares = (
+        differences = (
             ("active time", imbalance.active_time),
             ("power", imbalance.mean_power),
             ("SM clock", imbalance.mean_sm_clock),
         )
-        yield "apart: " + ", ".join(
-            f"{name} {100 * share:.2f} %" for name, share in shares if share is not None
+        yield "differences between accelerators: " + ", ".join(
+            f"{name} {100 * share:.2f} %" for name, share in differences if share is not None
         )
     if serving := figures.serving:
         yield f"time to first token: {_format_percentiles(serving.ttft_s, 's')}"

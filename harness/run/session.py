@@ -1,9 +1,9 @@
-"""One attempt at a run: sampler, workers, epochs, read-backs, evidence, bundle."""
+"""One attempt at a run: sampler, workers, epochs, readbacks, evidence, bundle."""
 
-import json
+import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,12 +13,33 @@ from harness import interrupts
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Sampler, Settings
 from harness.processes import Workers, list_descendants
-from harness.run.cluster import Cluster, address
-from harness.run.events import RunEvents
-from harness.run.evidence import Measurements, gather, share_of
-from harness.run.plan import SIMULATED_WORK, Plan
-from harness.run.progress import View, headline
-from harness.run.run_directory import write_state
+from harness.run.cluster import Cluster, parse_address
+from harness.run.evidence import (
+    BoardReadback,
+    ClockReading,
+    Measurements,
+    NodeShare,
+    SamplingCounts,
+    collect_share,
+    gather,
+)
+from harness.run.load_generator import RequestTally
+from harness.run.plan import Plan
+from harness.run.progress import View, describe_results
+from harness.run.run_directory import RunEvents, write_state
+from harness.run.worker_events import (
+    EpochCalibrated,
+    JobRefused,
+    MemoryExhausted,
+    RankEndedEpoch,
+    TokensTallied,
+    WorkerEvent,
+    WorkerEventReader,
+    WorkerFailed,
+    WorkerFinished,
+    WorkerStarted,
+    WorkloadBuilt,
+)
 from rules.bundle_format import write as bundle
 from rules.bundle_format.events import (
     Calibrated,
@@ -27,7 +48,6 @@ from rules.bundle_format.events import (
     RankBuilt,
     WorkersEnded,
 )
-from rules.bundle_format.records import Json
 from rules.metrics import run as metrics
 from rules.protocol import CURRENT
 from rules.workloads import workloads
@@ -53,64 +73,68 @@ def run(
     view: View,
     events: RunEvents,
     cluster: Cluster | None,
-    guard: Callable[[], None],
+    ensure_watchdog: Callable[[], None],
 ) -> None:
-    """Carry out `plan` in its `directory` and leave the bundle at `target`; of several nodes, the
-    head does.
+    """Carry out `plan` in its `directory` and write the bundle to `target`. In a run over several
+    nodes only the head writes the bundle.
 
-    `guard` is called before every readback. Raises RunFailed, ClusterError, SamplerError or
-    OSError, or what `guard` raises; nothing is at `target` then. Raises Interrupted too; a signal
-    that arrives while the bundle is written is heard after that.
+    `ensure_watchdog` is called before every readback. Raises RunFailed, ClusterError, SamplerError
+    or OSError, and what `ensure_watchdog` raises; `target` then does not exist. Raises Interrupted
+    too. A signal that arrives while the bundle is written takes effect when it is complete.
     """
-    attempt = Attempt(plan, directory, view, events, guard)
-    attempt.take()
+    attempt = Attempt(plan, directory, view, events, ensure_watchdog)
+    attempt.run()
     events.end_attempt()
-    shares = [share_of(plan, directory, attempt.measurements)]
+    share = collect_share(plan, directory, attempt.measurements)
     if cluster and plan.node > 0:
-        cluster.tell("share", shares[0])
-        cluster.hear("bundle", 0)
-        cluster.part()
+        cluster.send("share", share.to_json())
+        # The head confirms the bundle. Until then the files of this node must stay.
+        cluster.receive("bundle", 0)
+        cluster.finish_exchange()
         return
+    shares = [share]
     if cluster:
-        shares += [cluster.hear("share", node) for node in range(1, plan.nodes)]
+        shares += [
+            NodeShare.from_json(cluster.receive("share", node)) for node in range(1, plan.nodes)
+        ]
     # The measurement is complete, and writing it takes a second. A signal takes effect afterwards.
     with interrupts.defer_signals():
         try:
-            evidence = gather(plan, shares, workers_environment(plan))
+            evidence = gather(plan, shares, make_worker_environment(plan))
         except metrics.MetricsError as error:
             raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
         bundle.write(evidence, target)
-        for line in headline(evidence.result):
-            view.say(line)
+        for line in describe_results(evidence.result):
+            view.print_line(line)
         if cluster:
-            cluster.tell("bundle", {"run_id": plan.run_id})
+            cluster.send("bundle", {"run_id": plan.run_id})
     if cluster:
-        cluster.part()
+        cluster.finish_exchange()
 
 
-def workers(plan: Plan, directory: Path, view: View) -> Workers:
-    """The workers of a plan; what they print goes to the log."""
+def make_workers(plan: Plan, directory: Path, view: View) -> Workers:
+    """Return the workers of a plan, not yet started. Their output goes to the log."""
     arguments = ["harness.run.worker", str(directory.resolve())]
 
-    def note(line: str) -> None:
+    def log_output(line: str) -> None:
         # A full disk ends the run elsewhere. Here it must not stop the reader, because workers
         # block when nobody reads their output.
         with suppress(OSError):
-            view.note(f"| {line}")
+            view.log_line(f"| {line}")
 
-    # One process has no others to meet. Without torchrun, which imports torch, it starts seconds
+    # A single process needs no rendezvous. Without torchrun, which imports torch, it starts seconds
     # faster.
-    is_alone = plan.processes == plan.nodes == 1
-    meeting = None if is_alone else _rendezvous_arguments(plan)
-    return Workers(plan.processes, meeting, arguments, workers_environment(plan), note)
+    is_single = plan.processes == plan.nodes == 1
+    rendezvous = None if is_single else _make_rendezvous_arguments(plan)
+    return Workers(plan.processes, rendezvous, arguments, make_worker_environment(plan), log_output)
 
 
-def _rendezvous_arguments(plan: Plan) -> list[str]:
-    """The options that tell torchrun's agents on all nodes where to meet."""
+def _make_rendezvous_arguments(plan: Plan) -> list[str]:
+    """Return the options of torchrun that name the address at which the nodes meet."""
     if plan.head is None:
         return ["--standalone", "--nnodes=1"]
-    host, port = address(plan.head)
-    # The named port is taken by the exchange between the nodes (`harness.run.cluster`).
+    host, port = parse_address(plan.head)
+    # The exchange between the nodes uses the named port itself (`harness.run.cluster`).
     endpoint = [f"--master-addr={host}", f"--master-port={port + 1}"]
     # Static: the ranks follow from --node, so they match `Plan.ranks`. With other backends torchrun
     # assigns them.
@@ -122,9 +146,9 @@ def _rendezvous_arguments(plan: Plan) -> list[str]:
     ]
 
 
-def workers_environment(plan: Plan) -> dict[str, str]:
-    """The environment of the workers: which GPUs are theirs, and threads for those that compute on
-    the CPU."""
+def make_worker_environment(plan: Plan) -> dict[str, str]:
+    """Return the environment variables of the workers. They select the GPUs, or the number of
+    threads if the workers compute on the CPU."""
     uuids = ",".join(d.uuid for d in plan.devices)
     if plan.torch_device == "cpu":
         # Torch starts a thread per core in each process. Several processes would then slow each
@@ -138,7 +162,7 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     if plan.devices[0].vendor != "AMD":
         # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
         return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
-    # ROCm's variables take no PCI addresses, and GPUs of virtual machines have no UUID.
+    # GPUs of virtual machines have no UUID but a PCI address, which ROCm's variables do not take.
     if any(d.uuid.startswith("PCI-") for d in plan.devices):
         return dict(os.environ)
     # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
@@ -147,34 +171,8 @@ def workers_environment(plan: Plan) -> dict[str, str]:
     }
 
 
-def clocks(when: str) -> Json:
-    """The monotonic and the wall clock of this node, read directly after each other."""
-    # The pairs relate the monotonic clocks of several nodes to wall time.
-    return {"when": when, "monotonic_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
-
-
-class Follower:
-    """Reads the event files of this node's ranks as they grow."""
-
-    def __init__(self, directory: Path, ranks: range) -> None:
-        self._paths = {rank: directory / f"events.{rank}.jsonl" for rank in ranks}
-        self._offsets = dict.fromkeys(ranks, 0)
-
-    def news(self) -> Iterator[tuple[int, Json]]:
-        """Rank and event of everything written since the last call."""
-        for rank, path in self._paths.items():
-            if not path.exists():
-                continue
-            with path.open() as file:
-                file.seek(self._offsets[rank])
-                # A line without its end is still being written. The offset stays before it.
-                while (line := file.readline()).endswith("\n"):
-                    self._offsets[rank] = file.tell()
-                    yield rank, json.loads(line)
-
-
 class Attempt:
-    """One attempt at a plan. `measurements` fills while it runs."""
+    """One attempt at a plan on this node. It fills `measurements` while it runs."""
 
     def __init__(
         self,
@@ -182,21 +180,24 @@ class Attempt:
         directory: Path,
         view: View,
         events: RunEvents,
-        guard: Callable[[], None],
+        ensure_watchdog: Callable[[], None],
     ) -> None:
         self.measurements = Measurements()
-        self._plan, self._directory, self._view, self._guard = plan, directory, view, guard
+        self._plan, self._directory, self._view = plan, directory, view
+        self._ensure_watchdog = ensure_watchdog
         self._events = events
         self._workload = workloads()[plan.workload]
         self._pids: dict[int, int] = {}
-        self._finished: set[int] = set()
-        self._ends: dict[int, list[Json]] = {}
-        """Of each epoch, the events of the ranks that have ended it."""
+        """Of the workers, by rank."""
+        self._finished_ranks: set[int] = set()
+        """Ranks that have ended their last epoch."""
+        self._epoch_ends: dict[int, list[RankEndedEpoch]] = {}
+        """For each epoch, the events of the ranks that have ended it."""
 
-    def take(self) -> None:
+    def run(self) -> None:
         """Run the workers while the sampler samples. Raises RunFailed or SamplerError."""
         plan = self._plan
-        accelerators = tuple(d.uuid for d in plan.devices)
+        accelerators = tuple(device.uuid for device in plan.devices)
         settings = Settings(
             plan.meter,
             accelerators,
@@ -205,174 +206,188 @@ class Attempt:
             str(self._directory.resolve()),
         )
         self.measurements.started_at = datetime.now(UTC)
-        self.measurements.clocks = [clocks("before")]
+        self._read_clocks("before")
         started_s = time.monotonic()
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
             time.sleep(SETTLE_S)
-            with workers(plan, self._directory, self._view) as ranks:
-                self._follow(ranks, sampler)
+            with make_workers(plan, self._directory, self._view) as workers:
+                self._follow(workers, sampler)
                 # All epochs are done. A worker that hangs while it exits must not cost the run.
-                status = ranks.wait(EXIT_TIMEOUT_S)
-            self._view.note(f"the workers ended with status {status}")
+                status = workers.wait(EXIT_TIMEOUT_S)
+            self._view.log_line(f"the workers ended with status {status}")
             self._events.add(WorkersEnded, status=status)
             self._read_back(sampler, "after")
             time.sleep(SETTLE_S)
-            self.measurements.sampling = sampler.stop()
-        self.measurements.clocks.append(clocks("after"))
+            self.measurements.sampling = SamplingCounts(**sampler.stop())
+        self._read_clocks("after")
         # By the monotonic clock of the samples. The wall clock may be set while a run goes on.
         self.measurements.ended_at = self.measurements.started_at + timedelta(
             seconds=time.monotonic() - started_s
         )
 
-    def _follow(self, ranks: Workers, sampler: Sampler) -> None:
-        follower = Follower(self._directory, self._plan.ranks)
-        while len(self._finished) < self._plan.processes:
-            status = ranks.wait(0)
+    def _read_clocks(self, when: str) -> None:
+        """Read both clocks. The pairs relate the monotonic clocks of several nodes to wall time."""
+        reading = ClockReading(self._plan.node_name, when, time.monotonic_ns(), time.time_ns())
+        self.measurements.clocks.append(reading)
+
+    def _follow(self, workers: Workers, sampler: Sampler) -> None:
+        """Handle the events of the workers until every rank has finished. Raises RunFailed."""
+        reader = WorkerEventReader(self._directory, self._plan.ranks)
+        while len(self._finished_ranks) < self._plan.processes:
+            status = workers.wait(0)
             # Read events after the status: what a worker wrote before it ended is then always seen.
-            for rank, event in follower.news():
-                if event["event"] in ("failed", "refused"):
+            for event in reader.read_new():
+                if isinstance(event, WorkerFailed | JobRefused):
                     # The worker ends by itself, after its traceback has reached the log.
-                    ranks.wait(EXIT_TIMEOUT_S)
-                self._handle_event(rank, event, sampler)
-            if status is not None and len(self._finished) < self._plan.processes:
+                    workers.wait(EXIT_TIMEOUT_S)
+                self._handle_event(event, sampler)
+            if status is not None and len(self._finished_ranks) < self._plan.processes:
                 raise RunFailed(
                     f"the workers ended with status {status} before their last epoch; the "
                     "log says why"
                 )
-            self._view.power(sampler.power_w)
+            self._view.show_power(sampler.power_w)
             time.sleep(POLL_S)
 
-    def _handle_event(self, rank: int, event: Json, sampler: Sampler) -> None:
-        match event["event"]:
-            case "started":
-                self._pids[rank] = event["pid"]
-                if event["source_sha256"] != self._plan.source_sha256:
+    def _handle_event(self, event: WorkerEvent, sampler: Sampler) -> None:
+        """Record what the event reports. Raises RunFailed if it ends the run."""
+        match event:
+            case WorkerStarted():
+                self._pids[event.rank] = event.pid
+                if event.source_sha256 != self._plan.source_sha256:
                     raise RunFailed(
-                        f"rank {rank} runs other code than the harness; is there a second "
+                        f"rank {event.rank} runs other code than the harness; is there a second "
                         "copy of wattmark?"
                     )
-            case "built":
-                self._check_built(rank, event)
+            case WorkloadBuilt():
+                self._check_built(event)
+                self._record_built(event)
             # All ranks of a node report the same number. One line is enough.
-            case "calibrated" if rank == self._plan.ranks[0]:
-                self.measurements.batches_per_epoch = event["batches_per_epoch"]
-                unit = "requests" if self._plan.requests else f"batches of {self._plan.batch_size}"
-                self._view.say(
-                    f"{event['batches_per_epoch']} {unit} an epoch, "
-                    f"{event['batch_s'] * 1e3:.1f} ms each"
-                )
-                self._events.add(
-                    Calibrated,
-                    batch_size=self._plan.batch_size,
-                    batches_per_epoch=event["batches_per_epoch"],
-                    batch_s=event["batch_s"],
-                )
-                self._view.begin_epochs(self._plan.epochs, self._workload.item)
-            case "epoch":
-                ends = self._ends.setdefault(event["epoch"], [])
+            case EpochCalibrated() if event.rank == self._plan.ranks[0]:
+                self._record_calibration(event)
+            case RankEndedEpoch():
+                ends = self._epoch_ends.setdefault(event.epoch, [])
                 ends.append(event)
                 # An epoch is over when its slowest rank has ended it.
                 if len(ends) == self._plan.processes:
-                    self._end_epoch(event["epoch"], ends, sampler)
-            case "out-of-memory":
+                    self._end_epoch(event.epoch, ends, sampler)
+            case MemoryExhausted():
                 raise RunFailed(
                     f"out of memory at batch size {self._plan.batch_size} per accelerator "
-                    f"(rank {rank}: {event['message']}); "
-                    f"use a smaller --batch, or --batch auto to find the highest that is stable"
+                    f"(rank {event.rank}: {event.message}); "
+                    "use a smaller --batch, or --batch auto to find the highest that is stable"
                 )
-            case "refused":
-                raise RunRefused(f"rank {rank}: {event['message']}")
-            case "failed":
-                raise RunFailed(f"rank {rank}: {event['message']}; the log has the rest")
-            case "tally":
-                self.measurements.tally = {
-                    k: v for k, v in event.items() if k not in ("event", "rank")
-                }
-            case "finished":
-                self._finished.add(rank)
+            case JobRefused():
+                raise RunRefused(f"rank {event.rank}: {event.message}")
+            case WorkerFailed():
+                raise RunFailed(f"rank {event.rank}: {event.message}; the log has the rest")
+            case TokensTallied():
+                self.measurements.tally = RequestTally(
+                    event.requests, event.client_output_tokens, event.server_output_tokens
+                )
+            case WorkerFinished():
+                self._finished_ranks.add(event.rank)
 
-    def _check_built(self, rank: int, event: Json) -> None:
-        """Check that a rank built the workload, on an accelerator of the plan. A mistake ends the
-        run now and not after its last epoch."""
-        size = self._workload.size(self._plan.size)
-        for quantity, value, expected in (
-            ("parameters", event["parameters"], size.parameters),
-            ("input shape", event["input_shape"], list(size.input_shape)),
+    def _check_built(self, event: WorkloadBuilt) -> None:
+        """Raise RunFailed if a rank did not build the workload of the plan, on an accelerator of
+        the plan. A mistake then ends the run before its first epoch, not after the last."""
+        plan, rank = self._plan, event.rank
+        size = self._workload.size(plan.size)
+        for actual, defined in (
+            (f"{event.parameters} parameters", f"{size.parameters} parameters"),
+            (f"input shape {list(event.input_shape)}", f"input shape {list(size.input_shape)}"),
         ):
-            # An open run may change the model; closed runs and demos are of the workload as
-            # defined.
-            if value != expected and self._plan.standing != "open":
+            # An open run may change the model. Closed runs and demos must not.
+            if actual != defined and plan.standing != "open":
                 raise RunFailed(
-                    f"rank {rank} built a model of {quantity} {value}; {self._plan.workload} "
-                    f"has {expected}"
+                    f"rank {rank} built a model with {actual}; {plan.workload} has {defined}; "
+                    "build the model as the workload defines it"
                 )
-        if foreign := set(event["accelerators"]) - {d.uuid for d in self._plan.devices}:
+        if foreign := set(event.accelerators) - {device.uuid for device in plan.devices}:
             raise RunFailed(
-                f"rank {rank} computes on {', '.join(foreign)}, which is not one of the "
-                "plan's accelerators"
+                f"rank {rank} computes on {', '.join(sorted(foreign))}, which is not one of the "
+                "plan's accelerators; use the device that the job names"
             )
-        if event["implementation_sha256"] != self._plan.implementation_sha256:
+        if event.implementation_sha256 != plan.implementation_sha256:
             raise RunFailed(
-                f"rank {rank} has loaded another {self._plan.implementation} than was "
+                f"rank {rank} has loaded another {plan.implementation} than was "
                 "planned; has its file changed?"
             )
-        if self._plan.corpus is not None and event["corpus_sha256"] is None:
-            raise RunFailed(
-                f"{self._plan.implementation} does not train on a corpus; leave out --corpus"
-            )
-        if self._plan.weights is not None and event["weights_sha256"] is None:
-            raise RunFailed(
-                f"{self._plan.implementation} does not load weights; leave out --weights"
-            )
-        self.measurements.built[rank] = event
+        if plan.corpus is not None and event.corpus_sha256 is None:
+            raise RunFailed(f"{plan.implementation} does not train on a corpus; leave out --corpus")
+        if plan.weights is not None and event.weights_sha256 is None:
+            raise RunFailed(f"{plan.implementation} does not load weights; leave out --weights")
+
+    def _record_built(self, event: WorkloadBuilt) -> None:
+        self.measurements.built[event.rank] = event
         self._events.add(
             RankBuilt,
-            rank=rank,
-            accelerators=tuple(event["accelerators"]),
-            precision=event["precision"],
-            seconds=event["seconds"],
+            rank=event.rank,
+            accelerators=event.accelerators,
+            precision=event.precision,
+            seconds=event.seconds,
         )
-        accelerators = ", ".join(event["accelerators"])
-        self._view.say(
-            f"rank {rank}: built in {event['seconds']:.0f} s on {accelerators}, "
-            f"{event['precision']}"
+        self._view.print_line(
+            f"rank {event.rank}: built in {event.seconds:.0f} s on "
+            f"{', '.join(event.accelerators)}, {event.precision}"
         )
 
-    def _end_epoch(self, epoch: int, ends: list[Json], sampler: Sampler) -> None:
+    def _record_calibration(self, event: EpochCalibrated) -> None:
+        plan = self._plan
+        self.measurements.batches_per_epoch = event.batches_per_epoch
+        unit = "requests" if plan.requests else f"batches of {plan.batch_size}"
+        self._view.print_line(
+            f"{event.batches_per_epoch} {unit} an epoch, {event.batch_s * 1e3:.1f} ms each"
+        )
+        self._events.add(
+            Calibrated,
+            batch_size=plan.batch_size,
+            batches_per_epoch=event.batches_per_epoch,
+            batch_s=event.batch_s,
+        )
+        self._view.begin_epochs(plan.epochs, self._workload.item)
+
+    def _end_epoch(self, epoch: int, ends: Sequence[RankEndedEpoch], sampler: Sampler) -> None:
+        """Record an epoch that all ranks of this node have ended, and print its line."""
         # Samples go to disk once an epoch, together with the batch windows.
         sampler.flush()
         self._read_back(sampler, f"epoch-{epoch}")
-        losses = next(e["losses"] for e in ends if e["rank"] == self._plan.ranks[0])
-        self.measurements.losses[epoch] = [
-            loss if isinstance(loss, float) else None for loss in losses
-        ]
+        losses = next(end.losses for end in ends if end.rank == self._plan.ranks[0])
+        # JSON has no NaN and no infinity.
+        self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
-        start_ns = min(e["start_ns"] for e in ends)
-        end_ns = max(e["end_ns"] for e in ends)
-        items = sum(e["items"] for e in ends)
+        start_ns = min(end.start_ns for end in ends)
+        end_ns = max(end.end_ns for end in ends)
+        items = sum(end.items for end in ends)
         self._events.add(EpochEnded, epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns)
         seconds = (end_ns - start_ns) / 1e9
         items_per_s = metrics.items_per_second(items, seconds)
         power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
         loss_text = "".join(
-            f"  loss {x:.4g}" if isinstance(x, float) else f"  loss is not finite: {x}"
-            for x in losses[-1:]
+            f"  loss {loss:.4g}" if math.isfinite(loss) else f"  loss is not finite: {loss}"
+            for loss in losses[-1:]
         )
         discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
         rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
-        self._view.say(
+        self._view.print_line(
             f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{loss_text}{discarded}"
         )
-        self._view.epoch_done(items_per_s)
+        self._view.show_epoch_end(items_per_s)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
+        """Record limits and state of every accelerator. Raises SamplerError."""
         # Replaces a watchdog that died, or ends the run if none starts.
-        self._guard()
+        self._ensure_watchdog()
         # Some libraries list every process that has a board open, the harness too.
-        own_pids = [os.getpid(), *list_descendants(self._pids.values())]
-        readbacks = [{"when": when, **state} for state in sampler.readback(own_pids)]
-        self.measurements.readbacks += readbacks
-        for readback in readbacks:
-            limits = {f: readback[f] for f in ("accelerator", "requested_mw", "enforced_mw")}
-            self._events.add(LimitsReadBack, when=when, **limits)
+        run_pids = [os.getpid(), *list_descendants(self._pids.values())]
+        for state in sampler.readback(run_pids):
+            board = BoardReadback.from_json({"when": when, **state})
+            self.measurements.readbacks.append(board)
+            self._events.add(
+                LimitsReadBack,
+                when=when,
+                accelerator=board.accelerator,
+                requested_mw=board.readback.requested_mw,
+                enforced_mw=board.readback.enforced_mw,
+            )

@@ -1,25 +1,25 @@
 """One process of a run: `python -m harness.run.worker DIRECTORY`. Torchrun starts several of them.
 
-It builds the workload that `plan.json` names, hands it a recorder, and writes down what happens:
-batch windows to `batches.RANK.csv` after each epoch (requests that were served to
-`requests.RANK.csv` too) and events, one JSON object a line, to `events.RANK.jsonl`. The harness
-reads them.
+It builds the workload that `plan.json` names and runs its epochs with a recorder or, for a server,
+with the load generator. After each epoch it writes the batch windows to `batches.RANK.csv` and the
+requests of a server to `requests.RANK.csv`. It writes events to `events.RANK.jsonl` (see
+`harness.run.worker_events`). The harness reads these files.
 """
 
 import csv
 import importlib
 import json
-import math
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
-from harness.run.plan import SIMULATED_WORK, Plan, file_hash
+from harness.run.plan import SIMULATED_WORK, Plan
+from harness.run.planning import hash_file
 
 if __name__ == "__main__":
     # Before torch is imported, which takes seconds: a harness killed meanwhile must not leave a
@@ -29,6 +29,19 @@ if __name__ == "__main__":
 from harness.power.rocm_devices import uuid_of_torch
 from harness.run.load_generator import Answer, LoadGenerator
 from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
+from harness.run.worker_events import (
+    EpochCalibrated,
+    JobRefused,
+    MemoryExhausted,
+    RankEndedEpoch,
+    TokensTallied,
+    WorkerEvent,
+    WorkerFailed,
+    WorkerFinished,
+    WorkerStarted,
+    WorkloadBuilt,
+    worker_event_to_json,
+)
 from harness.system import EXTRAS, source_hash
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
 from rules.contract import Built, Job
@@ -43,29 +56,35 @@ class EventLog:
     def __init__(self, directory: Path, rank: int) -> None:
         self._directory, self._rank = directory, rank
         self._events = (directory / f"events.{rank}.jsonl").open("w")
-        self._batches = self._table("batches", BATCH_COLUMNS)
+        self._batches = self._create_table("batches", BATCH_COLUMNS)
         self._requests: IO[str] | None = None
 
-    def event(self, name: str, **facts: Any) -> None:
-        self._events.write(json.dumps({"event": name, "rank": self._rank, **facts}) + "\n")
+    def write_event(self, event: WorkerEvent) -> None:
+        self._events.write(json.dumps(worker_event_to_json(event)) + "\n")
         _flush_to_disk(self._events)
 
-    def epoch(self, epoch: int, windows: list[BatchWindow], losses: list[float]) -> None:
+    def write_epoch(
+        self, epoch: int, windows: Sequence[BatchWindow], losses: Sequence[float]
+    ) -> None:
+        # The windows go first: the harness reads them when it sees the event.
         _write_rows(self._batches, windows)
-        items = sum(w.items for w in windows)
-        # Windows of requests overlap, so the first to end is not always the first to start.
-        start_ns, end_ns = min(w.start_ns for w in windows), max(w.end_ns for w in windows)
-        # JSON has no NaN. A loss that is not finite is text here and becomes null in the bundle.
-        json_losses = [loss if math.isfinite(loss) else str(loss) for loss in losses]
-        self.event(
-            "epoch", epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns, losses=json_losses
+        self.write_event(
+            RankEndedEpoch(
+                rank=self._rank,
+                epoch=epoch,
+                items=sum(window.items for window in windows),
+                # Windows of requests overlap, so the first to end is not always the first to start.
+                start_ns=min(window.start_ns for window in windows),
+                end_ns=max(window.end_ns for window in windows),
+                losses=tuple(losses),
+            )
         )
 
-    def served(self, requests: list[ServedRequest]) -> None:
-        self._requests = self._requests or self._table("requests", REQUEST_COLUMNS)
+    def write_requests(self, requests: Sequence[ServedRequest]) -> None:
+        self._requests = self._requests or self._create_table("requests", REQUEST_COLUMNS)
         _write_rows(self._requests, requests)
 
-    def _table(self, name: str, columns: tuple[str, ...]) -> IO[str]:
+    def _create_table(self, name: str, columns: tuple[str, ...]) -> IO[str]:
         file = (self._directory / f"{name}.{self._rank}.csv").open("w", newline="")
         csv.writer(file, lineterminator="\n").writerow(columns)
         return file
@@ -83,36 +102,36 @@ def _flush_to_disk(file: IO[str]) -> None:
 
 
 def main() -> int:
-    """Run this rank; returns the exit status."""
+    """Run this rank. Returns the exit status."""
     directory = Path(sys.argv[1])
     plan = Plan.load(directory)
-    rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+    rank, local_rank, world_size = (int(os.environ[name]) for name in names)
     event_log = EventLog(directory, rank)
     # The harness compares this hash with the plan, so that a second copy of wattmark on the import
     # path does not run unnoticed.
-    event_log.event("started", pid=os.getpid(), source_sha256=source_hash())
+    event_log.write_event(WorkerStarted(rank=rank, pid=os.getpid(), source_sha256=source_hash()))
     try:
-        run(plan, rank, local, world, event_log)
+        run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
-        event_log.event(
-            "refused",
-            message=f"{error}: pip install 'wattmark[{extra}]', in an environment of its own",
-        )
+        advice = f"pip install 'wattmark[{extra}]', in an environment of its own"
+        event_log.write_event(JobRefused(rank=rank, message=f"{error}: {advice}"))
         raise
-    # The implementation refuses the job as it is. `refused` tells the harness that a repetition
-    # would not help.
+    # By the contract, an implementation raises ValueError if it refuses the job. A repetition of
+    # the run would not help.
     except ValueError as error:
-        event_log.event("refused", message=_first_line(error))
+        event_log.write_event(JobRefused(rank=rank, message=_get_first_line(error)))
         raise
     except Exception as error:
-        # An event and no traceback: to the batch finder this is a result and no mistake.
+        # An event and no traceback: for a trial of `--batch auto` this is an expected result.
         if _is_out_of_memory(error):
-            event_log.event("out-of-memory", message=_first_line(error))
+            event_log.write_event(MemoryExhausted(rank=rank, message=_get_first_line(error)))
             return FAILED
         # If one of several ranks fails, most others fail because of it. Their errors would mislead.
-        if world == 1:
-            event_log.event("failed", message=f"{type(error).__name__}: {_first_line(error)}")
+        if world_size == 1:
+            message = f"{type(error).__name__}: {_get_first_line(error)}"
+            event_log.write_event(WorkerFailed(rank=rank, message=message))
         raise
     return 0
 
@@ -124,108 +143,146 @@ def _is_out_of_memory(error: Exception) -> bool:
     return torch is not None and isinstance(error, torch.OutOfMemoryError)
 
 
-def _first_line(error: Exception) -> str:
+def _get_first_line(error: Exception) -> str:
     # torch adds a multi-line C++ trace to many messages. The log has the whole text.
     return str(error).split("\n", maxsplit=1)[0]
 
 
-def run(plan: Plan, rank: int, local: int, world: int, event_log: EventLog) -> None:
+def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: EventLog) -> None:
     """Build the workload and run its epochs. Raises whatever the implementation raises."""
-    on_gpu, serving = plan.torch_device == "cuda", plan.requests is not None
+    uses_gpu, is_server = plan.torch_device == "cuda", plan.requests is not None
     # A single simulated worker needs no torch, which takes seconds to import.
-    if world > 1 or plan.implementation != SIMULATED_WORK:
+    if world_size > 1 or plan.implementation != SIMULATED_WORK:
         import torch
     # A server starts its own processes on the GPUs. This process must not occupy one.
-    if on_gpu and not serving:
-        torch.cuda.set_device(local)
-    if world > 1:
-        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
-    device = f"cuda:{local}" if on_gpu else "cpu"
-    started = time.monotonic()
-    uuids = [d.uuid for d in plan.devices] if serving else [accelerator_of(plan, local)]
-    built = build(plan, device, rank, world, uuids)
-    event_log.event(
-        "built",
-        accelerators=uuids,
-        precision=built.precision,
-        parameters=built.parameters,
-        input_shape=list(built.input_shape),
-        settings=dict(built.settings),
-        corpus_sha256=built.corpus_sha256,
-        weights_sha256=built.weights_sha256,
-        implementation_sha256=implementation_hash(plan),
-        seconds=time.monotonic() - started,
+    if uses_gpu and not is_server:
+        torch.cuda.set_device(local_rank)
+    if world_size > 1:
+        torch.distributed.init_process_group("nccl" if uses_gpu else "gloo")
+    device = f"cuda:{local_rank}" if uses_gpu else "cpu"
+    started_s = time.monotonic()
+    # A server uses all accelerators of the plan, any other process exactly one.
+    uuids = (
+        [accelerator.uuid for accelerator in plan.devices]
+        if is_server
+        else [find_accelerator(plan, local_rank)]
     )
-    if serving:
+    built = build(plan, device, rank, world_size, uuids)
+    event_log.write_event(
+        WorkloadBuilt(
+            rank=rank,
+            accelerators=tuple(uuids),
+            precision=built.precision,
+            parameters=built.parameters,
+            input_shape=tuple(built.input_shape),
+            settings=dict(built.settings),
+            corpus_sha256=built.corpus_sha256,
+            weights_sha256=built.weights_sha256,
+            implementation_sha256=hash_implementation(plan),
+            seconds=time.monotonic() - started_s,
+        )
+    )
+    if is_server:
         serve(plan, built, rank, event_log)
     else:
-        train(plan, built, rank, agreement(device, world), event_log)
-    event_log.event("finished")
-    if world > 1:
+        train(plan, built, rank, make_maximum_over_ranks(device, world_size), event_log)
+    event_log.write_event(WorkerFinished(rank=rank))
+    if world_size > 1:
         torch.distributed.destroy_process_group()
 
 
 def train(
-    plan: Plan, built: Built, rank: int, agree: Callable[[float], float], event_log: EventLog
+    plan: Plan,
+    built: Built,
+    rank: int,
+    compute_maximum: Callable[[float], float],
+    event_log: EventLog,
 ) -> None:
-    """Run the epochs in the training loop of the implementation."""
+    """Run the epochs in the training loop of the implementation. `compute_maximum` returns the
+    largest of the values that all ranks pass to it."""
 
-    def calibrated(batches: int, batch_s: float) -> None:
+    def record_calibration(batches: int, batch_s: float) -> None:
         # The CPU has no comparable figure.
-        peak = None
+        peak_memory_bytes = None
         if plan.torch_device == "cuda":
             import torch
 
             # Reserved and not allocated memory: what the caching allocator holds must fit on the
             # board too.
-            peak = int(torch.cuda.max_memory_reserved())
-        event_log.event(
-            "calibrated", batches_per_epoch=batches, batch_s=batch_s, peak_memory_bytes=peak
+            peak_memory_bytes = int(torch.cuda.max_memory_reserved())
+        event_log.write_event(
+            EpochCalibrated(
+                rank=rank,
+                batches_per_epoch=batches,
+                batch_s=batch_s,
+                peak_memory_bytes=peak_memory_bytes,
+            )
         )
 
     clock: Clock = CudaClock() if plan.torch_device == "cuda" else HostClock()
-    built.run(
-        EpochRecorder(clock, plan.epochs, plan.epoch_s, rank, agree, event_log.epoch, calibrated)
+    recorder = EpochRecorder(
+        clock,
+        plan.epochs,
+        plan.epoch_s,
+        rank,
+        compute_maximum,
+        event_log.write_epoch,
+        record_calibration,
     )
+    built.run(recorder)
 
 
 def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
-    """Run the epochs with the load generator. A request counts as a batch. Its window does not
+    """Run the epochs with the load generator. A request counts as a batch, and its window does not
     begin before its epoch."""
-    begin_ns = 0
+    epoch_start_ns = 0
 
-    def calibrated(requests: int, request_s: float) -> None:
-        nonlocal begin_ns
-        begin_ns = time.monotonic_ns()
-        event_log.event(
-            "calibrated", batches_per_epoch=requests, batch_s=request_s, peak_memory_bytes=None
+    def record_calibration(requests: int, request_s: float) -> None:
+        nonlocal epoch_start_ns
+        epoch_start_ns = time.monotonic_ns()
+        event_log.write_event(
+            EpochCalibrated(
+                rank=rank, batches_per_epoch=requests, batch_s=request_s, peak_memory_bytes=None
+            )
         )
 
-    def ended(epoch: int, answers: list[Answer]) -> None:
-        nonlocal begin_ns
-        event_log.served([ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers])
+    def record_epoch(epoch: int, answers: list[Answer]) -> None:
+        nonlocal epoch_start_ns
+        event_log.write_requests(
+            [ServedRequest(epoch, a.request, rank, *astuple(a)[2:]) for a in answers]
+        )
         windows = [
             # The time of a request before its epoch belongs to the epoch before. A whole request
             # would count it twice.
-            BatchWindow(epoch, number, rank, max(a.sent_ns, begin_ns), a.end_ns, a.output_tokens)
+            BatchWindow(
+                epoch, number, rank, max(a.sent_ns, epoch_start_ns), a.end_ns, a.output_tokens
+            )
             for number, a in enumerate(answers)
         ]
         # The next epoch begins where this one ends. Epochs of a server follow each other without a
         # pause.
-        begin_ns = windows[-1].end_ns
-        event_log.epoch(epoch, windows, [])
+        epoch_start_ns = windows[-1].end_ns
+        event_log.write_epoch(epoch, windows, [])
 
     assert plan.requests is not None and built.vocabulary is not None
     # Ranks with the same seed would send the same prompts.
     seed = plan.seed + rank
     load = LoadGenerator(
-        plan.requests, built.vocabulary, seed, plan.epochs, plan.epoch_s, ended, calibrated
+        plan.requests,
+        built.vocabulary,
+        seed,
+        plan.epochs,
+        plan.epoch_s,
+        record_epoch,
+        record_calibration,
     )
     built.run(load)
-    event_log.event("tally", **load.tally)
+    if load.tally is None:
+        raise RuntimeError(f"{plan.implementation} did not await the `drive` of its load")
+    event_log.write_event(TokensTallied(rank=rank, **asdict(load.tally)))
 
 
-def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) -> Built:
+def build(plan: Plan, device: str, rank: int, world_size: int, uuids: Sequence[str]) -> Built:
     """Call the implementation that the plan names. Raises ValueError if its module has no such
     function."""
     module, _, function = plan.implementation.partition(":")
@@ -237,7 +294,7 @@ def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) 
         plan.seed,
         device,
         rank,
-        world,
+        world_size,
         accelerators=len(uuids),
         uuids=tuple(uuids),
         requests=plan.requests,
@@ -251,23 +308,23 @@ def build(plan: Plan, device: str, rank: int, world: int, uuids: Sequence[str]) 
     return built
 
 
-def implementation_hash(plan: Plan) -> str | None:
-    """The hash of the file that this process loaded for a submitter's own implementation. None for
-    a reference implementation."""
+def hash_implementation(plan: Plan) -> str | None:
+    """Return the SHA-256 of the file that this process loaded for a submitter's own implementation.
+    None for a reference implementation."""
     if plan.implementation_sha256 is None:
         return None
-    return file_hash(Path(str(sys.modules[plan.implementation.partition(":")[0]].__file__)))
+    return hash_file(Path(str(sys.modules[plan.implementation.partition(":")[0]].__file__)))
 
 
-def accelerator_of(plan: Plan, local: int) -> str:
-    """The UUID of this rank's accelerator. On a CPU it is that of the meter's device with the local
-    rank as its number."""
+def find_accelerator(plan: Plan, local_rank: int) -> str:
+    """Return the UUID of this rank's accelerator. On a CPU the local rank is the index of the
+    device in the plan."""
     if plan.torch_device == "cpu":
-        return plan.devices[local].uuid
+        return plan.devices[local_rank].uuid
     import torch
 
     # By UUID and not by number: the order of CUDA or HIP can differ from that of the meter.
-    properties = torch.cuda.get_device_properties(local)
+    properties = torch.cuda.get_device_properties(local_rank)
     if torch.version.hip is None:
         # NVML writes the prefix `GPU-`, torch leaves it out.
         return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
@@ -279,19 +336,20 @@ def accelerator_of(plan: Plan, local: int) -> str:
     return next((d.uuid for d in plan.devices if d.pci == address), f"PCI-{address}")
 
 
-def agreement(device: str, world: int) -> Callable[[float], float]:
-    """A function that returns the maximum over all ranks of the value that it is called with."""
-    if world == 1:
+def make_maximum_over_ranks(device: str, world_size: int) -> Callable[[float], float]:
+    """Return a function that returns the largest of the values that all ranks pass to it. It waits
+    for all ranks."""
+    if world_size == 1:
         return lambda value: value
     import torch
 
-    def agree(value: float) -> float:
+    def compute_maximum(value: float) -> float:
         # float64, because the values can be numbers of batches, which float32 may round.
         largest = torch.tensor(value, dtype=torch.float64, device=device)
         torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
         return float(largest)
 
-    return agree
+    return compute_maximum
 
 
 if __name__ == "__main__":

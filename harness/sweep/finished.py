@@ -9,7 +9,8 @@ from pathlib import Path
 from checker.engine import judge, judge_all
 from harness.power.source import Device
 from harness.run import run_directory as rundir
-from harness.run.plan import Machine, Plan, PlanError, make_plan
+from harness.run.plan import Machine, Plan, PlanError
+from harness.run.planning import make_plan
 from harness.sweep.plan import Entry, Sweep
 from harness.sweep.table import say
 from harness.system import read_description
@@ -65,7 +66,7 @@ def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str
 def _is_held(directory: Path) -> bool:
     """Whether a process works on the run in `directory`."""
     try:
-        with rundir.held(directory):
+        with rundir.hold_directory(directory):
             return False
     except PlanError:
         return True

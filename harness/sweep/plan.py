@@ -12,16 +12,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from harness.power.cap_journal import sync_directory
-from harness.run.plan import (
-    SIMULATED_WORK,
-    SWEEP_SUFFIX,
-    Plan,
-    PlanError,
-    RunRequest,
-    file_hash,
-    implementation_of,
-    workload_of,
-)
+from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
+from harness.run.planning import find_implementation, find_workload, hash_file
 from harness.system import source_hash
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
@@ -244,7 +236,7 @@ def shuffle_runs(
 def common(run_request: RunRequest) -> RunRequest:
     """Return the run request with absolute paths. Raises PlanError for an option that the runs of
     a sweep cannot share."""
-    workload_of(run_request)
+    find_workload(run_request)
     # Runs with different batches could not be compared over caps.
     if run_request.batch == "auto":
         raise PlanError(
@@ -283,7 +275,7 @@ def hashes(run_request: RunRequest) -> dict[str, str]:
     cannot be read."""
     named = {name: path for name in HASHED if (path := getattr(run_request, name)) is not None}
     try:
-        return {name: file_hash(path) for name, path in named.items()}
+        return {name: hash_file(path) for name, path in named.items()}
     except OSError as error:
         raise PlanError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
@@ -291,9 +283,9 @@ def hashes(run_request: RunRequest) -> dict[str, str]:
 def code_of(run_request: RunRequest) -> tuple[str, str | None]:
     """The hash of the project's code, and the hash of the submitter's own implementation file.
     Raises PlanError if that file is missing."""
-    _, implementation_sha256 = implementation_of(
+    _, implementation_sha256 = find_implementation(
         SIMULATED_WORK if run_request.simulates_work else run_request.implementation,
-        workload_of(run_request),
+        find_workload(run_request),
     )
     return source_hash(), implementation_sha256
 

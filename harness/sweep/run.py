@@ -66,12 +66,12 @@ def run(
     """
     counts, named = parse_gpus(gpus), None if caps is None else parse_caps(caps)
     run_request = common(run_request)
-    with command.boards(run_request.simulate):
+    with command.simulate_boards(run_request.simulate):
         # The largest run decides: a smaller one uses some of the same boards.
         meter, limits = _read_limits(run_request, max(counts))
         caps_w = _select_caps(named, limits, meter)
         # Refuses what every run would be refused for.
-        plan = command.plan_for(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
+        plan = command.plan_run(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
         planned = plan_of(
             run_request, shuffle_runs(caps_w, counts, repeats, run_request.seed), plan
         )
@@ -108,18 +108,20 @@ def resume(path: Path) -> bool:
             f"{file}: has changed since the sweep was planned; bring it back as it was, or "
             "start the sweep anew"
         )
-    with command.boards(sweep.run_request.simulate):
+    with command.simulate_boards(sweep.run_request.simulate):
         return carry_out(sweep, path)
 
 
 def _read_limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
     """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
     PlanError or MeterError."""
-    name = command.meter_name(run_request)
+    name = command.choose_meter(run_request)
     with closing(open_source(name)) as source:
-        limits = {d.uuid: read_back(source, d.uuid) for d in preflight.choose(source, count)}
+        limits = {
+            d.uuid: read_back(source, d.uuid) for d in preflight.select_devices(source, count)
+        }
         for uuid, readback in limits.items():
-            preflight.must_answer(source, uuid, readback)
+            preflight.require_answer(source, uuid, readback)
         return name, limits
 
 

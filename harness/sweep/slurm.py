@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.run.plan import FULL_EPOCH_S, SMOKE_EPOCH_S, PlanError, RunRequest
+from harness.run.plan import PlanError, RunRequest
+from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,

@@ -178,7 +178,7 @@ for _ in range(3):
 
 def test_sigkill_while_caps_are_set_and_restored(room):
     """The moments that a whole run has few of, at five times as many of them."""
-    command.plan_for(RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)).save(
+    command.plan_run(RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)).save(
         room.out
     )
     line = [sys.executable, "-c", SET_AND_RESTORE, str(room.out)]

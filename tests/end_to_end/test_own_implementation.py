@@ -122,7 +122,7 @@ def test_a_demo_of_another_model_is_refused(tmp_path):
         "    return replace(my_resnet50.build(job), parameters=23_512_130)\n"
     )
     said = refusal(tmp_path, "--implementation", "smaller:build")
-    assert "built a model of parameters 23512130; resnet50-train has 25557032" in said
+    assert "built a model with 23512130 parameters; resnet50-train has 25557032" in said
 
 
 def test_the_guide_names_rules_and_files_that_exist():

@@ -149,7 +149,7 @@ def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submission
     done = sign(unsigned, submissions.key)
     assert done.exit_code == 1
     assert (
-        "not signed, for its files are not those that the run left" in done.output
+        "not signed, because its files are not those that the run wrote" in done.output
         and "I101 log.txt.gz" in done.output
     )
     assert f"bench-check --fix {unsigned}" in done.output

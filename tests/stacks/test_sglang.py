@@ -270,9 +270,7 @@ def test_the_server_answers_every_request_in_full(served: Served) -> None:
 def test_client_and_server_count_the_same_tokens(served: Served) -> None:
     tally = served.load.tally
     assert (
-        tally["client_output_tokens"]
-        == tally["server_output_tokens"]
-        > 8 * sum(map(len, served.epochs))
+        tally.client_output_tokens == tally.server_output_tokens > 8 * sum(map(len, served.epochs))
     )
 
 

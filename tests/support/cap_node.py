@@ -21,7 +21,8 @@ from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
 from harness.processes import list_descendants
-from harness.run.plan import Machine, Plan, RunRequest, make_plan
+from harness.run.plan import Machine, Plan, RunRequest
+from harness.run.planning import make_plan
 from harness.system import DESCRIPTION
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"

@@ -9,7 +9,8 @@ from support.bundles import write_bundle as write_evidence
 
 from harness.cli import main
 from harness.power.source import Device
-from harness.run.plan import Machine, RunRequest, make_plan
+from harness.run.plan import Machine, RunRequest
+from harness.run.planning import make_plan
 from harness.sweep.plan import Entry, Sweep, plan_of, shuffle_runs
 from harness.system import read_description, source_hash
 

@@ -76,7 +76,7 @@ def test_a_mark_for_no_power_is_not_taken_for_power(gpu, meter, mark):
 
 def test_a_second_die_is_refused_before_a_run(gpu, meter):
     gpu.power["current_socket_power"] = 0
-    (objection,) = preflight.objections(meter, meter.devices())
+    (objection,) = preflight.find_objections(meter, meter.devices())
     assert "first die or partition" in objection
 
 
@@ -103,7 +103,7 @@ def test_caps_are_read_from_microwatts_and_the_least_is_told_as_it_is(meter):
         600_000,
     )
     assert meter.devices()[0].max_power_w == 750.0
-    assert preflight.cap_for(meter, meter.devices(), 600.0) == (600.0, None)
+    assert preflight.determine_cap(meter, meter.devices(), 600.0) == (600.0, None)
 
 
 def test_a_limit_is_set_in_microwatts_and_read_back_in_watts(gpu, meter):
@@ -118,7 +118,7 @@ def test_a_limit_is_set_in_microwatts_and_read_back_in_watts(gpu, meter):
 
 def test_with_a_least_limit_of_zero_any_lower_cap_is_taken(gpu, meter):
     """Whether the board enforces it is for the load to show: rule C102."""
-    assert preflight.cap_for(meter, meter.devices(), 200.0) == (200.0, {A: 600_000})
+    assert preflight.determine_cap(meter, meter.devices(), 200.0) == (200.0, {A: 600_000})
     meter.set_cap(A, 200_000)
     assert meter.readback(A, frozenset()).enforced_mw == 200_000
 
@@ -148,7 +148,7 @@ def test_setting_without_the_right_to_is_told_apart_from_other_refusals(gpu, met
 @pytest.mark.parametrize("level", ["MANUAL", "DETERMINISM"])
 def test_a_level_whose_clocks_could_not_be_restored_is_refused_before_a_run(gpu, meter, level):
     gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{level}"
-    (objection,) = preflight.objections(meter, meter.devices())
+    (objection,) = preflight.find_objections(meter, meter.devices())
     assert f"performance level is {level.lower()}" in objection and "--perf-level auto" in objection
 
 

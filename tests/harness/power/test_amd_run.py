@@ -24,7 +24,8 @@ from harness.power.source import Device, MeterError
 from harness.power.sources import amd, open_source
 from harness.power.sources.amd import AmdSource
 from harness.run import command, session, worker
-from harness.run.plan import Machine, Plan, RunRequest, make_plan
+from harness.run.plan import Machine, Plan, RunRequest
+from harness.run.planning import make_plan
 from harness.system import DESCRIPTION, describe_environment
 from reference import sglang_server
 
@@ -102,7 +103,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu))
     for variable in VISIBLE_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    planned = command.plan_for(RunRequest("resnet50-train", cap_w=400))
+    planned = command.plan_run(RunRequest("resnet50-train", cap_w=400))
     assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
     assert [d.uuid for d in planned.devices] == [A]
     assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
@@ -110,21 +111,21 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     with pytest.raises(
         MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"
     ):
-        command.plan_for(RunRequest("resnet50-train"))
+        command.plan_run(RunRequest("resnet50-train"))
 
 
 def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
     for variable in VISIBLE_VARIABLES:
         monkeypatch.setenv(variable, "0,1")
-    given = session.workers_environment(plan(A, B))
+    given = session.make_worker_environment(plan(A, B))
     assert {v: given.get(v) for v in VISIBLE_VARIABLES} == dict(
         zip(VISIBLE_VARIABLES, (f"{A},{B}", None, None), strict=True)
     )
-    as_it_was = session.workers_environment(plan("PCI-0000:05:00.0"))
+    as_it_was = session.make_worker_environment(plan("PCI-0000:05:00.0"))
     assert {as_it_was.get(v) for v in VISIBLE_VARIABLES} == {
         "0,1"
     }  # a virtual machine's GPU has no name that ROCm knows
-    nvidia = session.workers_environment(plan(A, vendor="NVIDIA"))
+    nvidia = session.make_worker_environment(plan(A, vendor="NVIDIA"))
     assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
 
 
@@ -153,7 +154,7 @@ def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uu
     properties = SimpleNamespace(uuid=uuid, pci_domain_id=0, pci_bus_id=0xE5, pci_device_id=0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda local: properties)
     monkeypatch.setattr(torch.version, "hip", hip)
-    assert worker.accelerator_of(plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0) == found
+    assert worker.find_accelerator(plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0) == found
 
 
 def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):

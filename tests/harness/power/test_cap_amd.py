@@ -12,8 +12,9 @@ from harness.power.cap_journal import Journal, SavedLimit
 from harness.power.cap_restore import RestoreError
 from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
-from harness.run.plan import Machine, Plan, RunRequest, make_plan
-from harness.run.preflight import states_for
+from harness.run.plan import Machine, Plan, RunRequest
+from harness.run.planning import make_plan
+from harness.run.preflight import find_states_to_change
 from harness.system import DESCRIPTION
 
 
@@ -41,7 +42,7 @@ def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
     meter = open_source("amd")
     devices = tuple(meter.devices())
     machine = Machine(
-        "amd", "cuda", "6", devices, "auto", cap_w, found_mw, states_for(meter, devices)
+        "amd", "cuda", "6", devices, "auto", cap_w, found_mw, find_states_to_change(meter, devices)
     )
     return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 from support.cap_node import AS_FOUND, SET, A, B, Node, watchdogs
+from support.harness.shares import make_share
 from support.kills import wait_for
 
 from harness import interrupts
@@ -145,18 +146,22 @@ def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
     """On one of them the cap was in force already."""
     plan = node.plan()
     shares = [
-        {"found_mw": plan.found_mw, "found_state": {}, "node": {}},
-        {"found_mw": None, "found_state": {}, "node": {"accelerators": [{"uuid": "C"}]}},
+        replace(make_share(), found_mw=plan.found_mw, found_state={}),
+        replace(make_share("C"), found_mw=None, found_state={}),
     ]
     told = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
     assert (
-        evidence._power(plan, shares)
-        == evidence._power(replace(plan, found_mw=None), shares)
+        evidence._make_power(plan, shares)
+        == evidence._make_power(replace(plan, found_mw=None), shares)
         == told
     )
-    assert evidence._power(plan, [shares[1]]) == {"mode": "as-found", "cap_w": 400, "state": "P0"}
-    shares[1]["found_state"] = {"C": "high"}
-    assert evidence._power(plan, shares) == {**told, "found_state": {"C": "high"}}
+    assert evidence._make_power(plan, [shares[1]]) == {
+        "mode": "as-found",
+        "cap_w": 400,
+        "state": "P0",
+    }
+    shares[1] = replace(shares[1], found_state={"C": "high"})
+    assert evidence._make_power(plan, shares) == {**told, "found_state": {"C": "high"}}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become somebody else")

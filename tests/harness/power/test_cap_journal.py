@@ -82,7 +82,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
         owner.wait()
         later = threading.Timer(0.5, os.kill, (watchdog, signal.SIGCONT))
         later.start()
-        assert command._inspect("nvidia", 2, 400).found_mw == AS_FOUND
+        assert command._inspect_machine("nvidia", 2, 400).found_mw == AS_FOUND
         later.join()
 
     power_cut(node)
@@ -92,7 +92,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
             MeterError,
             match="has set power limits and is gone; restore them with: bench-submit restore",
         ):
-            command._inspect("nvidia", 2, cap_w)
+            command._inspect_machine("nvidia", 2, cap_w)
 
 
 def test_the_lock_of_a_run_that_ends_is_waited_for(node):

@@ -14,7 +14,7 @@ from harness.power.sources.nvidia import NvidiaSource, visible_devices
 from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.plan import PlanError
-from harness.run.preflight import cap_for
+from harness.run.preflight import determine_cap
 from harness.simulation.boards import MODELS, Boards, BusyShare
 from harness.simulation.server import VARIABLE
 
@@ -153,8 +153,10 @@ def test_limits_of_cpu_packages_are_read_and_not_set(tmp_path):
     with pytest.raises(MeterError, match="cannot set power caps"):
         cap_control(source)
     with pytest.raises(PlanError, match="--cap 100: the meter cannot set power caps"):
-        cap_for(source, source.devices(), 100.0)
-    assert cap_for(source, source.devices(), None) == cap_for(source, source.devices(), 125.0)
+        determine_cap(source, source.devices(), 100.0)
+    assert determine_cap(source, source.devices(), None) == determine_cap(
+        source, source.devices(), 125.0
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 import harness.run.load_generator
-from harness.run.load_generator import Answer, LoadError, LoadGenerator
+from harness.run.load_generator import Answer, LoadError, LoadGenerator, RequestTally
 from rules.contract import Progress, Request, RequestSet
 
 PREFILL_S = 0.02
@@ -191,11 +191,11 @@ def test_a_single_request_in_flight_is_a_closed_loop_too():
 
 def test_tally_covers_all_that_was_sent_and_agrees_with_the_server(closed):
     server, outcome = closed
-    assert outcome.load.tally == {
-        "requests": len(server.requests),
-        "client_output_tokens": server.generated,
-        "server_output_tokens": server.generated,
-    }
+    assert outcome.load.tally == RequestTally(
+        requests=len(server.requests),
+        client_output_tokens=server.generated,
+        server_output_tokens=server.generated,
+    )
     assert server.generated == sum(r.output_tokens for r in server.requests)
 
 
@@ -206,8 +206,8 @@ def test_a_server_that_counts_less_than_it_sent_shows_in_the_tally():
 
     server = Modest()
     tally = Outcome(server, CLOSED_LOOP, epochs=1).load.tally
-    assert tally["client_output_tokens"] == server.generated
-    assert tally["server_output_tokens"] == server.generated // 2
+    assert tally.client_output_tokens == server.generated
+    assert tally.server_output_tokens == server.generated // 2
 
 
 def test_a_trial_takes_no_epoch_and_drains():
@@ -215,7 +215,7 @@ def test_a_trial_takes_no_epoch_and_drains():
     outcome = Outcome(server, CLOSED_LOOP, epochs=0)
     assert len(outcome.calibrated) == 1 and outcome.epochs == []
     assert server.in_flight == 0
-    assert outcome.load.tally["requests"] == len(server.requests)
+    assert outcome.load.tally.requests == len(server.requests)
 
 
 def test_requests_arrive_as_a_poisson_process():
@@ -289,10 +289,10 @@ async def say_nothing(request: Request) -> AsyncIterator[Progress]:
         (
             stop_short,
             r"request 150 was for 32 prompt tokens in and 100 out, "
-            r"but the server answered for 32 in and 99 out",
+            r"but the server reported 32 in and 99 out",
         ),
-        (cut_prompt, r"but the server answered for 16 in and 100 out"),
-        (say_nothing, r"but the server answered for 0 in and 0 out"),
+        (cut_prompt, r"but the server reported 16 in and 100 out"),
+        (say_nothing, r"but the server reported 0 in and 0 out"),
     ],
 )
 def test_an_answer_that_is_not_what_was_asked_for_ends_the_run(spoil, message):

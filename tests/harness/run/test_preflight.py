@@ -30,7 +30,7 @@ def meter(**changes: object) -> NvidiaSource:
 
 
 def test_a_machine_in_order_gives_no_objection():
-    assert list(preflight.objections(meter(), meter().devices())) == []
+    assert list(preflight.find_objections(meter(), meter().devices())) == []
 
 
 @pytest.mark.parametrize(
@@ -43,45 +43,45 @@ def test_a_machine_in_order_gives_no_objection():
 )
 def test_what_would_be_refused_later_is_an_objection_now(changes, says):
     one = meter(**changes)
-    assert all(says in o for o in preflight.objections(one, one.devices()))
-    assert len(list(preflight.objections(one, one.devices()))) == 2
+    assert all(says in o for o in preflight.find_objections(one, one.devices()))
+    assert len(list(preflight.find_objections(one, one.devices()))) == 2
 
 
 def test_a_quantity_that_cannot_be_read_is_an_objection():
     nvml = FakeNvml(A)
     one = NvidiaSource(nvml, None)
     nvml.field_errors[186] = 999
-    (objection,) = preflight.objections(one, one.devices())
+    (objection,) = preflight.find_objections(one, one.devices())
     assert objection.startswith(f"{A}: a first reading failed (power_mw: ")
 
 
 def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
     one = meter()
-    assert preflight.cap_for(one, one.devices(), None) == (700.0, None)
-    assert preflight.cap_for(one, one.devices(), 700.0) == (700.0, None)
-    assert preflight.cap_for(one, one.devices(), 700.0004) == (700.0004, None)
-    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 700_000})
+    assert preflight.determine_cap(one, one.devices(), None) == (700.0, None)
+    assert preflight.determine_cap(one, one.devices(), 700.0) == (700.0, None)
+    assert preflight.determine_cap(one, one.devices(), 700.0004) == (700.0004, None)
+    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 700_000})
 
 
 @pytest.mark.parametrize("cap_w", [199.0, 701.0])
 def test_a_cap_that_the_board_cannot_be_set_to_is_refused_with_its_limits(cap_w):
     one = meter()
     with pytest.raises(PlanError, match=rf"--cap {cap_w:g}: {A} can be set to 200 to 700 W"):
-        preflight.cap_for(one, one.devices(), cap_w)
+        preflight.determine_cap(one, one.devices(), cap_w)
 
 
 def test_a_meter_without_limits_has_none_to_set():
     one = meter()
     one.readback = lambda uuid, own: Readback()
-    assert preflight.cap_for(one, one.devices(), None) == (None, None)
+    assert preflight.determine_cap(one, one.devices(), None) == (None, None)
     with pytest.raises(PlanError, match=f"--cap 400: {A} has no power limit; leave out --cap"):
-        preflight.cap_for(one, one.devices(), 400.0)
+        preflight.determine_cap(one, one.devices(), 400.0)
 
 
 def test_what_is_found_is_the_limit_that_was_asked_for_not_the_lower_one_that_another_enforces():
     one = meter(fields={**FakeNvml().fields, 190: 500_000})
-    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, None)
-    assert preflight.cap_for(one, one.devices(), 400.0) == (400.0, {A: 700_000, B: 700_000})
+    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, None)
+    assert preflight.determine_cap(one, one.devices(), 400.0) == (400.0, {A: 700_000, B: 700_000})
 
 
 def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
@@ -93,8 +93,8 @@ def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
         PlanError,
         match=rf"different power caps .*{B}: 500 W.*name one with --cap. setting a cap takes root",
     ):
-        preflight.cap_for(one, one.devices(), None)
-    assert preflight.cap_for(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 500_000})
+        preflight.determine_cap(one, one.devices(), None)
+    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 500_000})
 
 
 def test_accelerators_of_a_run_are_of_one_kind():
@@ -102,8 +102,8 @@ def test_accelerators_of_a_run_are_of_one_kind():
     devices = [one.devices()[0], replace(one.devices()[1], name="NVIDIA H100 80GB HBM3")]
     one.devices = lambda: devices
     with pytest.raises(PlanError, match="must be of one kind, found NVIDIA H200, NVIDIA H100"):
-        preflight.choose(one, 2)
-    assert preflight.choose(one, 1) == (devices[0],)
+        preflight.select_devices(one, 2)
+    assert preflight.select_devices(one, 1) == (devices[0],)
 
 
 @pytest.mark.parametrize(

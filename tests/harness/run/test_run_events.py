@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.events import EVENTS_FILE, RunEvents, read_recorded
+from harness.run.run_directory import EVENTS_FILE, RunEvents, read_recorded_events
 from rules.bundle_format.events import AttemptEnded, WorkersEnded
 
 
@@ -22,7 +22,7 @@ def test_events_of_earlier_attempts_come_first_in_the_order_of_their_numbers(
         kept.mkdir()
         record(kept, attempt)
     record(tmp_path, 11)
-    recorded = read_recorded(tmp_path)
+    recorded = read_recorded_events(tmp_path)
     assert [event.attempt for event in recorded] == [1, 1, 2, 2, 10, 10, 11, 11]
     assert [type(event) for event in recorded[:2]] == [WorkersEnded, AttemptEnded]
     last = recorded[-1]
@@ -35,10 +35,10 @@ def test_a_line_that_a_power_cut_left_incomplete_is_left_out(tmp_path: Path, tor
     record(tmp_path, 1)
     with (tmp_path / EVENTS_FILE).open("ab") as file:
         file.write(torn)
-    assert len(read_recorded(tmp_path)) == 2
+    assert len(read_recorded_events(tmp_path)) == 2
 
 
 def test_an_event_is_on_file_when_it_is_added(tmp_path: Path) -> None:
     with RunEvents(tmp_path, "node0", 1) as events:
         events.add(WorkersEnded, status=0)
-        assert len(read_recorded(tmp_path)) == 1
+        assert len(read_recorded_events(tmp_path)) == 1

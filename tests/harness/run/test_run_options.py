@@ -12,7 +12,8 @@ from harness.cli import main
 from harness.power import sources
 from harness.power.sources import open_source
 from harness.run import command, preflight
-from harness.run.plan import Machine, RunRequest, make_plan
+from harness.run.plan import Machine, RunRequest
+from harness.run.planning import make_plan
 from harness.run.session import RunFailed
 from harness.system import DESCRIPTION, source_hash
 
@@ -53,7 +54,7 @@ def workers_find_the_tests(monkeypatch):
         ),
         (
             ["resnet50-train", "--corpus", "nowhere.txt", "--smoke", "--simulate", "h200"],
-            "--corpus nowhere.txt: there",
+            "--corpus nowhere.txt: the path does not exist",
         ),
         (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
         (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
@@ -217,7 +218,7 @@ def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gp
 
 def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
     def planned(**options: object) -> tuple[str, str, float]:
-        made = command.plan_for(RunRequest("resnet50-train", simulate="h200", **options))
+        made = command.plan_run(RunRequest("resnet50-train", simulate="h200", **options))
         assert made.standing == "demo"
         return made.implementation, made.size, made.epoch_s
 
@@ -240,9 +241,9 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
         "seed": 1,
     }
     assert (
-        command.plan_for(RunRequest("resnet50-train", simulate="h200", sweep=place)).sweep == place
+        command.plan_run(RunRequest("resnet50-train", simulate="h200", sweep=place)).sweep == place
     )
-    assert command.plan_for(RunRequest("resnet50-train", simulate="h200")).sweep is None
+    assert command.plan_run(RunRequest("resnet50-train", simulate="h200")).sweep is None
 
 
 @pytest.mark.parametrize(
@@ -252,6 +253,9 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
 def test_a_checkout_with_changes_is_told_of_before_the_run(monkeypatch, dirty, standing, warned):
     monkeypatch.setattr(preflight, "git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
     assert (
-        any("M108" in remark for remark in preflight.remarks(replace(plan(), standing=standing)))
+        any(
+            "M108" in remark
+            for remark in preflight.find_remarks(replace(plan(), standing=standing))
+        )
         == warned
     )

@@ -67,7 +67,7 @@ def test_a_worker_that_runs_other_code_than_was_hashed_is_refused(tmp_path):
 
 def test_another_model_than_the_workloads_is_refused_before_the_first_epoch(tmp_path):
     with pytest.raises(
-        RunFailed, match="built a model of parameters 4160; resnet50-train has 25557032"
+        RunFailed, match="built a model with 4160 parameters; resnet50-train has 25557032"
     ):
         take(plan("support.implementations:build_small"), tmp_path)
 
@@ -222,4 +222,4 @@ def test_processes_that_a_worker_has_started_are_its_own():
 def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys):
     take(plan(gpus=2), tmp_path)
     said = capsys.readouterr().out
-    assert "W per accelerator" in said and "apart: active time " in said
+    assert "W per accelerator" in said and "differences between accelerators: active time " in said

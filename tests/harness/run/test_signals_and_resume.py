@@ -185,7 +185,7 @@ def test_a_signal_before_the_next_attempt_has_begun_leaves_a_run_that_is_taken_u
         at_once.setattr(Plan, "save", interrupted)
         command.resume(directory)
     assert (directory / "attempt-1" / "samples.csv").read_text() == "of the first attempt\n"
-    assert rundir.unfinished(directory).attempt == 1
+    assert rundir.load_unfinished_plan(directory).attempt == 1
     assert command.resume(directory)
     (bundle,) = bundles(tmp_path)
     assert evidence_of(bundle).result["attempt"] == 2
@@ -201,7 +201,7 @@ def interrupted(*_: object) -> None:
         ({"devices": ()}, "planned for other accelerators"),
         (
             {"cap_w": 500.0},
-            r"one at 500 W as found, and now the limits are others \(SIM-H200-0: 700 W\)",
+            r"planned at 500 W as found, and the limits are others now \(SIM-H200-0: 700 W\)",
         ),
         (
             {"found_mw": {"SIM-H200-0": 500_000}},
@@ -223,7 +223,7 @@ def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, says):
 def test_a_run_that_is_going_on_is_not_taken_up(tmp_path):
     directory = left_behind(tmp_path, status="running")
     with (
-        rundir.held(directory),
+        rundir.hold_directory(directory),
         pytest.raises(PlanError, match="another process is still running it"),
     ):
         command.resume(directory)

@@ -78,7 +78,7 @@ def run(monkeypatch, tmp_path):
         for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv(simulator.VARIABLE, raising=False)
-        monkeypatch.setattr(session, "workers", in_a_thread)
+        monkeypatch.setattr(session, "make_workers", in_a_thread)
         before = set(tmp_path.glob("*/MANIFEST.json"))
         command.run(RunRequest(workload, simulate=simulate, cap_w=cap_w, epoch_s=epoch_s), tmp_path)
         (made,) = set(tmp_path.glob("*/MANIFEST.json")) - before

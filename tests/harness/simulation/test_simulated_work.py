@@ -84,7 +84,7 @@ def test_a_server_makes_up_for_a_machine_that_is_late(clock, monkeypatch, concur
     asyncio.run(Server(lambda: 2000.0).drive(load))
     for begin_s, end_s, tokens in zip(ends, ends[1:], counts[1:], strict=False):
         assert tokens / (end_s - begin_s) == pytest.approx(2000, rel=0.005)
-    assert load.tally["client_output_tokens"] == load.tally["server_output_tokens"]
+    assert load.tally.client_output_tokens == load.tally.server_output_tokens
 
 
 def test_a_server_with_requests_in_line_does_not_wait_for_its_clients(clock, monkeypatch):

@@ -153,7 +153,10 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
         (["resnet51-train", "--slurm"], "there is no workload"),
         (["llama3-8b-serve", "--slurm", "--nodes", "2"], "is one server, on one node"),
         (["resnet50-train", "--slurm", "--dry-run"], "leave out --dry-run"),
-        (["resnet50-train", "--slurm", "--system", "no.toml"], "there is nothing of that name"),
+        (
+            ["resnet50-train", "--slurm", "--system", "no.toml"],
+            "there is nothing of that name",
+        ),
         (
             ["resnet50-train", "--slurm", "--caps", "250.5,300"],
             "250.5 W cannot be said in a job's comment",

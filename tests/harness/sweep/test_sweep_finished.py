@@ -217,7 +217,7 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, run
     held.mkdir()
     another = replace(made.entries[1], place=7)
     others = unfinished(made, tmp_path, another, ".others.running")
-    with rundir.held(held):
+    with rundir.hold_directory(held):
         done = invoke("--resume", path)
     assert done.exit_code == 0
     named = [
@@ -251,7 +251,7 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
     directory = tmp_path / name
     directory.mkdir()
     run_request = replace(made.run_request_of(entry), simulate="h200", smoke=True, cap_w=None)
-    command.plan_for(run_request).save(directory)
+    command.plan_run(run_request).save(directory)
     return directory
 
 
@@ -280,7 +280,7 @@ def test_unfinished_run_that_cannot_be_run_again_is_started_anew(
     done = invoke("--resume", path)
     assert (
         done.exit_code == 0
-        and "no state of a run there" in said(done)
+        and "the state of the run cannot be read" in said(done)
         and "run 1 is started anew" in said(done)
     )
     assert runs.places == [1]

@@ -292,7 +292,7 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
             invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
         )
         with pytest.raises(MeterError, match="gives no readback"):
-            command.plan_for(RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300))
+            command.plan_run(RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300))
 
 
 def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
@@ -307,7 +307,8 @@ def test_plan_of_a_sweep_in_place_of_a_run_is_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["run", "--resume", str(path)])
     assert (
         done.exit_code == 2
-        and f"this is the plan of a sweep: bench-submit sweep --resume {path}" in said(done)
+        and f"this is the plan of a sweep; resume it with: bench-submit sweep --resume {path}"
+        in said(done)
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from harness.power.sources import open_source
 from harness.run import command
-from harness.run.plan import Machine, Plan, RunRequest, make_plan
+from harness.run.plan import Machine, Plan, RunRequest
+from harness.run.planning import make_plan
 from harness.system import DESCRIPTION, source_hash
 from rules.bundle_format.files import read_files
 from rules.testing.frames import EvidenceFrames, read_frames

@@ -1,0 +1,229 @@
+"""Makes the plan of a run from the request and the machine."""
+
+import hashlib
+import importlib.util
+import math
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.power.sources import source_class
+from harness.run.plan import SIMULATED_WORK, Machine, Plan, PlanError, RunRequest
+from rules.bundle_format.records import Json
+from rules.contract import RequestSet
+from rules.protocol import CURRENT
+from rules.workloads import Workload, workloads
+
+FULL_EPOCH_S = 31.5
+"""Longer than the protocol requires, because an epoch does not last exactly as long as
+calibrated."""
+SMOKE_EPOCH_S = 1.5
+
+
+def find_workload(run_request: RunRequest) -> Workload:
+    """Return the requested workload. Raises PlanError if there is no such workload, or if it has no
+    implementation, variant or size as requested."""
+    available = workloads()
+    name = run_request.workload
+    if name not in available:
+        raise PlanError(f"there is no workload {name!r}; there are {', '.join(available)}")
+    workload = available[name]
+    if workload.implementation is None and run_request.implementation is None:
+        raise PlanError(
+            f"{name} is defined, but has no reference implementation yet; name your own "
+            "with --implementation"
+        )
+    if run_request.variant not in workload.variants:
+        raise PlanError(
+            f"{name} has no variant {run_request.variant!r}; it has {', '.join(workload.variants)}"
+        )
+    if run_request.size == "smoke" and workload.smoke is None:
+        raise PlanError(f"{name} has no smoke size; leave out --smoke")
+    return workload
+
+
+def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sha256: str) -> Plan:
+    """Plan the requested run on this machine.
+
+    The workload determines the batch size, and its size the length of an epoch, unless the request
+    names them. `system` is the submitter's description of the system.
+
+    Raises PlanError, which names the option, the value and what to do, and MeterError if the source
+    of the meter cannot be loaded.
+    """
+    workload = find_workload(run_request)
+    _check_options(run_request, workload)
+    batch_size = _parse_batch(run_request.batch) or get_default_batch_size(
+        workload, run_request.size, run_request.variant, len(machine.devices)
+    )
+    implementation, sha256 = find_implementation(
+        SIMULATED_WORK if run_request.simulates_work else run_request.implementation, workload
+    )
+    plan = Plan(
+        run_id=_make_run_id(run_request, machine),
+        workload=workload.id,
+        variant=run_request.variant,
+        size=run_request.size,
+        implementation=implementation,
+        standing="demo",
+        batch_size=batch_size,
+        seed=run_request.seed,
+        epochs=CURRENT.epochs,
+        epoch_s=run_request.epoch_s
+        or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S),
+        meter=machine.meter,
+        torch_device=machine.torch_device,
+        processes=1 if workload.mode == "inference" else len(machine.devices),
+        devices=machine.devices,
+        state=machine.state,
+        cap_w=machine.cap_w,
+        implementation_sha256=sha256,
+        source_sha256=source_sha256,
+        driver=machine.driver,
+        system=system,
+        requests=_make_request_set(run_request, workload, batch_size),
+        corpus=_resolve_path("--corpus", run_request.corpus),
+        weights=_resolve_path("--weights", run_request.weights),
+        options=_parse_options(run_request.options),
+        batch_search=() if run_request.batch == "auto" else None,
+        nodes=run_request.nodes,
+        node=run_request.node,
+        head=run_request.head,
+        found_mw=machine.found_mw,
+        found_state=machine.found_state,
+        sweep=run_request.sweep,
+    )
+    return replace(plan, standing=_find_standing(plan, workload))
+
+
+def _check_options(run_request: RunRequest, workload: Workload) -> None:
+    """Raise PlanError for options that contradict the workload or each other."""
+    if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
+        raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
+    if run_request.nodes > 1 and workload.mode == "inference":
+        raise PlanError(
+            f"--nodes {run_request.nodes}: {workload.id} is one server, on one node; leave out "
+            "--nodes"
+        )
+    if run_request.nodes > 1 and run_request.batch == "auto":
+        raise PlanError(
+            f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
+            "name it"
+        )
+
+
+def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
+    """Return a new name for a run: time, workload, variant, number of accelerators, cap and six
+    random digits, so that runs started in the same second differ."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    count = run_request.nodes * len(machine.devices)
+    cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
+    parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap)
+    return "-".join((*parts, secrets.token_hex(3)))
+
+
+def _find_standing(plan: Plan, workload: Workload) -> str:
+    """Return the standing of the run: `closed`, `open` or `demo`.
+
+    A closed run is the workload as defined, with the reference implementation and synthetic input.
+    Any other real measurement is open. A run is a demo if its boards are simulated, if it does not
+    compute on GPUs, if its size is not full, or if its epochs are shorter than the protocol
+    requires.
+
+    Raises MeterError if the source of the plan's meter cannot be loaded.
+    """
+    if source_class(plan.meter).simulated or plan.torch_device != "cuda":
+        return "demo"
+    if plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
+        return "demo"
+    as_defined = (
+        plan.implementation == workload.implementation
+        and workload.variants[plan.variant] in workload.precisions
+        and plan.corpus is None
+        and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
+    )
+    return "closed" if as_defined else "open"
+
+
+def get_default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
+    """Return the default batch size of a process. That of a server is proportional to the number of
+    its accelerators."""
+    per_process = workload.size(size).batch_sizes[variant]
+    return per_process * accelerators if workload.mode == "inference" else per_process
+
+
+def _parse_batch(batch: str | None) -> int | None:
+    """Return the number that `--batch` gives, None for `auto` or no option. Raises PlanError."""
+    if batch is None or batch == "auto":
+        return None
+    if not batch.isdecimal() or int(batch) < 1:
+        raise PlanError(f"--batch {batch}: give a number of samples of at least 1, or auto")
+    return int(batch)
+
+
+def find_implementation(name: str | None, workload: Workload) -> tuple[str, str | None]:
+    """Return the name of the implementation to use, and the SHA-256 of its file. The hash is None
+    for a reference implementation. Raises PlanError."""
+    if name is None or name == workload.implementation:
+        assert workload.implementation is not None
+        return workload.implementation, None
+    module, _, function = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise PlanError(f"--implementation {name}: give package.module:function")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None or not spec.has_location:
+        raise PlanError(
+            f"--implementation {name}: there is no module {module}; install it, or put its "
+            "directory on PYTHONPATH"
+        )
+    return name, hash_file(Path(spec.origin))
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file. Raises OSError."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _make_request_set(
+    run_request: RunRequest, workload: Workload, concurrency: int
+) -> RequestSet | None:
+    """Return the requests to a server, None for a workload that trains. Raises PlanError."""
+    if run_request.rate_per_s is not None and not math.isfinite(run_request.rate_per_s):
+        raise PlanError(
+            f"--request-rate {run_request.rate_per_s}: give a number of requests per second"
+        )
+    values = {
+        "--prompt-tokens": run_request.prompt_tokens,
+        "--output-tokens": run_request.output_tokens,
+        "--request-rate": run_request.rate_per_s,
+    }
+    if workload.mode != "inference":
+        if options := [option for option, value in values.items() if value is not None]:
+            raise PlanError(
+                f"{', '.join(options)}: {workload.id} serves no requests; leave the options out"
+            )
+        return None
+    default = workload.size(run_request.size).request_set(concurrency)
+    return RequestSet(
+        run_request.prompt_tokens or default.prompt_tokens,
+        run_request.output_tokens or default.output_tokens,
+        concurrency,
+        run_request.rate_per_s,
+    )
+
+
+def _resolve_path(option: str, path: Path | None) -> str | None:
+    # The workers may run in another directory, so the plan has absolute paths.
+    if path is not None and not path.exists():
+        raise PlanError(f"{option} {path}: the path does not exist")
+    return None if path is None else str(path.resolve())
+
+
+def _parse_options(texts: tuple[str, ...]) -> dict[str, str]:
+    if invalid := [text for text in texts if not text.partition("=")[0] or "=" not in text]:
+        raise PlanError(f"--option {invalid[0]}: give KEY=VALUE")
+    return {key: value for key, _, value in (text.partition("=") for text in texts)}

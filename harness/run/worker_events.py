@@ -1,0 +1,175 @@
+"""The events of a worker: the worker appends them to `events.RANK.jsonl`, one JSON object a line,
+and the harness reads them while the file grows."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import ClassVar
+
+from rules.bundle_format.records import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerEvent:
+    """An event of one rank."""
+
+    kind: ClassVar[str]
+    """The value of `event` in the file."""
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStarted(WorkerEvent):
+    """The worker process runs and has imported the harness."""
+
+    kind = "started"
+    pid: int
+    source_sha256: str
+    """Hash of the code that this process runs (see `harness.system.source_hash`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadBuilt(WorkerEvent):
+    """The implementation built the model; most fields are those of `rules.contract.Built`."""
+
+    kind = "built"
+    accelerators: tuple[str, ...]
+    """UUIDs of the accelerators that the rank computes on."""
+    precision: str
+    parameters: int
+    input_shape: tuple[int, ...]
+    settings: Mapping[str, str | int | float | bool | None]
+    corpus_sha256: str | None
+    weights_sha256: str | None
+    implementation_sha256: str | None
+    """Hash of the loaded file of a submitter's own implementation."""
+    seconds: float
+    """Duration of the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochCalibrated(WorkerEvent):
+    """The rank knows how many batches an epoch has. For a server a batch is a request."""
+
+    kind = "calibrated"
+    batches_per_epoch: int
+    batch_s: float
+    """Mean duration of a batch."""
+    peak_memory_bytes: int | None
+    """Memory that torch's allocator reserved on the GPU. None on a CPU and for a server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankEndedEpoch(WorkerEvent):
+    """The rank ended an epoch, and the windows of its batches are on disk."""
+
+    kind = "epoch"
+    epoch: int
+    items: int
+    start_ns: int
+    """Earliest start and, in `end_ns`, latest end of a batch, on the monotonic clock of the
+    node."""
+    end_ns: int
+    losses: tuple[float, ...]
+    """Loss of each step, which may be NaN or infinite. Empty for a server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensTallied(WorkerEvent):
+    """The load generator counted the requests and output tokens of the whole run."""
+
+    kind = "tally"
+    requests: int
+    client_output_tokens: int
+    server_output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryExhausted(WorkerEvent):
+    """The accelerator has too little memory for the batch."""
+
+    kind = "out-of-memory"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRefused(WorkerEvent):
+    """The implementation refused the job as it is. Running it again would not help."""
+
+    kind = "refused"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFailed(WorkerEvent):
+    """The implementation raised an error."""
+
+    kind = "failed"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFinished(WorkerEvent):
+    """The rank ended its last epoch."""
+
+    kind = "finished"
+
+
+_EVENT_CLASSES: dict[str, type[WorkerEvent]] = {
+    event_class.kind: event_class
+    for event_class in (
+        WorkerStarted,
+        WorkloadBuilt,
+        EpochCalibrated,
+        RankEndedEpoch,
+        TokensTallied,
+        MemoryExhausted,
+        JobRefused,
+        WorkerFailed,
+        WorkerFinished,
+    )
+}
+
+
+def worker_event_to_json(event: WorkerEvent) -> Json:
+    """Return the event as the JSON object of a line of `events.RANK.jsonl`."""
+    value: Json = {"event": event.kind, **asdict(event)}
+    if isinstance(event, RankEndedEpoch):
+        # JSON has no NaN and no infinity, so such a loss is text in the file.
+        value["losses"] = [loss if math.isfinite(loss) else str(loss) for loss in event.losses]
+    return value
+
+
+def worker_event_from_json(value: Json) -> WorkerEvent:
+    """Return the event of a JSON object that `worker_event_to_json` made."""
+    event_class = _EVENT_CLASSES[value["event"]]
+    values: Json = {}
+    for name in (field.name for field in fields(event_class)):
+        # JSON has lists. The records are frozen and hold tuples.
+        values[name] = tuple(value[name]) if isinstance(value[name], list) else value[name]
+    if event_class is RankEndedEpoch:
+        values["losses"] = tuple(float(loss) for loss in value["losses"])
+    return event_class(**values)
+
+
+class WorkerEventReader:
+    """Reads the event files of this node's ranks as they grow."""
+
+    def __init__(self, directory: Path, ranks: range) -> None:
+        self._paths = {rank: directory / f"events.{rank}.jsonl" for rank in ranks}
+        self._offsets = dict.fromkeys(ranks, 0)
+
+    def read_new(self) -> Iterator[WorkerEvent]:
+        """Yield the events that were written since the last call, those of the lowest rank
+        first."""
+        for rank, path in self._paths.items():
+            if not path.exists():
+                continue
+            with path.open() as file:
+                file.seek(self._offsets[rank])
+                # A line without its end is still being written. The offset stays before it.
+                while (line := file.readline()).endswith("\n"):
+                    self._offsets[rank] = file.tell()
+                    yield worker_event_from_json(json.loads(line))
