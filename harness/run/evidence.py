@@ -192,7 +192,7 @@ def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> No
         clocks=tuple(measurements.clocks),
         started_at=measurements.started_at,
         ended_at=measurements.ended_at,
-        # The result states those of the head only.
+        # Of the following, result.json has only the values of the head.
         batches_per_epoch=measurements.batches_per_epoch,
         losses=tuple(measurements.losses.values()),
         tally=measurements.tally,
@@ -243,6 +243,7 @@ def read_texts(name: str, texts: Iterable[str]) -> Table:
     tables = [text for text in texts if text]
     if not tables:
         raise MetricsError(f"there are no rows of {name}; did the implementation run any batch?")
+    # The table has one header. Those of the other texts are removed.
     header = tables[0].partition("\n")[0] + "\n"
     rows = "".join(text.removeprefix(header) for text in tables)
     try:
@@ -268,19 +269,8 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     ranks = [(share.node.name, built) for share in shares for built in share.built]
     # Ranks report in the order in which they were built.
     ranks.sort(key=lambda node_and_built: node_and_built[1].rank)
+    _check_ranks_equal([rank for _, rank in ranks])
     built = ranks[0][1]
-    for name in (
-        "precision",
-        "parameters",
-        "input_shape",
-        "settings",
-        "corpus_sha256",
-        "weights_sha256",
-    ):
-        # result.json has one value for the whole run, so all ranks must agree on it.
-        value = getattr(built, name)
-        if deviating := [rank.rank for _, rank in ranks if getattr(rank, name) != value]:
-            raise MetricsError(f"rank {deviating[0]} was built with another {name} than rank 0")
     result: Json = {
         "format": RESULT_FORMAT,
         "protocol": CURRENT.version,
@@ -325,6 +315,22 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     if head.tally is not None:
         result["tally"] = asdict(head.tally)
     return result
+
+
+def _check_ranks_equal(ranks: Sequence[WorkloadBuilt]) -> None:
+    """Raise rules.metrics.energy.MetricsError if a rank was built differently from the first."""
+    # result.json has one value of each for the whole run.
+    for name in (
+        "precision",
+        "parameters",
+        "input_shape",
+        "settings",
+        "corpus_sha256",
+        "weights_sha256",
+    ):
+        value = getattr(ranks[0], name)
+        if deviating := [rank.rank for rank in ranks if getattr(rank, name) != value]:
+            raise MetricsError(f"rank {deviating[0]} was built with another {name} than rank 0")
 
 
 def _make_settings(

@@ -196,6 +196,7 @@ class Plan:
                 "bundle would be"
             )
             raise PlanError(f"{directory}: no plan of a run there; {advice}") from None
+        # Another version of wattmark may have written the plan with other fields.
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise PlanError(f"{path}: the plan of the run cannot be read ({error})") from None
 

@@ -99,6 +99,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
 
 def _check_options(run_request: RunRequest, workload: Workload) -> None:
     """Raise PlanError for options that contradict the workload or each other."""
+    # The ranges that click checks let NaN pass.
     if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
         raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
     if run_request.nodes > 1 and workload.mode == "inference":
@@ -106,6 +107,7 @@ def _check_options(run_request: RunRequest, workload: Workload) -> None:
             f"--nodes {run_request.nodes}: {workload.id} is one server, on one node; leave out "
             "--nodes"
         )
+    # The nodes could find different batch sizes, because each of them judges its own ranks.
     if run_request.nodes > 1 and run_request.batch == "auto":
         raise PlanError(
             f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
@@ -119,6 +121,7 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     count = run_request.nodes * len(machine.devices)
     cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
+    # The time comes first, so that names sort by it.
     parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap)
     return "-".join((*parts, secrets.token_hex(3)))
 
@@ -137,19 +140,21 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
         return "demo"
     if plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
         return "demo"
-    as_defined = (
+    # Results of the closed division compare systems, so all else must be equal.
+    is_as_defined = (
         plan.implementation == workload.implementation
         and workload.variants[plan.variant] in workload.precisions
         and plan.corpus is None
         and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
     )
-    return "closed" if as_defined else "open"
+    return "closed" if is_as_defined else "open"
 
 
 def get_default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
     """Return the default batch size of a process. That of a server is proportional to the number of
     its accelerators."""
     per_process = workload.size(size).batch_sizes[variant]
+    # One process serves on all accelerators of the node.
     return per_process * accelerators if workload.mode == "inference" else per_process
 
 
@@ -171,6 +176,7 @@ def find_implementation(name: str | None, workload: Workload) -> tuple[str, str 
     module, _, function = name.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), function)):
         raise PlanError(f"--implementation {name}: give package.module:function")
+    # Find the file without importing it: an import may load torch, which takes seconds.
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -217,7 +223,7 @@ def _make_request_set(
 
 
 def _resolve_path(option: str, path: Path | None) -> str | None:
-    # The workers may run in another directory, so the plan has absolute paths.
+    # The plan has absolute paths, because a run may be resumed from another directory.
     if path is not None and not path.exists():
         raise PlanError(f"{option} {path}: the path does not exist")
     return None if path is None else str(path.resolve())

@@ -104,6 +104,7 @@ def find_states_to_change(source: PowerSource, devices: Sequence[Device]) -> dic
     if source.state != SETTABLE_STATE or not isinstance(source, CapControl):
         return None
     states = {device.uuid: source.read(device.uuid).power_state for device in devices}
+    # A board that does not tell its state may have the right one. It is left alone.
     return {
         uuid: state for uuid, state in states.items() if state not in (source.state, None)
     } or None
@@ -138,6 +139,7 @@ def find_remarks(plan: Plan) -> Iterator[str]:
             f"the description of the system lacks {', '.join(missing_keys)}; name a TOML file with "
             "--system"
         )
+    # A bundle of uncommitted code cannot be reproduced from its commit.
     git = git_state(Path(__file__).parents[2])
     if git is not None and git["dirty"] and plan.standing != "demo":
         yield (
