@@ -138,8 +138,8 @@ def test_epochs_follow_each_other_without_draining_the_server(closed):
 def test_as_many_requests_are_in_flight_as_wanted_and_never_more(closed):
     server, outcome = closed
     assert server.most_in_flight == 64
-    inside = outcome.epochs[1][1]
-    for answer in inside[:: len(inside) // 7]:
+    epoch_answers = outcome.epochs[1][1]
+    for answer in epoch_answers[:: len(epoch_answers) // 7]:
         at = answer.end_ns - 1
         assert sum(a.sent_ns <= at < a.end_ns for a in outcome.answers) == 64
     assert server.in_flight == 0
@@ -167,11 +167,11 @@ def test_prompts_all_differ_and_follow_from_the_seed(closed):
     assert {len(p) for p in prompts} == {32}
     tokens = {token for p in prompts for token in p}
     assert min(tokens) == 10 and max(tokens) == 511
-    again, other = Server(), Server()
-    Outcome(again, CLOSED_LOOP, epochs=0)
-    Outcome(other, CLOSED_LOOP, seed=2, epochs=0)
-    assert again.requests[:200] == server.requests[:200]
-    assert not prompts & {tuple(r.prompt) for r in other.requests}
+    same_seed, other_seed = Server(), Server()
+    Outcome(same_seed, CLOSED_LOOP, epochs=0)
+    Outcome(other_seed, CLOSED_LOOP, seed=2, epochs=0)
+    assert same_seed.requests[:200] == server.requests[:200]
+    assert not prompts & {tuple(r.prompt) for r in other_seed.requests}
 
 
 def test_first_requests_are_staggered_and_outside_the_epochs(closed):
@@ -246,18 +246,18 @@ def test_arrivals_wait_where_the_limit_is_in_flight():
     assert all(len(answers) == outcome.calibrated[0][0] for _, answers in outcome.epochs)
 
 
-def spoilt(number: int, spoil: Callable[[Request], AsyncIterator[Progress]]) -> Server:
+def make_faulty_server(number: int, fault: Callable[[Request], AsyncIterator[Progress]]) -> Server:
     """A server that answers its request of that number as `spoil` does."""
 
-    class Spoilt(Server):
+    class FaultyServer(Server):
         async def send(self, request: Request) -> AsyncIterator[Progress]:
-            answer = spoil if len(self.requests) == number else super().send
-            if answer is spoil:
+            answer = fault if len(self.requests) == number else super().send
+            if answer is fault:
                 self.requests.append(request)
             async for progress in answer(request):
                 yield progress
 
-    return Spoilt()
+    return FaultyServer()
 
 
 async def refuse(request: Request) -> AsyncIterator[Progress]:
@@ -279,7 +279,7 @@ async def say_nothing(request: Request) -> AsyncIterator[Progress]:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("fault", "message"),
     [
         (
             refuse,
@@ -295,8 +295,8 @@ async def say_nothing(request: Request) -> AsyncIterator[Progress]:
         (say_nothing, r"but the server reported 0 in and 0 out"),
     ],
 )
-def test_an_answer_that_is_not_what_was_asked_for_ends_the_run(spoil, message):
-    server = spoilt(150, spoil)
+def test_an_answer_that_is_not_what_was_asked_for_ends_the_run(fault, message):
+    server = make_faulty_server(150, fault)
     with pytest.raises(LoadError, match=message):
         Outcome(server, CLOSED_LOOP)
 

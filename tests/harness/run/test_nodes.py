@@ -24,16 +24,16 @@ def free_port() -> int:
     """A port that is free, and the one after it, which torchrun takes: below those that Linux gives
     to whoever asks for any."""
     for port in random.sample(range(20000, 32000), 100):
-        with socket.socket() as one, socket.socket() as next_one, suppress(OSError):
-            one.bind(("", port))
-            next_one.bind(("", port + 1))
+        with socket.socket() as head_socket, socket.socket() as next_socket, suppress(OSError):
+            head_socket.bind(("", port))
+            next_socket.bind(("", port + 1))
             return port
     pytest.fail("no port is free")
 
 
-def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
+def start_node(node: int, head: str, out: Path, *extra_options: str) -> subprocess.Popen:
     """`bench-submit run` as the node of that number of two."""
-    asked = [
+    options = [
         "resnet50-train",
         "--smoke",
         "--simulate",
@@ -43,17 +43,17 @@ def on_node(node: int, head: str, out: Path, *more: str) -> subprocess.Popen:
         "--implementation",
         "support.implementations:build",
     ]
-    where = ["--nodes", "2", "--node", str(node), "--head", head, "-o", str(out)]
-    command = [sys.executable, "-m", "harness.cli", "run", *asked, *where, *more]
+    node_options = ["--nodes", "2", "--node", str(node), "--head", head, "-o", str(out)]
+    command = [sys.executable, "-m", "harness.cli", "run", *options, *node_options, *extra_options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def test_two_nodes_make_one_bundle(tmp_path):
     head = f"127.0.0.1:{free_port()}"
-    nodes = [on_node(node, head, tmp_path, "--cap", "400") for node in (1, 0)]
-    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
-    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)
-    assert "node 0 has the bundle" in said[0] and "pre-check: no errors" in said[1]
+    nodes = [start_node(node, head, tmp_path, "--cap", "400") for node in (1, 0)]
+    outputs = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(outputs)
+    assert "node 0 has the bundle" in outputs[0] and "pre-check: no errors" in outputs[1]
     (bundle,) = bundles(tmp_path)
     evidence = evidence_of(bundle)
     result = evidence.result
@@ -75,22 +75,22 @@ def test_two_nodes_make_one_bundle(tmp_path):
 
 def test_nodes_that_plan_different_runs_are_refused(tmp_path):
     head = f"127.0.0.1:{free_port()}"
-    nodes = [on_node(0, head, tmp_path), on_node(1, head, tmp_path, "--seed", "2")]
-    said = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
+    nodes = [start_node(0, head, tmp_path), start_node(1, head, tmp_path, "--seed", "2")]
+    outputs = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
     assert all(node.returncode == 2 for node in nodes)
-    assert all("node 1 has seed 2, node 0 has 1" in one for one in said)
+    assert all("node 1 has seed 2, node 0 has 1" in output for output in outputs)
     assert not bundles(tmp_path)
 
 
 def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
     head = f"127.0.0.1:{free_port()}"
-    nodes = [on_node(node, head, tmp_path, "--epoch-seconds", "3") for node in (0, 1)]
+    nodes = [start_node(node, head, tmp_path, "--epoch-seconds", "3") for node in (0, 1)]
     deadline = time.monotonic() + DEADLINE_S
     while not any(p.stat().st_size > 100 for p in tmp_path.glob(".*.node1.running/batches.1.csv")):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     nodes[1].kill()
-    said = nodes[0].communicate(timeout=DEADLINE_S)[0]
+    output = nodes[0].communicate(timeout=DEADLINE_S)[0]
     nodes[1].communicate()
-    assert nodes[0].returncode == 1 and "before their last epoch" in said
+    assert nodes[0].returncode == 1 and "before their last epoch" in output
     assert not bundles(tmp_path) and gone(tmp_path)

@@ -34,80 +34,89 @@ def test_a_machine_in_order_gives_no_objection():
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"pids": [4711]}, "1 other process(es) compute on it"),
         ({"mig": 1}, "MIG is on"),
         ({"ecc": 2}, "2 uncorrected ECC error(s)"),
     ],
 )
-def test_what_would_be_refused_later_is_an_objection_now(changes, says):
-    one = meter(**changes)
-    assert all(says in o for o in preflight.find_objections(one, one.devices()))
-    assert len(list(preflight.find_objections(one, one.devices()))) == 2
+def test_what_would_be_refused_later_is_an_objection_now(changes, message):
+    source = meter(**changes)
+    assert all(message in o for o in preflight.find_objections(source, source.devices()))
+    assert len(list(preflight.find_objections(source, source.devices()))) == 2
 
 
 def test_a_quantity_that_cannot_be_read_is_an_objection():
     nvml = FakeNvml(A)
-    one = NvidiaSource(nvml, None)
+    source = NvidiaSource(nvml, None)
     nvml.field_errors[186] = 999
-    (objection,) = preflight.find_objections(one, one.devices())
+    (objection,) = preflight.find_objections(source, source.devices())
     assert objection.startswith(f"{A}: a first reading failed (power_mw: ")
 
 
 def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
-    one = meter()
-    assert preflight.determine_cap(one, one.devices(), None) == (700.0, None)
-    assert preflight.determine_cap(one, one.devices(), 700.0) == (700.0, None)
-    assert preflight.determine_cap(one, one.devices(), 700.0004) == (700.0004, None)
-    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 700_000})
+    source = meter()
+    assert preflight.determine_cap(source, source.devices(), None) == (700.0, None)
+    assert preflight.determine_cap(source, source.devices(), 700.0) == (700.0, None)
+    assert preflight.determine_cap(source, source.devices(), 700.0004) == (700.0004, None)
+    assert preflight.determine_cap(source, source.devices(), 500.0) == (
+        500.0,
+        {A: 700_000, B: 700_000},
+    )
 
 
 @pytest.mark.parametrize("cap_w", [199.0, 701.0])
 def test_a_cap_that_the_board_cannot_be_set_to_is_refused_with_its_limits(cap_w):
-    one = meter()
+    source = meter()
     with pytest.raises(PlanError, match=rf"--cap {cap_w:g}: {A} can be set to 200 to 700 W"):
-        preflight.determine_cap(one, one.devices(), cap_w)
+        preflight.determine_cap(source, source.devices(), cap_w)
 
 
 def test_a_meter_without_limits_has_none_to_set():
-    one = meter()
-    one.readback = lambda uuid, own: Readback()
-    assert preflight.determine_cap(one, one.devices(), None) == (None, None)
+    source = meter()
+    source.readback = lambda uuid, run_pids: Readback()
+    assert preflight.determine_cap(source, source.devices(), None) == (None, None)
     with pytest.raises(PlanError, match=f"--cap 400: {A} has no power limit; leave out --cap"):
-        preflight.determine_cap(one, one.devices(), 400.0)
+        preflight.determine_cap(source, source.devices(), 400.0)
 
 
 def test_what_is_found_is_the_limit_that_was_asked_for_not_the_lower_one_that_another_enforces():
-    one = meter(fields={**FakeNvml().fields, 190: 500_000})
-    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, None)
-    assert preflight.determine_cap(one, one.devices(), 400.0) == (400.0, {A: 700_000, B: 700_000})
+    source = meter(fields={**FakeNvml().fields, 190: 500_000})
+    assert preflight.determine_cap(source, source.devices(), 500.0) == (500.0, None)
+    assert preflight.determine_cap(source, source.devices(), 400.0) == (
+        400.0,
+        {A: 700_000, B: 700_000},
+    )
 
 
 def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
-    one = meter()
-    state = one.readback(A, frozenset())
+    source = meter()
+    state = source.readback(A, frozenset())
     states = {A: state, B: replace(state, enforced_mw=500_000, requested_mw=500_000)}
-    one.readback = lambda uuid, own: states[uuid]
+    source.readback = lambda uuid, run_pids: states[uuid]
     with pytest.raises(
         PlanError,
         match=rf"different power caps .*{B}: 500 W.*name one with --cap. setting a cap takes root",
     ):
-        preflight.determine_cap(one, one.devices(), None)
-    assert preflight.determine_cap(one, one.devices(), 500.0) == (500.0, {A: 700_000, B: 500_000})
+        preflight.determine_cap(source, source.devices(), None)
+    assert preflight.determine_cap(source, source.devices(), 500.0) == (
+        500.0,
+        {A: 700_000, B: 500_000},
+    )
 
 
 def test_accelerators_of_a_run_are_of_one_kind():
-    one = meter()
-    devices = [one.devices()[0], replace(one.devices()[1], name="NVIDIA H100 80GB HBM3")]
-    one.devices = lambda: devices
+    source = meter()
+    devices = [source.devices()[0], replace(source.devices()[1], name="NVIDIA H100 80GB HBM3")]
+    source.devices = lambda: devices
     with pytest.raises(PlanError, match="must be of one kind, found NVIDIA H200, NVIDIA H100"):
-        preflight.select_devices(one, 2)
-    assert preflight.select_devices(one, 1) == (devices[0],)
+        preflight.select_devices(source, 2)
+    assert preflight.select_devices(source, 1) == (devices[0],)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("name = [", "cannot be read as TOML"),
         ("hostname = 'x'", "there is no key 'hostname'; there are name, site, category"),
@@ -115,10 +124,10 @@ def test_accelerators_of_a_run_are_of_one_kind():
         ("category = 'cheap'", "category must be available, preview or research, found 'cheap'"),
     ],
 )
-def test_a_description_that_cannot_be_used_is_refused(tmp_path, text, says):
+def test_a_description_that_cannot_be_used_is_refused(tmp_path, text, message):
     path = tmp_path / "system.toml"
     path.write_text(text)
-    with pytest.raises(PlanError, match=says) as caught:
+    with pytest.raises(PlanError, match=message) as caught:
         read_description(path)
     assert str(path) in str(caught.value)
 
@@ -170,12 +179,12 @@ def test_git_state_tells_the_commit_and_changes_of_the_sources_alone(tmp_path):
 
 
 def test_workloads_lists_all_and_says_which_run():
-    done = CliRunner().invoke(main, ["workloads"])
-    assert done.exit_code == 0
-    lines = done.output.splitlines()
-    for one in workloads().values():
-        (line,) = [text for text in lines if one.id in text]
-        assert (one.implementation or "none yet") in line
+    result = CliRunner().invoke(main, ["workloads"])
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    for workload in workloads().values():
+        (line,) = [text for text in lines if workload.id in text]
+        assert (workload.implementation or "none yet") in line
 
 
 def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
@@ -184,12 +193,12 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
 
     monkeypatch.setattr(doctor, "open_source", no_meter)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    done = CliRunner().invoke(main, ["doctor"])
-    assert done.exit_code == 1  # nothing can be signed here
-    assert "no ssh-keygen" in done.output and "install OpenSSH's client" in done.output
+    result = CliRunner().invoke(main, ["doctor"])
+    assert result.exit_code == 1  # nothing can be signed here
+    assert "no ssh-keygen" in result.output and "install OpenSSH's client" in result.output
     for name in ("nvidia", "amd", "rapl"):
-        assert f"meter {name}" in done.output
-    assert "there is no driver; load it" in done.output
+        assert f"meter {name}" in result.output
+    assert "there is no driver; load it" in result.output
 
 
 def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
@@ -200,18 +209,18 @@ def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("refusal", "ok", "says"),
+    ("refusal", "ok", "message"),
     [
         (None, True, "may be set here"),
         ("ask", None, "only root may set them; caps are measured as found"),
     ],
 )
-def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, says):
+def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, message):
     monkeypatch.setattr(doctor, "open_source", lambda name: open_source("simulated:h200"))
     monkeypatch.setattr(doctor, "explain_refusal", lambda name: refusal)
     monkeypatch.setattr(SimulatedSource, "set_cap", lambda *_: pytest.fail("it tried"))
     (check,) = [c for c in doctor.examine() if c.what == "caps nvidia"]
-    assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {says}"
+    assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {message}"
     assert check.advice == (refusal or "")
 
 

@@ -18,9 +18,9 @@ def test_events_of_earlier_attempts_come_first_in_the_order_of_their_numbers(
     tmp_path: Path,
 ) -> None:
     for attempt in (10, 2, 1):
-        kept = tmp_path / f"attempt-{attempt}"
-        kept.mkdir()
-        record(kept, attempt)
+        attempt_directory = tmp_path / f"attempt-{attempt}"
+        attempt_directory.mkdir()
+        record(attempt_directory, attempt)
     record(tmp_path, 11)
     recorded = read_recorded_events(tmp_path)
     assert [event.attempt for event in recorded] == [1, 1, 2, 2, 10, 10, 11, 11]
@@ -30,11 +30,15 @@ def test_events_of_earlier_attempts_come_first_in_the_order_of_their_numbers(
     assert (last.outcome, last.signal, last.error) == ("interrupted", "SIGTERM", None)
 
 
-@pytest.mark.parametrize("torn", [b'{"event": "workers-', b"\0\0\0", b"[]", b'{"event": "other"}'])
-def test_a_line_that_a_power_cut_left_incomplete_is_left_out(tmp_path: Path, torn: bytes) -> None:
+@pytest.mark.parametrize(
+    "damaged_line", [b'{"event": "workers-', b"\0\0\0", b"[]", b'{"event": "other"}']
+)
+def test_a_line_that_a_power_cut_left_incomplete_is_left_out(
+    tmp_path: Path, damaged_line: bytes
+) -> None:
     record(tmp_path, 1)
     with (tmp_path / EVENTS_FILE).open("ab") as file:
-        file.write(torn)
+        file.write(damaged_line)
     assert len(read_recorded_events(tmp_path)) == 2
 
 

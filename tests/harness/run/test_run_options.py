@@ -26,7 +26,7 @@ def workers_find_the_tests(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["resnet51-train"], "there is no workload 'resnet51-train'; there are llama3-8b-pretrain"),
         (
@@ -97,11 +97,11 @@ def workers_find_the_tests(monkeypatch):
         ([], "name a workload"),
     ],
 )
-def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, says):
-    where = [] if "--resume" in arguments else ["-o", str(tmp_path)]
-    done = CliRunner().invoke(main, ["run", *arguments, *where])
-    assert done.exit_code == 2
-    assert says in " ".join(done.output.split())
+def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, message):
+    out_option = [] if "--resume" in arguments else ["-o", str(tmp_path)]
+    result = CliRunner().invoke(main, ["run", *arguments, *out_option])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
     assert not list(tmp_path.iterdir())
 
 
@@ -135,7 +135,7 @@ def test_run_has_few_options():
 
 
 def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
-    asked = [
+    arguments = [
         "run",
         "resnet50-train",
         "--smoke",
@@ -146,10 +146,10 @@ def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
         "-o",
         str(tmp_path),
     ]
-    done = CliRunner().invoke(main, asked)
+    result = CliRunner().invoke(main, arguments)
     assert (
-        done.exit_code == 1
-        and "resnet50-train takes no --option, --weights or --corpus" in done.output
+        result.exit_code == 1
+        and "resnet50-train takes no --option, --weights or --corpus" in result.output
     )
     assert not bundles(tmp_path)
 
@@ -218,9 +218,9 @@ def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gp
 
 def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
     def planned(**options: object) -> tuple[str, str, float]:
-        made = command.plan_run(RunRequest("resnet50-train", simulate="h200", **options))
-        assert made.standing == "demo"
-        return made.implementation, made.size, made.epoch_s
+        demo_plan = command.plan_run(RunRequest("resnet50-train", simulate="h200", **options))
+        assert demo_plan.standing == "demo"
+        return demo_plan.implementation, demo_plan.size, demo_plan.epoch_s
 
     assert planned() == ("harness.simulation.work:build", "smoke", 1.5)
     assert planned(smoke=True) == ("reference.resnet50_train:build", "smoke", 1.5)
@@ -247,15 +247,17 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
 
 
 @pytest.mark.parametrize(
-    ("dirty", "standing", "warned"),
+    ("dirty", "standing", "has_warning"),
     [(True, "closed", True), (False, "closed", False), (True, "demo", False)],
 )
-def test_a_checkout_with_changes_is_told_of_before_the_run(monkeypatch, dirty, standing, warned):
+def test_a_checkout_with_changes_is_told_of_before_the_run(
+    monkeypatch, dirty, standing, has_warning
+):
     monkeypatch.setattr(preflight, "git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
     assert (
         any(
             "M108" in remark
             for remark in preflight.find_remarks(replace(plan(), standing=standing))
         )
-        == warned
+        == has_warning
     )

@@ -90,13 +90,13 @@ def test_running_out_of_memory_is_said_in_a_line_that_helps(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "says"),
+    ("gpus", "message"),
     [(1, "RuntimeError: this implementation is broken; the log"), (2, "the log says why")],
 )
 def test_an_implementation_that_breaks_is_said_and_its_traceback_is_in_the_log(
-    tmp_path, gpus, says
+    tmp_path, gpus, message
 ):
-    with pytest.raises(RunFailed, match=says):
+    with pytest.raises(RunFailed, match=message):
         take(plan("support.implementations:build_broken", gpus=gpus), tmp_path)
     assert "this implementation is broken" in (tmp_path / ".running" / rundir.LOG_FILE).read_text()
     assert gone(tmp_path)
@@ -136,14 +136,14 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
         "-o",
         str(tmp_path / "file"),
     ]
-    done = CliRunner().invoke(main, command_line)
-    assert done.exit_code == 2 and "cannot be written (Not a directory)" in " ".join(
-        done.output.split()
+    result = CliRunner().invoke(main, command_line)
+    assert result.exit_code == 2 and "cannot be written (Not a directory)" in " ".join(
+        result.output.split()
     )
 
 
 @pytest.mark.parametrize(
-    ("start", "limit", "fits", "best"),
+    ("start", "limit", "fits", "highest"),
     [
         (4, 64, 64, 64),
         (4, 50, 50, 46),
@@ -153,15 +153,15 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
         (256, 4096, 700, 640),
     ],
 )
-def test_the_search_for_a_batch_ends_at_what_fits(start, limit, fits, best):
-    tried = []
+def test_the_search_for_a_batch_ends_at_what_fits(start, limit, fits, highest):
+    sizes = []
 
     def stable(size):
-        assert 1 <= size <= limit and size not in tried
-        tried.append(size)
+        assert 1 <= size <= limit and size not in sizes
+        sizes.append(size)
         return size <= fits
 
-    assert batchsize._search(start, limit, stable) == best
+    assert batchsize._search(start, limit, stable) == highest
 
 
 def test_the_real_workloads_run_from_the_command_line(tmp_path):
@@ -176,7 +176,7 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         "--epoch-seconds",
         "0.5",
     ]
-    done = subprocess.run(
+    result = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -194,8 +194,8 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
         text=True,
         timeout=DEADLINE_S,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "pre-check: no errors" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "pre-check: no errors" in result.stdout
     (bundle,) = tmp_path.iterdir()
     losses = [e["loss"] for e in evidence_of(bundle).result["epochs"]]
     assert losses[-1] < losses[0]
@@ -221,5 +221,7 @@ def test_processes_that_a_worker_has_started_are_its_own():
 
 def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys):
     take(plan(gpus=2), tmp_path)
-    said = capsys.readouterr().out
-    assert "W per accelerator" in said and "differences between accelerators: active time " in said
+    output = capsys.readouterr().out
+    assert (
+        "W per accelerator" in output and "differences between accelerators: active time " in output
+    )

@@ -138,8 +138,8 @@ def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_pa
     with pytest.raises(rundir.Interrupted), interrupts.raise_interrupts():
         take(plan(), tmp_path)
         pytest.fail("it went on")
-    (made,) = bundles(tmp_path)
-    assert evidence_of(made).result["attempt"] == 1 and not (tmp_path / ".running").exists()
+    (bundle_path,) = bundles(tmp_path)
+    assert evidence_of(bundle_path).result["attempt"] == 1 and not (tmp_path / ".running").exists()
 
 
 def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
@@ -196,7 +196,7 @@ def interrupted(*_: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"devices": ()}, "planned for other accelerators"),
         (
@@ -210,12 +210,12 @@ def interrupted(*_: object) -> None:
         ({"status": "finished"}, "the run is finished"),
     ],
 )
-def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, says):
+def test_a_refused_resume_leaves_everything_as_it_was(tmp_path, changes, message):
     if "devices" in changes:
         changes = {"devices": tuple(open_source("simulated:h100").devices()[:1])}
     directory = left_behind(tmp_path, **changes)
     before = {p.name: p.read_bytes() for p in directory.iterdir()}
-    with pytest.raises(PlanError, match=says):
+    with pytest.raises(PlanError, match=message):
         command.resume(directory)
     assert {p.name: p.read_bytes() for p in directory.iterdir() if p.name != "lock"} == before
 
