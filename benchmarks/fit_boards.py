@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.simulation.throughput_model import PATH, Curve, throughput
+from harness.simulation.throughput_model import PATH, Curve, compute_throughput
 
 PUBLISHED = Path(__file__).parent.parent / "submissions/published/mayr2026.json"
 NAME = "mayr2026-power-law-1"
@@ -37,7 +37,7 @@ def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float,
         if not (RISES[0] < p[2] < RISES[1] and SHARPNESSES[0] < p[3] < SHARPNESSES[1]):
             return math.inf
         return max(
-            abs(throughput(c, *parameters(p)) / i - 1)
+            abs(compute_throughput(c, *parameters(p)) / i - 1)
             for c, i in zip(caps_w, items_per_s, strict=True)
         )
 
@@ -110,7 +110,8 @@ def table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str
         )
         rows = rows_of[one["accelerator"], one["workload"]]
         errors = {
-            r["cap_w"]: fitted.items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"] - 1
+            r["cap_w"]: fitted.compute_items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"]
+            - 1
             for r in rows
         }
         worst = max(errors, key=lambda cap_w: abs(errors[cap_w]))

@@ -167,7 +167,9 @@ def sweep(
         request = make_request(workload, options)
         if for_slurm:
             arguments = format_run_arguments(context, run)
-            click.echo(slurm.script(request, arguments, caps, gpus, repeats, nodes), nl=False)
+            click.echo(
+                slurm.render_script(request, arguments, caps, gpus, repeats, nodes), nl=False
+            )
             return
         sys.exit(0 if sweep_run.run(request, caps, gpus, repeats, out, dry_run) else 1)
 

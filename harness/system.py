@@ -1,4 +1,4 @@
-"""Describes the system and its software for a bundle: system.json and environment.json."""
+"""Describe the system and its software for a bundle, in system.json and environment.json."""
 
 import contextlib
 import hashlib
@@ -60,24 +60,24 @@ def read_description(path: Path | None) -> Json:
     if path is None:
         return dict(DESCRIPTION)
     try:
-        stated = tomllib.loads(path.read_text())
+        values = tomllib.loads(path.read_text())
     except OSError as error:
         raise PlanError(
-            f"--system {path}: cannot be read ({error.strerror}); name a TOML file that "
+            f"--system {path}: cannot be read ({error.strerror}); give a TOML file that "
             "describes the system"
         ) from None
     except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None
-    for key, value in stated.items():
+    for key, value in values.items():
         if key not in DESCRIPTION:
-            raise PlanError(f"{path}: there is no key {key!r}; there are {', '.join(DESCRIPTION)}")
+            raise PlanError(f"{path}: unknown key {key!r}; the keys are {', '.join(DESCRIPTION)}")
         if not isinstance(value, str):
             raise PlanError(f"{path}: {key} must be text in quotes, found {value!r}")
-    if stated.get("category", "research") not in ("available", "preview", "research"):
+    if values.get("category", "research") not in ("available", "preview", "research"):
         raise PlanError(
-            f"{path}: category must be available, preview or research, found {stated['category']!r}"
+            f"{path}: category must be available, preview or research, found {values['category']!r}"
         )
-    return {**DESCRIPTION, **stated}
+    return {**DESCRIPTION, **values}
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json
 
 def describe_node(name: str, devices: tuple[Device, ...]) -> NodeDescription:
     """Describe this node under the name that the bundle gives it."""
-    memory_kib = int((_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
+    memory_kib = int((_read_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
     return NodeDescription(
         name=name,
-        cpu=_first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
+        cpu=_read_first_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
         cpu_cores=os.cpu_count() or 1,
         memory_bytes=memory_kib * 1024,
         accelerators=devices,
@@ -124,24 +124,24 @@ def describe_node(name: str, devices: tuple[Device, ...]) -> NodeDescription:
 def describe_environment(
     driver: str | None, source_sha256: str, variables: Mapping[str, str]
 ) -> Json:
-    """Return environment.json. The digest of the container comes from WATTMARK_CONTAINER. Variables
-    that may contain a path are left out."""
+    """Return environment.json. The digest of the container comes from WATTMARK_CONTAINER. Only
+    variables that cannot contain a path are listed."""
     return {
         "format": ENVIRONMENT_FORMAT,
         "wattmark": __version__,
         "source_sha256": source_sha256,
         "python": platform.python_version(),
-        "os": _os_name(),
+        "os": _read_os_name(),
         "kernel": platform.release(),
         "driver": driver,
-        "packages": package_versions(),
+        "packages": read_package_versions(),
         "container": variables.get(CONTAINER_VARIABLE) or None,
-        "git": git_state(Path(__file__).parent.parent),
+        "git": read_git_state(Path(__file__).parent.parent),
         "variables": {k: v for k, v in sorted(variables.items()) if VARIABLES.match(k)},
     }
 
 
-def source_hash() -> str:
+def hash_source() -> str:
     """Return the SHA-256 over the names and contents, sorted by name, of the installed Python files
     of rules, reference and harness."""
     root = Path(__file__).parent.parent
@@ -153,13 +153,13 @@ def source_hash() -> str:
     return digest.hexdigest()
 
 
-def git_state(directory: Path) -> Json | None:
+def read_git_state(directory: Path) -> Json | None:
     """Return the commit, and whether the sources have uncommitted changes. None if `directory` is
     not the top of a git checkout."""
     if not (directory / ".git").exists():
         return None
     try:
-        commit, changes = (
+        commit, status = (
             subprocess.run(
                 ["git", "-C", str(directory), *words], capture_output=True, text=True, check=True
             ).stdout.strip()
@@ -167,10 +167,10 @@ def git_state(directory: Path) -> Json | None:
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return {"commit": commit, "dirty": bool(changes)}
+    return {"commit": commit, "dirty": bool(status)}
 
 
-def package_versions() -> dict[str, str]:
+def read_package_versions() -> dict[str, str]:
     """Return the versions of the packages in `PACKAGES` that are installed."""
     versions = {}
     for name in PACKAGES:
@@ -179,14 +179,14 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def _os_name() -> str:
+def _read_os_name() -> str:
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
     except OSError:
         return platform.system()
 
 
-def _first_value(path: Path, key: str) -> str | None:
+def _read_first_value(path: Path, key: str) -> str | None:
     try:
         lines = path.read_text().splitlines()
     except OSError:

@@ -34,7 +34,7 @@ from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
 from harness.sign import SigningError, check_keyring, make_signature, write_signature
 from harness.simulation import server as simulator
-from harness.system import read_description, source_hash
+from harness.system import hash_source, read_description
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity
 from rules.registry import is_form_finding
@@ -64,7 +64,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
             directory.mkdir(parents=True)
         except OSError as error:
             raise PlanError(
-                f"--out {out}: cannot be written ({error.strerror}); name a directory that can"
+                f"--out {out}: cannot be written ({error.strerror}); give a writable directory"
             ) from None
         return carry_out(plan, directory, cluster)
 
@@ -122,7 +122,7 @@ def update_code_hashes(plan: Plan) -> Plan:
     """Return the plan with the hashes of the present code. Raises PlanError if the implementation
     no longer exists."""
     _, sha256 = find_implementation(plan.implementation, workloads()[plan.workload])
-    return replace(plan, source_sha256=source_hash(), implementation_sha256=sha256)
+    return replace(plan, source_sha256=hash_source(), implementation_sha256=sha256)
 
 
 def sign(bundle: Path, key: Path, principal: str) -> list[str]:
@@ -179,7 +179,7 @@ def plan_run(run_request: RunRequest) -> Plan:
     machine = _inspect_machine(
         choose_meter(run_request), run_request.gpus, run_request.cap_w, first_index
     )
-    return make_plan(run_request, machine, description, source_hash())
+    return make_plan(run_request, machine, description, hash_source())
 
 
 def _check_nodes(run_request: RunRequest) -> None:
@@ -327,7 +327,7 @@ def _get_simulated_boards(meter: str) -> str | None:
 
 def simulate_boards(simulate: str | None) -> AbstractContextManager[object]:
     """Run a simulator of these boards while the block runs. With None there is nothing to run."""
-    return nullcontext() if simulate is None else simulator.running(simulate)
+    return nullcontext() if simulate is None else simulator.run_simulator(simulate)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ class Plan:
     implementation_sha256: str | None
     """Hash of the file of a submitter's own implementation. None for a reference implementation."""
     source_sha256: str
-    """Hash of the code that runs (see `harness.system.source_hash`)."""
+    """Hash of the code that runs (see `harness.system.hash_source`)."""
     driver: str | None = None
     system: Json = field(default_factory=dict)
     requests: RequestSet | None = None

@@ -13,7 +13,7 @@ from harness.power.limits import (
 )
 from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback, read_back
 from harness.run.plan import Plan, PlanError
-from harness.system import git_state
+from harness.system import read_git_state
 from rules.boards import find_board
 
 MANUAL_LEVELS = ("manual", "determinism")
@@ -140,7 +140,7 @@ def find_remarks(plan: Plan) -> Iterator[str]:
             "--system"
         )
     # A bundle of uncommitted code cannot be reproduced from its commit.
-    git = git_state(Path(__file__).parents[2])
+    git = read_git_state(Path(__file__).parents[2])
     if git is not None and git["dirty"] and plan.standing != "demo":
         yield (
             "the checkout has changes that are not committed, so the check will warn (M108); "

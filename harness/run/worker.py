@@ -42,7 +42,7 @@ from harness.run.worker_events import (
     WorkloadBuilt,
     worker_event_to_json,
 )
-from harness.system import EXTRAS, source_hash
+from harness.system import EXTRAS, hash_source
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
 from rules.contract import Built, Job
 from rules.workloads import workloads
@@ -110,7 +110,7 @@ def main() -> int:
     event_log = EventLog(directory, rank)
     # The harness compares this hash with the plan, so that a second copy of wattmark on the import
     # path does not run unnoticed.
-    event_log.write_event(WorkerStarted(rank=rank, pid=os.getpid(), source_sha256=source_hash()))
+    event_log.write_event(WorkerStarted(rank=rank, pid=os.getpid(), source_sha256=hash_source()))
     try:
         run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:

@@ -27,7 +27,7 @@ class WorkerStarted(WorkerEvent):
     kind = "started"
     pid: int
     source_sha256: str
-    """Hash of the code that this process runs (see `harness.system.source_hash`)."""
+    """Hash of the code that this process runs (see `harness.system.hash_source`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from harness.power.source import Device, MeterError, Readback
-from harness.simulation.throughput_model import Curve, fit
+from harness.simulation.cpu_load import BusyShare
+from harness.simulation.throughput_model import Curve, load_fit
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json, Reading
 
@@ -37,7 +37,7 @@ SLOW_SHARE = 0.6
 slowdown."""
 MEMORY_BYTES = 16 * 2**30
 GPU_IDLE, SOFTWARE_POWER_CAP, THERMAL_SLOWDOWN = 0x1, 0x4, 0x20  # bits of NVML
-SENTINEL_MW = 65_535_000  # all ones in 16 bits, in W, which drivers give for "not available"
+SENTINEL_MW = 65_535_000  # 0xFFFF W, which drivers report for "not available"
 MINUTE_S = 60.0
 COUNTER_START_J = 1e6  # a real counter started when the driver was loaded, long before the run
 
@@ -78,7 +78,7 @@ MODELS = {
 }
 
 
-def parse(argument: str) -> tuple[Model, dict[str, float]]:
+def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
     """Parse an argument such as `h200,disobey=400,drop` into the model and the values of the
     faults. Raises MeterError."""
     name, *fault_texts = argument.split(",")
@@ -107,33 +107,6 @@ def parse(argument: str) -> tuple[Model, dict[str, float]]:
     return model, faults
 
 
-class BusyShare:
-    """Share of time (0 to 1) that the node's CPUs were busy between two calls, 1 if /proc/stat is
-    missing."""
-
-    def __init__(self, stat: Path = Path("/proc/stat")) -> None:
-        self._stat = stat
-        self._last = self._ticks()
-        self._share = 0.0
-
-    def __call__(self) -> float:
-        now = self._ticks()
-        if now is None or self._last is None:
-            return 1.0
-        total = now[1] - self._last[1]
-        if total >= 4:  # a tick is 10 ms; fewer ticks give too coarse a share
-            self._share, self._last = (now[0] - self._last[0]) / total, now
-        return self._share
-
-    def _ticks(self) -> tuple[int, int] | None:
-        try:
-            fields = [int(f) for f in self._stat.read_text().split("\n", 1)[0].split()[1:9]]
-        except (OSError, ValueError):
-            return None
-        idle = fields[3] + fields[4]
-        return sum(fields) - idle, sum(fields)
-
-
 @dataclass
 class _Board:
     """The variable state of a board."""
@@ -144,12 +117,12 @@ class _Board:
     average_w: float
     last_ns: int
     energy_j: float = COUNTER_START_J
-    shown_j: float = COUNTER_START_J
-    shown_ns: int = 0
+    counter_j: float = COUNTER_START_J
+    counter_ns: int = 0
     work: Curve | None = None
     work_since_ns: int | None = None
     """When simulated work began for the first time."""
-    percent: dict[str, float] = field(default_factory=dict)
+    fault_percent: dict[str, float] = field(default_factory=dict)
     """For each fault that affects a share of the readings: the sum of its % since the last affected
     reading."""
     noise: random.Random = field(default_factory=random.Random)
@@ -157,7 +130,7 @@ class _Board:
 
 @dataclass(frozen=True)
 class _OperatingPoint:
-    """What a board approaches at an instant."""
+    """The state that a board approaches at an instant."""
 
     power_w: float
     items_per_s: float
@@ -179,7 +152,7 @@ class Boards:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.argument = argument
-        self.model, self._faults = parse(argument)
+        self.model, self._faults = parse_argument(argument)
         self._load, self._clock = load or BusyShare(), clock
         model = self.model
         self._boards = {
@@ -189,16 +162,17 @@ class Boards:
             for i in range(COUNT)
         }
 
-    def answer(self, do: str, arguments: Mapping[str, Any]) -> Any:
-        """Call the method `do` for a client. Raises MeterError."""
-        if do not in self.METHODS:
+    def answer(self, method: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a method of `METHODS` for a client. Raises MeterError."""
+        if method not in self.METHODS:
             raise MeterError(
-                f"simulated accelerators cannot {do!r}; they can {', '.join(self.METHODS)}"
+                f"simulated accelerators have no method {method!r}; they have "
+                f"{', '.join(self.METHODS)}"
             )
-        return getattr(self, do)(**arguments)
+        return getattr(self, method)(**arguments)
 
     def devices(self) -> Json:
-        """The argument, the first power state, and the boards with the fields of `Device`."""
+        """Return the argument, the first power state, and the fields of `Device` of each board."""
         name, max_w = SIMULATED_PREFIX + self.model.name, self.model.max_w
         devices = [
             asdict(Device(u, name, "simulated", MEMORY_BYTES, max_power_w=max_w))
@@ -207,45 +181,48 @@ class Boards:
         return {"argument": self.argument, "state": self.model.states[0], "devices": devices}
 
     def read(self, uuid: str, at_ns: int) -> Json:
-        """The fields of `Reading` at the time `at_ns` of the node's monotonic clock.
+        """Return the fields of `Reading` at the time `at_ns` of the node's monotonic clock.
 
-        The client gives the time of its request, so a late answer of a busy machine is still right.
+        The client gives the time of its request, so the reading is right even if a busy machine
+        answers late.
         """
-        board = self._board(uuid)
-        # Requests of several clients can arrive out of order. A board never goes back in time.
+        board = self._get_board(uuid)
+        # Requests of several clients can arrive out of order. The state of a board only advances.
         now_ns = max(at_ns, board.last_ns)
-        point = self._operating_point(board, now_ns)
+        point = self._compute_operating_point(board, now_ns)
         self._advance(board, point, now_ns)
         if self._has_begun("vanish", board, now_ns):
             return asdict(Reading(status=f"{uuid} does not answer: it has left the bus"))
         if self._is_affected("drop", board):
             return asdict(Reading(status="power_mw: timeout"))
         if (
-            now_ns // COUNTER_REFRESH_NS > board.shown_ns // COUNTER_REFRESH_NS
+            now_ns // COUNTER_REFRESH_NS > board.counter_ns // COUNTER_REFRESH_NS
             and not self._has_begun("freeze-counter", board, now_ns)
         ):
-            board.shown_j, board.shown_ns = board.energy_j, now_ns
+            board.counter_j, board.counter_ns = board.energy_j, now_ns
         free_w = self.model.max_w * DEMAND_SHARE - self.model.idle_w
         clock_share = max(0.0, (point.power_w - self.model.idle_w) / free_w) ** (1 / 3)
         if not point.slowdown & (SOFTWARE_POWER_CAP | THERMAL_SLOWDOWN):
             clock_share = 1.0
-        drift = math.exp(
-            -self._faults.get("drift", 0.0) / 100 * self._worked_s(board, now_ns) / MINUTE_S
+        drift_factor = math.exp(
+            -self._faults.get("drift", 0.0) / 100 * self._get_work_s(board, now_ns) / MINUTE_S
         )
-        average_mw = 1e3 * board.average_w * drift * (1 + board.noise.gauss(0, NOISE_SHARE / 3))
+        average_mw = (
+            1e3 * board.average_w * drift_factor * (1 + board.noise.gauss(0, NOISE_SHARE / 3))
+        )
         return asdict(
             Reading(
                 power_mw=round(
-                    1e3 * board.power_w * drift * (1 + board.noise.gauss(0, NOISE_SHARE))
+                    1e3 * board.power_w * drift_factor * (1 + board.noise.gauss(0, NOISE_SHARE))
                 ),
                 power_avg_mw=SENTINEL_MW
                 if self._is_affected("sentinel", board)
                 else round(average_mw),
-                energy_mj=round(1e3 * board.shown_j),
+                energy_mj=round(1e3 * board.counter_j),
                 sm_mhz=15 * round(self.model.sm_mhz * min(1.0, clock_share) / 15),
                 mem_mhz=self.model.mem_mhz,
                 temp_c=round(30 + 35 * board.power_w / self.model.max_w),
-                power_state=self._state(board, now_ns),
+                power_state=self._get_state(board, now_ns),
                 slowdown=point.slowdown,
                 util_pct=round(100 * point.load),
                 cap_mw=round(1e3 * board.cap_w),
@@ -253,8 +230,8 @@ class Boards:
         )
 
     def readback(self, uuid: str) -> Json:
-        """The fields of `Readback`, all None for a board that has vanished."""
-        board = self._board(uuid)
+        """Return the fields of `Readback`, all None for a board that has vanished."""
+        board = self._get_board(uuid)
         if self._has_begun("vanish", board, self._clock()):
             return asdict(Readback())
         cap_mw = round(1e3 * board.cap_w)
@@ -274,10 +251,10 @@ class Boards:
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
         """Accept a cap within the limits. With the fault `disobey` it is not enforced."""
-        board, model = self._responding_board(uuid), self.model
+        board, model = self._get_responding_board(uuid), self.model
         if not model.min_w <= cap_mw / 1e3 <= model.max_w:
             raise MeterError(
-                f"{uuid}: a cap of {cap_mw / 1e3:g} W is refused; it takes {model.min_w:g} "
+                f"{uuid}: a cap of {cap_mw / 1e3:g} W is refused; the board takes {model.min_w:g} "
                 f"to {model.max_w:g} W"
             )
         self._catch_up(board)
@@ -285,7 +262,7 @@ class Boards:
 
     def set_state(self, uuid: str, state: str) -> None:
         """Accept a power state of the model."""
-        board = self._responding_board(uuid)
+        board = self._get_responding_board(uuid)
         if state not in self.model.states:
             raise MeterError(
                 f"{uuid}: there is no power state {state!r}; there are "
@@ -296,86 +273,95 @@ class Boards:
 
     def work(self, uuid: str, workload: str | None) -> str:
         """Start simulated work on a board, or end it with None. Returns the name of the fit."""
-        board = self._responding_board(uuid)
-        fitted = fit()
-        curve = None if workload is None else fitted.curves.get((self.model.name, workload))
+        board = self._get_responding_board(uuid)
+        throughput_fit = load_fit()
+        curve = None if workload is None else throughput_fit.curves.get((self.model.name, workload))
         if workload is not None and curve is None:
-            known = sorted(name for model, name in fitted.curves if model == self.model.name)
+            workload_names = sorted(
+                name for model, name in throughput_fit.curves if model == self.model.name
+            )
             raise MeterError(
-                f"no figures are published of {workload} on {self.model.name}; there are "
-                f"{', '.join(known)}"
+                f"no figures are published of {workload} on {self.model.name}; there are figures "
+                f"of {', '.join(workload_names)}"
             )
         self._catch_up(board)
         board.work = curve
         if curve is not None and board.work_since_ns is None:
             board.work_since_ns = board.last_ns
-        return fitted.name
+        return throughput_fit.name
 
     def rate(self, uuid: str) -> float:
-        """Throughput in items/s of the work on a board now."""
-        board = self._responding_board(uuid)
+        """Return the current throughput of the work on a board, in items/s."""
+        board = self._get_responding_board(uuid)
         if board.work is None:
-            raise MeterError(f"{uuid}: there is no work on it")
-        return self._operating_point(board, self._clock()).items_per_s
+            raise MeterError(f"{uuid}: no work runs on this board")
+        return self._compute_operating_point(board, self._clock()).items_per_s
 
-    def _board(self, uuid: str) -> _Board:
+    def _get_board(self, uuid: str) -> _Board:
         if uuid not in self._boards:
             raise MeterError(
                 f"there is no simulated board {uuid}; there are {', '.join(self._boards)}"
             )
         return self._boards[uuid]
 
-    def _responding_board(self, uuid: str) -> _Board:
-        board = self._board(uuid)
+    def _get_responding_board(self, uuid: str) -> _Board:
+        board = self._get_board(uuid)
         if self._has_begun("vanish", board, self._clock()):
             raise MeterError(f"{uuid} does not answer: it has left the bus")
         return board
 
-    def _operating_point(self, board: _Board, now_ns: int) -> _OperatingPoint:
-        """From the fitted model during simulated work, otherwise from the load of the CPUs."""
+    def _compute_operating_point(self, board: _Board, now_ns: int) -> _OperatingPoint:
+        """Return the operating point: from the fitted model during simulated work, otherwise from
+        the load of the CPUs."""
         model, cap_w = self.model, max(board.cap_w, self._faults.get("disobey", 0.0))
-        thermal = THERMAL_SLOWDOWN if self._has_begun("throttle", board, now_ns) else 0
-        slow = SLOW_SHARE if thermal or self._state(board, now_ns) != model.states[0] else 1.0
+        thermal_bits = THERMAL_SLOWDOWN if self._has_begun("throttle", board, now_ns) else 0
+        slow_factor = (
+            SLOW_SHARE if thermal_bits or self._get_state(board, now_ns) != model.states[0] else 1.0
+        )
         if board.work is not None:
-            power_w = model.idle_w + slow * (
-                board.work.power_w(cap_w) * (1 - NOISE_SHARE) - model.idle_w
+            power_w = model.idle_w + slow_factor * (
+                board.work.compute_power_w(cap_w) * (1 - NOISE_SHARE) - model.idle_w
             )
             return _OperatingPoint(
-                power_w, slow * board.work.items_per_s(cap_w), thermal | SOFTWARE_POWER_CAP, 1.0
+                power_w,
+                slow_factor * board.work.compute_items_per_s(cap_w),
+                thermal_bits | SOFTWARE_POWER_CAP,
+                1.0,
             )
         load = min(1.0, max(0.0, self._load()))
-        demand_w = model.idle_w + slow * load * (model.max_w * DEMAND_SHARE - model.idle_w)
+        demand_w = model.idle_w + slow_factor * load * (model.max_w * DEMAND_SHARE - model.idle_w)
         power_w = min(demand_w, max(model.idle_w, cap_w * (1 - NOISE_SHARE)))
         slowdown = SOFTWARE_POWER_CAP if demand_w > power_w else GPU_IDLE if load < 0.01 else 0
-        return _OperatingPoint(power_w, 0.0, thermal | slowdown, load)
+        return _OperatingPoint(power_w, 0.0, thermal_bits | slowdown, load)
 
     def _catch_up(self, board: _Board) -> None:
         """Advance a board to now, before a setting changes."""
         now_ns = max(self._clock(), board.last_ns)
-        self._advance(board, self._operating_point(board, now_ns), now_ns)
+        self._advance(board, self._compute_operating_point(board, now_ns), now_ns)
 
     def _advance(self, board: _Board, point: _OperatingPoint, now_ns: int) -> None:
         """Advance a board to `now_ns`, with the operating point constant since its last update."""
         elapsed_s = (now_ns - board.last_ns) / 1e9
         remaining_share = math.exp(-elapsed_s / LAG_S)
-        before_w, board.power_w = (
+        previous_power_w, board.power_w = (
             board.power_w,
             point.power_w + (board.power_w - point.power_w) * remaining_share,
         )
         sign = -1 if self._has_begun("backward-counter", board, now_ns) else 1
         board.energy_j += sign * (
-            elapsed_s * point.power_w + LAG_S * (1 - remaining_share) * (before_w - point.power_w)
+            elapsed_s * point.power_w
+            + LAG_S * (1 - remaining_share) * (previous_power_w - point.power_w)
         )
         board.average_w += (board.power_w - board.average_w) * (
             1 - math.exp(-elapsed_s / AVERAGING_S)
         )
         board.last_ns = now_ns
 
-    def _state(self, board: _Board, now_ns: int) -> str:
+    def _get_state(self, board: _Board, now_ns: int) -> str:
         return self.model.states[1] if self._has_begun("slow-state", board, now_ns) else board.state
 
-    def _worked_s(self, board: _Board, now_ns: int) -> float:
-        """Seconds since simulated work began for the first time, 0 before."""
+    def _get_work_s(self, board: _Board, now_ns: int) -> float:
+        """Return the seconds since simulated work first began, 0 before."""
         return 0.0 if board.work_since_ns is None else (now_ns - board.work_since_ns) / 1e9
 
     def _has_begun(self, fault: str, board: _Board, now_ns: int) -> bool:
@@ -383,15 +369,17 @@ class Boards:
         return (
             delay_s is not None
             and board.work_since_ns is not None
-            and self._worked_s(board, now_ns) >= delay_s
+            and self._get_work_s(board, now_ns) >= delay_s
         )
 
     def _is_affected(self, fault: str, board: _Board) -> bool:
-        """Whether this reading has a fault that affects a share of the readings, evenly spread."""
+        """Return whether this reading has a fault that affects a share of the readings, evenly
+        spread."""
         if board.work is None or fault not in self._faults:
             return False
-        board.percent[fault] = board.percent.get(fault, 0.0) + self._faults[fault]
-        if board.percent[fault] < 100:
+        board.fault_percent[fault] = board.fault_percent.get(fault, 0.0) + self._faults[fault]
+        # The remainder is kept, so that the share is exact over many readings.
+        if board.fault_percent[fault] < 100:
             return False
-        board.percent[fault] -= 100
+        board.fault_percent[fault] -= 100
         return True

@@ -1,11 +1,11 @@
-"""The simulator: a process that holds simulated accelerators, so that their state survives each
-process of a run.
+"""The simulator: a process that holds simulated accelerators. Their state outlives each process of
+a run.
 
     python -m harness.simulation.server h200,disobey=400 SOCKET [PARENT]
 
 It listens on a Unix socket until SIGTERM, or until the process PARENT ends. The environment
 variable WATTMARK_SIMULATOR gives the socket to the processes of a run. A client sends one JSON
-object per line, {"do": METHOD, …arguments}, and receives one, {"said": RESULT} or {"refused":
+object per line, {"method": METHOD, …arguments}, and receives one, {"result": RESULT} or {"error":
 REASON}. Work ends with the connection that started it; caps and power states last as long as the
 simulator. A single thread serves all clients, so the state needs no locks.
 """
@@ -25,7 +25,7 @@ from typing import Any
 
 from harness.power.source import MeterError
 from harness.processes import die_with_parent
-from harness.simulation.boards import Boards, parse
+from harness.simulation.boards import Boards, parse_argument
 
 VARIABLE = "WATTMARK_SIMULATOR"
 TIMEOUT_S = 20.0
@@ -33,7 +33,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Client:
-    """A connection to the simulator at `path`. Raises MeterError where there is none."""
+    """A connection to the simulator at `path`. Raises MeterError if none listens there."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -43,30 +43,30 @@ class Client:
             self._socket.connect(path)
         except OSError as error:
             self._socket.close()
-            raise self._error(error) from None
+            raise self._make_error(error) from None
         # A file object, because `recv` can return part of a line.
         self._lines = self._socket.makefile("rb")
 
-    def ask(self, do: str, **arguments: Any) -> Any:
-        """Call the method `do` of `harness.simulation.boards.Boards` and return its result. Raises
+    def ask(self, method: str, **arguments: Any) -> Any:
+        """Call a method of `harness.simulation.boards.Boards` and return its result. Raises
         MeterError."""
         try:
-            self._socket.sendall(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            self._socket.sendall(json.dumps({"method": method, **arguments}).encode() + b"\n")
             line = self._lines.readline()
         except OSError as error:
-            raise self._error(error) from None
+            raise self._make_error(error) from None
         if not line:
-            raise self._error("it has closed the connection")
+            raise self._make_error("it has closed the connection")
         answer = json.loads(line)
-        if "refused" in answer:
-            raise MeterError(answer["refused"])
-        return answer["said"]
+        if "error" in answer:
+            raise MeterError(answer["error"])
+        return answer["result"]
 
     def close(self) -> None:
         self._lines.close()
         self._socket.close()
 
-    def _error(self, reason: object) -> MeterError:
+    def _make_error(self, reason: object) -> MeterError:
         return MeterError(
             f"the simulator at {self._path} ({VARIABLE}) does not answer: {reason}; start it, "
             f"or unset {VARIABLE}"
@@ -80,27 +80,27 @@ def connect(argument: str) -> Client | None:
     if path is None:
         return None
     client = Client(path)
-    actual = client.ask("devices")["argument"]
+    actual_argument = client.ask("devices")["argument"]
     # Readings of another model would silently be recorded as those of the requested one.
-    if actual != argument:
+    if actual_argument != argument:
         client.close()
         raise MeterError(
-            f"the simulator at {path} ({VARIABLE}) holds {actual}, not {argument}; unset "
+            f"the simulator at {path} ({VARIABLE}) holds {actual_argument}, not {argument}; unset "
             f"{VARIABLE} to use another"
         )
     return client
 
 
 @contextmanager
-def running(argument: str) -> Iterator[Path]:
-    """Run a simulator while the block runs, and yield the directory of its socket.
+def run_simulator(argument: str) -> Iterator[Path]:
+    """Provide a simulator while the block runs, and yield the directory of its socket.
 
-    If the environment names a simulator, that one is used. Otherwise a new one is started, named in
-    the environment, and ended with the block. Raises MeterError.
+    If the environment names a simulator, it is used. Otherwise a new one is started, named in the
+    environment, and stopped at the end of the block. Raises MeterError.
     """
     # Report a misspelt argument here, before a process is started for it.
-    parse(argument)
-    # Only a check that the simulator answers and has the right boards.
+    parse_argument(argument)
+    # Connect only to check that the simulator answers and has the requested boards.
     if client := connect(argument):
         client.close()
         yield Path(os.environ[VARIABLE]).parent
@@ -130,11 +130,11 @@ def start(argument: str, path: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONSAFEPATH": "1"},
-        start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
+        start_new_session=True,  # only the harness receives Ctrl-C at the terminal
     )
     assert process.stdout is not None
     with process.stdout as lines:
-        # The socket accepts clients from now on. A client that came earlier would be refused.
+        # Wait for this line, because a client that connects earlier is refused.
         if (line := lines.readline()) != "ready\n":
             process.kill()
             process.wait()
@@ -159,7 +159,7 @@ class _Server:
             for key, _ in self._selector.select():
                 if key.fileobj is self._listener:
                     client, _ = self._listener.accept()
-                    # A client that does not read its answers must not block all others for ever.
+                    # A client that does not read its answers must not block the others for ever.
                     client.settimeout(TIMEOUT_S)
                     self._unread[client], self._working[client] = b"", set()
                     self._selector.register(client, selectors.EVENT_READ)
@@ -169,33 +169,33 @@ class _Server:
 
     def _receive(self, client: socket.socket) -> None:
         try:
-            received = client.recv(CHUNK_BYTES)
+            chunk = client.recv(CHUNK_BYTES)
             # The last part is an incomplete line, or empty.
-            *lines, self._unread[client] = (self._unread[client] + received).split(b"\n")
+            *lines, self._unread[client] = (self._unread[client] + chunk).split(b"\n")
             for line in lines:
                 client.sendall(json.dumps(self._answer(client, line)).encode() + b"\n")
         except OSError:
-            received = b""
-        if not received:
+            chunk = b""
+        if not chunk:
             self._disconnect(client)
 
     def _answer(self, client: socket.socket, line: bytes) -> dict[str, Any]:
         try:
             request = json.loads(line)
-            do = request.pop("do")
-            result = self._boards.answer(do, request)
+            method = request.pop("method")
+            result = self._boards.answer(method, request)
         except MeterError as error:
-            return {"refused": str(error)}
+            return {"error": str(error)}
         # A wrong request of one client must not end the simulator of all others.
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             return {
-                "refused": "the simulator cannot read the request "
+                "error": "the simulator cannot read the request "
                 f"{line.decode(errors='replace')!r}: {error}"
             }
-        # Remembered, so that `_disconnect` can end the work of this client.
-        if do == "work":
+        # `_disconnect` ends the work of this client.
+        if method == "work":
             self._working[client].add(request["uuid"])
-        return {"said": result}
+        return {"result": result}
 
     def _disconnect(self, client: socket.socket) -> None:
         self._selector.unregister(client)
@@ -208,13 +208,13 @@ class _Server:
 
 
 def main() -> int:
-    """The simulator process. Returns its exit status."""
+    """Run the simulator process. Return its exit status."""
     if len(sys.argv) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2
     argument, path, *parent = sys.argv[1:]
     if parent:
-        # A harness that is killed must not leave its simulator behind.
+        # A killed harness cannot stop its simulator, so the kernel does.
         die_with_parent(int(parent[0]))
     # `sys.exit` raises SystemExit, so that the socket file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

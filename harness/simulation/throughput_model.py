@@ -22,10 +22,10 @@ UNENFORCED_SHARE = 0.3
 is lowered (assumed)."""
 
 
-def throughput(
+def compute_throughput(
     cap_w: float, limit_per_s: float, knee_w: float, rise: float, sharpness: float
 ) -> float:
-    """Throughput in items/s at a cap, by the formula above."""
+    """Return the throughput in items/s at a cap, by the formula of this module."""
     u: float = (cap_w / knee_w) ** rise
     return float(limit_per_s * u / (1 + u**sharpness) ** (1 / sharpness))
 
@@ -48,20 +48,22 @@ class Curve:
     unenforced_per_s: tuple[tuple[float, float], ...] = ()
     """Pairs of cap in W and items/s, by ascending cap."""
 
-    def items_per_s(self, cap_w: float) -> float:
-        """Throughput of the board in items/s at a cap."""
+    def compute_items_per_s(self, cap_w: float) -> float:
+        """Return the throughput of the board in items/s at a cap."""
         # Below `enforced_from_w` the formula does not hold, because the cap no longer sets the
         # power.
-        fitted = throughput(max(cap_w, self.enforced_from_w), *self.parameters)
-        for (below_w, below), (above_w, above) in pairwise(
-            (*self.unenforced_per_s, (self.enforced_from_w, fitted))
+        curve_per_s = compute_throughput(max(cap_w, self.enforced_from_w), *self.parameters)
+        for (lower_w, lower_per_s), (upper_w, upper_per_s) in pairwise(
+            (*self.unenforced_per_s, (self.enforced_from_w, curve_per_s))
         ):
-            if cap_w < above_w:
-                return below + (above - below) * max(0.0, cap_w - below_w) / (above_w - below_w)
-        return fitted
+            if cap_w < upper_w:
+                return lower_per_s + (upper_per_s - lower_per_s) * max(0.0, cap_w - lower_w) / (
+                    upper_w - lower_w
+                )
+        return curve_per_s
 
-    def power_w(self, cap_w: float) -> float:
-        """Mean power of the board in W at a cap."""
+    def compute_power_w(self, cap_w: float) -> float:
+        """Return the mean power of the board in W at a cap."""
         if cap_w < self.enforced_from_w:
             return self.enforced_from_w - UNENFORCED_SHARE * (self.enforced_from_w - cap_w)
         if self.full_draw_w is None or cap_w <= self.full_draw_w:
@@ -82,8 +84,8 @@ class Fit:
 
 
 @cache
-def fit() -> Fit:
-    """The fit in throughput_model.json."""
+def load_fit() -> Fit:
+    """Read the fit in throughput_model.json."""
     document = json.loads(PATH.read_text())
     curves = {}
     for entry in document["curves"]:

@@ -1,5 +1,5 @@
-"""Work on simulated accelerators: it computes nothing and takes the time that the throughput model
-gives at the cap in force.
+"""Simulated work. It computes nothing and takes the time that the throughput model gives at the cap
+in force.
 
 `build` is an implementation like any other (see `rules.contract`): `bench-submit run WORKLOAD
 --simulate h200` uses it. Batches and requests are those of the smoke size, and the rate is that of
@@ -16,17 +16,18 @@ from typing import Any
 
 from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, Client
-from harness.simulation.throughput_model import fit
+from harness.simulation.throughput_model import load_fit
 from rules.contract import Built, Job, Load, Progress, Recorder, Request
 from rules.workloads import workloads
 
-ASK_AGAIN_S = 0.05
+RATE_REFRESH_S = 0.05
 VOCABULARY = 512
 FIRST_LOSS, LOSS_POWER, LOSS_NOISE = 7.0, 0.1, 0.01
-LEAST_SHARE = 0.5
-"""Lowest share of its time that a batch takes while it makes up for a delay."""
-MOST_LATE_S = 1.0
-"""Longest delay of the machine that later batches make up for."""
+MIN_BATCH_SHARE = 0.5
+"""The shortest time of a batch that makes up for a delay, as a share of its normal time."""
+MAX_DELAY_S = 1.0
+"""The longest delay that later batches make up for. After a longer one, a long series of short
+batches would look like a faster board."""
 
 
 def build(job: Job) -> Built:
@@ -68,14 +69,14 @@ def build(job: Job) -> Built:
         precision=workload.variants[job.variant],
         parameters=size.parameters,
         input_shape=size.input_shape,
-        settings={"simulated": True, "fit": fit().name},
+        settings={"simulated": True, "fit": load_fit().name},
         vocabulary=None if job.requests is None else VOCABULARY,
     )
 
 
 class Rate:
-    """Items/s of all accelerators of a process together. It is read again every ASK_AGAIN_S,
-    because a cap may change during the run."""
+    """The throughput in items/s of all accelerators of a process together. It is read again every
+    RATE_REFRESH_S, because a cap may change during the run."""
 
     def __init__(self, client: Client, uuids: Sequence[str]) -> None:
         self._client, self._uuids = client, uuids
@@ -84,7 +85,7 @@ class Rate:
     def __call__(self) -> float:
         if (now_s := time.monotonic()) >= self._until_s:
             self._per_s = sum(self._client.ask("rate", uuid=uuid) for uuid in self._uuids)
-            self._until_s = now_s + ASK_AGAIN_S
+            self._until_s = now_s + RATE_REFRESH_S
         return self._per_s
 
 
@@ -95,22 +96,22 @@ def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) 
     changes the throughput.
     """
     noise = random.Random(seed)
-    late_s = 0.0
+    delay_s = 0.0
     for step in itertools.count(1):
         if not recorder.more():
             return
         loss = FIRST_LOSS * step**-LOSS_POWER * (1 + noise.gauss(0, LOSS_NOISE))
         recorder.start()
-        # Between the marks of the recorder, so that no recorded batch is shorter than it should be.
-        begin_s = time.monotonic()
+        # Measured after the start mark, so that no recorded batch is shorter than it should be.
+        start_s = time.monotonic()
         duration_s = items / rate()
         # A sleep ends late on a busy machine. The delay is taken off the next batch.
-        due_s = begin_s + duration_s - late_s
-        while (left_s := max(due_s, begin_s + LEAST_SHARE * duration_s) - time.monotonic()) > 0:
-            time.sleep(left_s)
-        # Bounded: after a machine stood still, a long series of short batches would look like a
-        # faster board.
-        late_s = min(time.monotonic() - due_s, MOST_LATE_S)
+        end_s = start_s + duration_s - delay_s
+        while (
+            remaining_s := max(end_s, start_s + MIN_BATCH_SHARE * duration_s) - time.monotonic()
+        ) > 0:
+            time.sleep(remaining_s)
+        delay_s = min(time.monotonic() - end_s, MAX_DELAY_S)
         recorder.end(items, loss)
 
 
@@ -125,15 +126,15 @@ class Server:
     def __init__(self, rate: Callable[[], float]) -> None:
         self._rate = rate
         self._turn = asyncio.Lock()
-        self._free_s = self._late_s = 0.0
-        """When the last answer was due to end, and its delay."""
+        self._free_s = self._delay_s = 0.0
+        """When the last answer was due to end (monotonic clock), and how late it ended, in s."""
         self._in_flight = self._generated = 0
 
     async def drive(self, load: Load) -> None:
         """Answer the requests of the load generator."""
-        await load.drive(self._send, self._generated_so_far)
+        await load.drive(self._send, self._count_generated_tokens)
 
-    async def _generated_so_far(self) -> int:
+    async def _count_generated_tokens(self) -> int:
         return self._generated
 
     async def _send(self, request: Request) -> AsyncIterator[Progress]:
@@ -141,17 +142,17 @@ class Server:
         # An idle server starts a request when it arrives. Otherwise the request begins when the one
         # before it was due to end.
         if self._in_flight == 0:
-            self._free_s = max(self._free_s, time.monotonic() - self._late_s)
+            self._free_s = max(self._free_s, time.monotonic() - self._delay_s)
         self._in_flight += 1
         # `asyncio.Lock` is first come, first served.
         async with self._turn:
             begin_s, token_s = time.monotonic(), 1 / self._rate()
-            first_s = max(self._free_s, begin_s - MOST_LATE_S) + token_s
+            first_s = max(self._free_s, begin_s - MAX_DELAY_S) + token_s
             self._free_s = first_s + (tokens - 1) * token_s
-            await _sleep_until(max(first_s, begin_s + LEAST_SHARE * token_s))
+            await _sleep_until(max(first_s, begin_s + MIN_BATCH_SHARE * token_s))
             yield Progress(prompt, 1)
-            await _sleep_until(max(self._free_s, begin_s + LEAST_SHARE * tokens * token_s))
-            self._late_s = min(time.monotonic() - self._free_s, MOST_LATE_S)
+            await _sleep_until(max(self._free_s, begin_s + MIN_BATCH_SHARE * tokens * token_s))
+            self._delay_s = min(time.monotonic() - self._free_s, MAX_DELAY_S)
             self._generated += tokens
         self._in_flight -= 1
         yield Progress(prompt, tokens)

@@ -1,5 +1,5 @@
-"""Finds the finished runs of a sweep by the bundles in its directory, and reports other files
-there."""
+"""Find the finished runs of a sweep from the bundles in its directory, and list what the sweep does
+not need."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError
 from harness.run.planning import make_plan
 from harness.sweep.plan import Entry, Sweep
-from harness.sweep.table import say
+from harness.sweep.table import print_line
 from harness.system import read_description
 from rules.bundle_format.records import Json
 from rules.cap_findings import is_cap_without_effect
@@ -20,51 +20,56 @@ from rules.declarations import EnvironmentDeclaration, RunDeclaration, SystemDec
 from rules.finding import Severity
 
 
-def finished(
-    sweep: Sweep, out: Path, entries: Sequence[Entry], known: Mapping[int, Json] | None = None
+def find_finished_results(
+    sweep: Sweep,
+    out: Path,
+    entries: Sequence[Entry],
+    known_results: Mapping[int, Json] | None = None,
 ) -> dict[int, Json]:
-    """The results of those of `entries` whose bundle lies in `out`, by place; `known` are those of
-    other entries.
+    """Return the results of the finished runs among `entries`, by place. `known_results` are
+    results found before, by place.
 
-    A bundle counts by its content and not by its name: it passes the check, is the run that was
-    planned, and has the same weights and model as the others. Raises PlanError if files that the
-    plan names cannot be read.
+    The content of a bundle decides, not its name. The bundle must pass the check, match the plan,
+    and have the same weights and model as the other runs. Raises PlanError if a file that the plan
+    names cannot be read.
     """
-    results = dict(known or {})
+    results = dict(known_results or {})
     for path, result, place in _find_bundles(sweep, out):
         entry = next((e for e in entries if e.place == place), None)
         if entry is None or entry.place in results:
             continue
         if objection := _find_objection(sweep, entry, path, result, results.values()):
-            say(f"{path}: {objection}; it is left as it is and does not count as run {entry.place}")
+            print_line(
+                f"{path}: {objection}; it does not count as run {entry.place} and is not changed"
+            )
         else:
             results[entry.place] = result
     return {e.place: results[e.place] for e in entries if e.place in results}
 
 
-def strays(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str]:
-    """What the sweep has left in `out` and does not need, each with the reason: bundles that do not
-    count, and unfinished runs that were made again or have no plan. `results` are those that count,
-    by place.
+def list_leftovers(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iterator[str]:
+    """Yield the paths in `out` that the sweep does not need, each with the reason: bundles that do
+    not count, and unfinished runs that were repeated or have no plan. `results` are the results
+    that count, by place.
     """
-    counting = {result["run_id"] for result in results.values()}
+    counted_run_ids = {result["run_id"] for result in results.values()}
     for path, result, place in _find_bundles(sweep, out):
-        if result.get("run_id") not in counting and place in results:
-            yield f"{path} (run {place} was made again)"
-    # A directory with a live process is in use and must not be called removable.
+        if result.get("run_id") not in counted_run_ids and place in results:
+            yield f"{path} (run {place} was repeated)"
+    # A directory with a live process is in use. The user must not be told to remove it.
     for directory in sorted(d for d in out.glob(".*.running") if not _is_held(d)):
         try:
             label = Plan.load(directory).sweep
         except PlanError:
-            yield f"{directory} (an unfinished run without a plan that can be read)"
+            yield f"{directory} (an unfinished run whose plan cannot be read)"
             continue
         for entry in sweep.entries:
-            if entry.place in results and label == sweep.label(entry):
-                yield f"{directory} (run {entry.place} was made again)"
+            if entry.place in results and label == sweep.make_label(entry):
+                yield f"{directory} (run {entry.place} was repeated)"
 
 
 def _is_held(directory: Path) -> bool:
-    """Whether a process works on the run in `directory`."""
+    """Return whether a process works on the run in `directory`."""
     try:
         with rundir.hold_directory(directory):
             return False
@@ -74,18 +79,18 @@ def _is_held(directory: Path) -> bool:
         return False
 
 
-def without_effect(out: Path) -> frozenset[str]:
+def find_ineffective_runs(out: Path) -> frozenset[str]:
     """Return the ids of the runs in `out` whose cap had no effect, which only the comparison with
     other runs shows."""
-    # All bundles together: one bundle alone does not show that a cap changed nothing.
-    judged = judge_all([out], signed=False).verdicts
-    paths = [verdict.path for verdict in judged if is_cap_without_effect(verdict.findings)]
+    # Judge all bundles together: one bundle alone cannot show that its cap changed nothing.
+    verdicts = judge_all([out], signed=False).verdicts
+    paths = [verdict.path for verdict in verdicts if is_cap_without_effect(verdict.findings)]
     return frozenset(_read_object(path / "result.json")["run_id"] for path in paths)
 
 
 def _find_bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
-    """The bundles in `out` that say that they are of this sweep, in order of their names, with
-    their result and their place."""
+    """Yield the path, result and place of each bundle in `out` that names this sweep, sorted by
+    file name."""
     for path in sorted(p for p in out.iterdir() if p.is_dir() and not p.name.startswith(".")):
         result = _read_object(path / "result.json")
         label = result.get("sweep")
@@ -103,14 +108,15 @@ def _find_objection(
         {f.rule for f in judge(path, signed=False).findings if f.severity == Severity.ERROR}
     ):
         return f"it does not pass the check ({', '.join(errors)})"
-    for quantity, value, planned in _compare_with_plan(sweep, entry, path, result):
-        if value != planned:
-            return f"its {quantity} is {value}, planned was {planned}"
+    for quantity, value, planned_value in _compare_with_plan(sweep, entry, path, result):
+        if value != planned_value:
+            return f"its {quantity} is {value}, but the plan has {planned_value}"
     for finished_result in finished_results:
-        for quantity, value, expected in _compare_results(result, finished_result):
-            if value != expected:
+        for quantity, value, expected_value in _compare_results(result, finished_result):
+            if value != expected_value:
                 return (
-                    f"its {quantity} is {value}, that of {finished_result['run_id']} is {expected}"
+                    f"its {quantity} is {value}, but that of {finished_result['run_id']} is "
+                    f"{expected_value}"
                 )
     return None
 
@@ -118,20 +124,21 @@ def _find_objection(
 def _compare_with_plan(
     sweep: Sweep, entry: Entry, path: Path, result: Json
 ) -> Iterator[tuple[str, object, object]]:
-    """What a bundle says and what was planned of everything that the plan of the sweep fixes."""
-    # The plan of the entry is made again, with the same code that planned it. Boards and meter come
-    # from the sweep's plan, so no meter is opened.
+    """Yield each quantity that the plan of the sweep fixes, with its value in the bundle and its
+    planned value."""
+    # Make the plan of the entry again with the code that made it first. Boards and meter come from
+    # the plan of the sweep, so no meter is opened.
     description = read_description(sweep.run_request.system)
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
-    plan = make_plan(sweep.run_request_of(entry), machine, description, sweep.source_sha256)
+    plan = make_plan(sweep.make_run_request(entry), machine, description, sweep.source_sha256)
     run = RunDeclaration.from_document(result)
     implementation, settings, cap_w = run.implementation, run.settings, run.power.cap_w
     system_document = _read_object(path / "system.json")
     system = SystemDeclaration.from_document(system_document)
     environment = EnvironmentDeclaration.from_document(_read_object(path / "environment.json"))
     boards = sorted({accelerator.name for accelerator in system.accelerators})
-    yield "sweep", result.get("sweep"), sweep.label(entry)
+    yield "sweep", result.get("sweep"), sweep.make_label(entry)
     yield "workload", run.workload, plan.workload
     yield "size", run.size, plan.size
     yield "implementation", implementation.name, plan.implementation
@@ -144,7 +151,7 @@ def _compare_with_plan(
     yield (
         "cap_w",
         cap_w,
-        # As found, any cap is the planned one.
+        # A run with the cap as found accepts any cap.
         cap_w if entry.cap_w is None else entry.cap_w,
     )
     yield "batch_size", settings.batch_size, plan.batch_size
@@ -163,13 +170,17 @@ def _compare_with_plan(
             yield f"system's {key}", system_document[key], value
 
 
-def _compare_results(result: Json, other: Json) -> Iterator[tuple[str, object, object]]:
-    """What the plan does not know and two runs of a sweep have in common, of the one and the other.
+def _compare_results(result: Json, other_result: Json) -> Iterator[tuple[str, object, object]]:
+    """Yield each quantity that two runs of a sweep must share and that the plan does not fix, with
+    both values.
 
-    The implementation's own settings are not of it: with the same code and options they follow from
-    the boards, and a server tells there how much memory it found free.
+    The implementation's own settings are left out. They follow from code, options and boards, and a
+    server records its free memory there, which differs between runs.
     """
-    run, other_run = RunDeclaration.from_document(result), RunDeclaration.from_document(other)
+    run, other_run = (
+        RunDeclaration.from_document(result),
+        RunDeclaration.from_document(other_result),
+    )
     yield "weights", run.settings.weights, other_run.settings.weights
     code, other_code = run.implementation, other_run.implementation
     yield "implementation's precision", code.precision, other_code.precision
@@ -178,10 +189,10 @@ def _compare_results(result: Json, other: Json) -> Iterator[tuple[str, object, o
 
 
 def _read_object(path: Path) -> Json:
-    """The JSON object in a file, empty where there is none."""
+    """Return the JSON object in a file, or an empty one if the file holds none."""
     try:
         value = json.loads(path.read_text())
-    # RecursionError: JSON that is nested too deeply.
+    # JSON that is nested too deeply raises RecursionError.
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

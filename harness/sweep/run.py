@@ -1,5 +1,5 @@
-"""`bench-submit sweep`: runs of one workload over power caps, planned and written down first, taken
-up again after any end."""
+"""`bench-submit sweep`: plan and carry out runs of one workload over power caps, and resume an
+interrupted sweep."""
 
 import fcntl
 import math
@@ -30,26 +30,26 @@ from harness.run.cluster import ClusterError
 from harness.run.plan import Plan, PlanError, RunRequest
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
-from harness.sweep.finished import finished, strays, without_effect
+from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
 from harness.sweep.plan import (
     AS_FOUND,
     DEFAULT_CAPS_W,
     Entry,
     Sweep,
-    code_of,
-    common,
-    hashes,
+    estimate_start_s,
+    hash_code,
+    hash_files,
+    make_sweep,
     parse_caps,
     parse_gpus,
-    plan_of,
+    resolve_run_request,
     shuffle_runs,
-    start_s,
 )
-from harness.sweep.table import say
+from harness.sweep.table import print_line
 from rules.bundle_format.records import Json
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
-"""The errors that end a run of a sweep."""
+"""The errors that end one run of a sweep."""
 NOT_STARTED = (NotAllowedError, BlockedError)
 """The failures after which a run has not started."""
 STOPPING = (*NOT_STARTED, RestoreError)
@@ -59,62 +59,63 @@ STOPPING = (*NOT_STARTED, RestoreError)
 def run(
     run_request: RunRequest, caps: str | None, gpus: str, repeats: int, out: Path, dry_run: bool
 ) -> bool:
-    """Plan a sweep, show it and, without `dry_run`, write the plan to `out` and carry it out;
-    whether no run failed.
+    """Plan a sweep and print the plan. Unless `dry_run` is set, write the plan to `out` and make
+    the runs. Return whether no run failed.
 
-    Raises PlanError, MeterError, among them those in STOPPING, or Interrupted.
+    Raises PlanError, MeterError, the errors in STOPPING, or Interrupted.
     """
-    counts, named = parse_gpus(gpus), None if caps is None else parse_caps(caps)
-    run_request = common(run_request)
+    counts, requested_caps_w = parse_gpus(gpus), None if caps is None else parse_caps(caps)
+    run_request = resolve_run_request(run_request)
     with command.simulate_boards(run_request.simulate):
-        # The largest run decides: a smaller one uses some of the same boards.
+        # The largest run uses all boards of the sweep. A smaller one uses some of the same.
         meter, limits = _read_limits(run_request, max(counts))
-        caps_w = _select_caps(named, limits, meter)
-        # Refuses what every run would be refused for.
+        caps_w = _select_caps(requested_caps_w, limits, meter)
+        # Raises PlanError for what would make every run fail.
         plan = command.plan_run(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
-        planned = plan_of(
+        sweep = make_sweep(
             run_request, shuffle_runs(caps_w, counts, repeats, run_request.seed), plan
         )
-        for line in (*announcement(planned, plan), *_find_remarks(caps_w, limits)):
-            say(line)
+        for line in (*describe_plan(sweep, plan), *_find_remarks(caps_w, limits)):
+            print_line(line)
         refusal = _find_refusal(caps_w, limits, meter)
         if dry_run:
-            say(str(refusal or "nothing speaks against it; without --dry-run it starts"))
+            print_line(str(refusal or "the sweep can start; run it without --dry-run"))
             return refusal is None
-        # Refused before the plan is written, so that no plan is left that cannot start.
+        # Raise before the plan is written, so that no plan is left over that cannot start.
         if refusal:
             raise refusal
-        path = planned.save(out)
-        say(f"plan: {path}")
-        return carry_out(planned, path)
+        path = sweep.save(out)
+        print_line(f"plan: {path}")
+        return carry_out(sweep, path)
 
 
 def resume(path: Path) -> bool:
-    """Go on with the sweep whose plan is in the file `path`. Raises as `run` does."""
+    """Resume the sweep whose plan is in the file `path`. Return whether no run failed. Raises the
+    same errors as `run`."""
     sweep = Sweep.load(path)
     # The runs of a sweep are compared with each other, so all must be of the same code.
-    if (sweep.source_sha256, sweep.implementation_sha256) != code_of(sweep.run_request):
+    if (sweep.source_sha256, sweep.implementation_sha256) != hash_code(sweep.run_request):
         raise PlanError(
-            f"{path}: the code that runs has changed since; go on with that code, or start "
-            "the sweep anew"
+            f"{path}: the code has changed since the sweep was planned; restore that code, or "
+            "start a new sweep"
         )
-    if changed := [
+    if changed_files := [
         name
-        for name, sha256 in hashes(common(sweep.run_request)).items()
+        for name, sha256 in hash_files(resolve_run_request(sweep.run_request)).items()
         if sha256 != sweep.files_sha256.get(name)
     ]:
-        file = getattr(sweep.run_request, changed[0])
+        file = getattr(sweep.run_request, changed_files[0])
         raise PlanError(
-            f"{file}: has changed since the sweep was planned; bring it back as it was, or "
-            "start the sweep anew"
+            f"{file}: has changed since the sweep was planned; restore its content, or start a "
+            "new sweep"
         )
     with command.simulate_boards(sweep.run_request.simulate):
         return carry_out(sweep, path)
 
 
 def _read_limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
-    """The name of the meter, and the limits of the `count` boards that it would have run on. Raises
-    PlanError or MeterError."""
+    """Return the name of the meter, and the limits of the `count` boards that a run would use, by
+    UUID. Raises PlanError or MeterError."""
     name = command.choose_meter(run_request)
     with closing(open_source(name)) as source:
         limits = {
@@ -128,14 +129,16 @@ def _read_limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Re
 def _select_caps(
     caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str
 ) -> tuple[float | None, ...]:
-    """The caps to run: the named ones, or those of the protocol that the boards allow. Raises
-    PlanError if a board does not allow a named cap."""
+    """Return the caps to run in W: the requested caps, or the caps of the protocol that all boards
+    allow. Raises PlanError if a board does not allow a requested cap."""
     if caps_w == (None,):
         return caps_w
-    if none := [uuid for uuid, readback in limits.items() if readback.max_mw is None]:
+    if boards_without_limit := [
+        uuid for uuid, readback in limits.items() if readback.max_mw is None
+    ]:
         raise PlanError(
-            f"{none[0]}: the meter {meter} has no power limit of it; the sweep can be "
-            f"--caps {AS_FOUND} only"
+            f"{boards_without_limit[0]}: the meter {meter} reports no power limit of this board; "
+            f"use --caps {AS_FOUND}"
         )
     if caps_w is None:
         caps_w = tuple(
@@ -145,17 +148,17 @@ def _select_caps(
         )
         if not caps_w:
             raise PlanError(
-                f"{next(iter(limits))} allows none of the caps of the protocol; name some "
+                f"{next(iter(limits))} allows none of the caps of the protocol; give caps "
                 "with --caps"
             )
     for uuid, readback in limits.items():
-        if wrong := [
+        if refused_caps := [
             f"{cap_w:g}"
             for cap_w in caps_w
             if cap_w is not None and not _is_within(cap_w, readback)
         ]:
             raise PlanError(
-                f"--caps: {', '.join(wrong)} W cannot be set on {uuid}, which allows "
+                f"--caps: {', '.join(refused_caps)} W cannot be set on {uuid}, which allows "
                 f"{(readback.min_mw or 0) / 1e3:g} to {(readback.max_mw or 0) / 1e3:g} W"
             )
     return caps_w
@@ -164,10 +167,10 @@ def _select_caps(
 def _find_refusal(
     caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str
 ) -> MeterError | None:
-    """Why the caps cannot be set here: this process has no right to, or another run set limits on a
-    board of the node.
+    """Return the error that prevents setting the caps here: this process lacks the right, or
+    another run has set limits on a board of the node.
 
-    None if they can be set, or if all boards already have the only requested cap.
+    None if the caps can be set, or if all boards already have the only requested cap.
     """
     in_force_w = {
         None if readback.enforced_mw is None else readback.enforced_mw / 1e3
@@ -176,12 +179,12 @@ def _find_refusal(
     # Nothing has to be set, so no right to set caps is needed.
     if caps_w == (None,) or set(caps_w) == in_force_w:
         return None
-    if why := explain_refusal(meter):
-        return NotAllowedError(f"--caps: {why}; --caps {AS_FOUND} needs no such right")
+    if reason := explain_refusal(meter):
+        return NotAllowedError(f"--caps: {reason}; --caps {AS_FOUND} does not need this right")
     if (directory := state_directory(meter)) is not None:
         try:
-            # Any board: only one run of a node may set limits at a time. The grace is for a
-            # watchdog that may be restoring the limits of a killed run.
+            # Check all boards, because only one run of a node may set limits at a time. A watchdog
+            # may still be restoring the limits of a killed run, so wait for the grace period.
             refuse_foreign_limits(directory / JOURNAL_FILE, None, GRACE_S)
         except BlockedError as error:
             return error
@@ -189,14 +192,14 @@ def _find_refusal(
 
 
 def _find_remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
-    """Notes on what a sweep over these caps cannot show."""
+    """Yield notes on what a sweep over these caps cannot show."""
     defaults_w = {
         readback.default_mw / 1e3 for readback in limits.values() if readback.default_mw is not None
     }
     if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
         yield (
-            f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so nothing "
-            "will be compared with it"
+            f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so no cap will "
+            "be compared with it"
         )
 
 
@@ -204,12 +207,12 @@ def _is_within(cap_w: float, limits: Readback) -> bool:
     return (limits.min_mw or 0) <= cap_w * 1e3 <= (limits.max_mw or math.inf)
 
 
-def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
-    """The plan for people: what runs in which order, how long it may take, and what is changed
-    meanwhile."""
+def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
+    """Yield lines that describe the plan to the user: the runs and their order, the expected time,
+    and the changes on the node meanwhile."""
     run_request, entries = sweep.run_request, sweep.entries
-    sets = any(e.cap_w is not None for e in entries)
-    each_s = plan.epochs * plan.epoch_s + start_s(run_request)
+    sets_caps = any(e.cap_w is not None for e in entries)
+    run_s = plan.epochs * plan.epoch_s + estimate_start_s(run_request)
     name = plan.devices[0].name
     yield (
         f"sweep {sweep.id}: {run_request.workload} {run_request.variant}, {plan.scale}, "
@@ -224,38 +227,38 @@ def announcement(sweep: Sweep, plan: Plan) -> Iterator[str]:
         "the first is discarded"
     )
     yield (
-        f"expected time: {format_minutes(len(entries) * each_s)}, assuming "
-        f"{start_s(run_request):g} s a run to build, warm up and calibrate"
+        f"expected time: {format_minutes(len(entries) * run_s)}, assuming "
+        f"{estimate_start_s(run_request):g} s per run to build, warm up and calibrate"
     )
     changes = (
-        f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set for each run and put "
-        "back to what was found after it"
+        f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set before each run and "
+        "restored after it"
     )
-    yield f"changed meanwhile: {changes if sets else 'nothing; the caps are taken as found'}"
+    yield f"changes during the sweep: {changes if sets_caps else 'none; the caps stay as found'}"
 
 
 def carry_out(sweep: Sweep, path: Path) -> bool:
-    """Make every run of the sweep that is not finished, one after the other; whether all of them
-    are finished then.
+    """Make the runs of the sweep that are not finished, one after the other. Return whether no run
+    failed.
 
-    Raises NotAllowedError or BlockedError where no run can start, RestoreError where a cap
-    could not be put back, and Interrupted, having said how to go on.
+    Raises NotAllowedError or BlockedError if no run can start, RestoreError if a cap could not be
+    restored, and Interrupted. Before that it prints the command that resumes the sweep.
     """
     out = path.parent
     outcomes: dict[int, Json | str] = {}
-    # `_going_on` is outermost, so that it also sees an interrupt.
+    # `_print_resume_hint` is outermost, so that it also sees an interrupt.
     with _print_resume_hint(path), interrupts.raise_interrupts(), _lock(path):
-        outcomes.update(finished(sweep, out, sweep.entries))
-        say(f"{len(outcomes)} of {format_count(len(sweep.entries), 'run')} finished so far")
-        walls_s: list[float] = []
+        outcomes.update(find_finished_results(sweep, out, sweep.entries))
+        print_line(f"{len(outcomes)} of {format_count(len(sweep.entries), 'run')} finished so far")
+        wall_times_s: list[float] = []
         try:
             for entry in [e for e in sweep.entries if e.place not in outcomes]:
-                say(_describe_progress(sweep, entry, outcomes, walls_s))
-                began_s = time.monotonic()
+                print_line(_describe_progress(sweep, entry, outcomes, wall_times_s))
+                start_s = time.monotonic()
                 _run_entry(sweep, entry, out, outcomes)
-                # The times of the runs so far, failed ones too, give the estimate of what is left.
-                walls_s.append(time.monotonic() - began_s)
-        # Show the tables of the runs that are finished, which may have taken hours.
+                # Failed runs count too in the estimate of the remaining time.
+                wall_times_s.append(time.monotonic() - start_s)
+        # Print the tables of the finished runs, which may have taken hours.
         except STOPPING:
             _conclude(sweep, out, outcomes)
             raise
@@ -264,10 +267,10 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
 
 
 def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:
-    """Show the tables of the runs so far, and list files that the sweep does not need."""
-    sweep_table.show(sweep, outcomes, without_effect(out))
-    for line in strays(sweep, out, _select_results(outcomes)):
-        say(f"not needed by this sweep, and can be removed: {line}")
+    """Print the tables of the runs so far, and list files that the sweep does not need."""
+    sweep_table.print_tables(sweep, outcomes, find_ineffective_runs(out))
+    for line in list_leftovers(sweep, out, _select_results(outcomes)):
+        print_line(f"this sweep does not need, and you can remove: {line}")
 
 
 def _select_results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
@@ -275,57 +278,59 @@ def _select_results(outcomes: Mapping[int, Json | str]) -> dict[int, Json]:
 
 
 def _describe_progress(
-    sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], walls_s: Sequence[float]
+    sweep: Sweep, entry: Entry, outcomes: dict[int, Json | str], wall_times_s: Sequence[float]
 ) -> str:
-    failed = sum(isinstance(o, str) for o in outcomes.values())
+    failed_count = sum(isinstance(o, str) for o in outcomes.values())
     remaining = len(sweep.entries) - len(outcomes)
     time_text = (
-        f", {format_minutes(remaining * sum(walls_s) / len(walls_s))} left" if walls_s else ""
+        f", {format_minutes(remaining * sum(wall_times_s) / len(wall_times_s))} left"
+        if wall_times_s
+        else ""
     )
     place = f"run {entry.place} of {len(sweep.entries)}: {entry}"
-    return f"{place}; {len(outcomes) - failed} done, {failed} failed{time_text}"
+    return f"{place}; {len(outcomes) - failed_count} done, {failed_count} failed{time_text}"
 
 
 def _run_entry(sweep: Sweep, entry: Entry, out: Path, outcomes: dict[int, Json | str]) -> None:
-    """Carry out one run and record its outcome: the result of its bundle, or the reason why there
-    is none. Raises the errors in STOPPING."""
+    """Carry out one run and record its outcome in `outcomes`: the result of its bundle, or the
+    reason why it has none. Raises the errors in STOPPING."""
     failure: Exception | None = None
     reason = "its bundle does not pass the check"
     try:
         if not _resume_entry(sweep, entry, out):
-            command.run(sweep.run_request_of(entry), out)
+            command.run(sweep.make_run_request(entry), out)
     except FAILURES as error:
-        # An OSError without a file, such as a full disk, does not tell where it happened.
-        nameless = isinstance(error, OSError) and error.filename is None
-        failure, reason = error, f"{out}: {error}" if nameless else str(error)
+        # An OSError without a path, such as that of a full disk, does not name the place.
+        has_no_path = isinstance(error, OSError) and error.filename is None
+        failure, reason = error, f"{out}: {error}" if has_no_path else str(error)
     if isinstance(failure, NOT_STARTED):
         raise failure
-    # Look at the bundle even after a failure: it can be complete, if only the caps were not
-    # restored.
-    results = finished(sweep, out, [entry], _select_results(outcomes))
+    # Look at the bundle even after a failure. It can be complete, for example if only restoring the
+    # caps failed.
+    results = find_finished_results(sweep, out, [entry], _select_results(outcomes))
     outcomes[entry.place] = results.get(entry.place, reason)
     if failure:
-        say(f"run {entry.place} {'is finished, but' if results else 'failed'}: {reason}")
+        print_line(f"run {entry.place} {'is finished, but' if results else 'failed'}: {reason}")
     if isinstance(failure, STOPPING):
         raise failure
 
 
 def _resume_entry(sweep: Sweep, entry: Entry, out: Path) -> bool:
-    """Resume the unfinished run of this entry that an earlier process left. Returns whether there
-    was one that could be resumed."""
+    """Resume the unfinished run of this entry that an earlier process left. Return whether such a
+    run was resumed."""
     # Names begin with the time of the run, so the latest attempt comes first.
     for directory in sorted(out.glob(".*.running"), reverse=True):
         try:
             plan = Plan.load(directory)
         except PlanError:
             continue
-        # The whole label: another sweep in the same directory can have a run of the same place.
-        if plan.sweep == sweep.label(entry):
+        # Compare the whole label, because another sweep in this directory can have the same place.
+        if plan.sweep == sweep.make_label(entry):
             try:
                 command.resume(directory)
                 return True
             except PlanError as error:
-                say(f"{error}; run {entry.place} is started anew")
+                print_line(f"{error}; run {entry.place} starts again from its beginning")
     return False
 
 
@@ -334,11 +339,13 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_minutes(seconds: float) -> str:
-    """An estimated time as text, rounded to the precision of an estimate."""
+    """Format an estimated time, rounded to 10 s below 90 s and to 1 min above."""
     if seconds < 90:
         return f"about {max(1, round(seconds / 10)) * 10} s"
-    whole = round(seconds / 60)
-    return f"about {whole} min" if whole < 120 else f"about {whole // 60} h {whole % 60} min"
+    minutes = round(seconds / 60)
+    return (
+        f"about {minutes} min" if minutes < 120 else f"about {minutes // 60} h {minutes % 60} min"
+    )
 
 
 @contextmanager
@@ -347,14 +354,14 @@ def _print_resume_hint(path: Path) -> Iterator[None]:
     try:
         yield
     except (Interrupted, *STOPPING) as error:
-        stuck = isinstance(error, RestoreError)
-        why = (
-            "the caps were not put back; do so with: bench-submit restore, then"
-            if stuck
+        restore_failed = isinstance(error, RestoreError)
+        state = (
+            "the caps were not restored; restore them with: bench-submit restore, then"
+            if restore_failed
             else "the sweep is not finished;"
         )
         Console(stderr=True).print(
-            f"{why} go on with: bench-submit sweep --resume {path}",
+            f"{state} resume it with: bench-submit sweep --resume {path}",
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -364,8 +371,8 @@ def _print_resume_hint(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Hold a sweep by its plan file while the block runs. Raises PlanError where another process
-    has it."""
+    """Lock the plan file of a sweep while the block runs. Raises PlanError if another process holds
+    the lock."""
     # NFS grants an exclusive lock only on a file that is open for writing.
     with path.open("r+") as file:
         try:

@@ -1,4 +1,4 @@
-"""The batch script of a sweep: an array of Slurm jobs, one for each run."""
+"""The batch script of a sweep: a Slurm job array with one job for each run."""
 
 import math
 import shlex
@@ -11,28 +11,28 @@ from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,
-    common,
+    estimate_start_s,
     parse_caps,
     parse_gpus,
+    resolve_run_request,
     shuffle_runs,
-    start_s,
 )
 from harness.system import read_description
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
 TEMPLATE = "sweep.sbatch.j2"
-MOST_COMMENT_W = 9999
-"""The highest cap that scripts/wattmark-cap accepts. It reads whole watts of at most four digits
-from the comment of the job."""
-COMMON_W = 700.0
-"""The highest of the default caps that is not for some boards only."""
+MAX_COMMENT_CAP_W = 9999
+"""The highest cap that scripts/wattmark-cap accepts. That script reads the cap from the comment of
+the job, as whole watts of at most four digits."""
+MAX_COMMON_CAP_W = 700.0
+"""The highest default cap that all boards of the protocol allow."""
 TIME_FACTOR = 4
-"""The time limit of a job as a multiple of the expected time of a run, because the time to compile
-is not known. A job has at least one hour."""
+"""The time limit of a job, as a multiple of the expected time of a run. The factor is large because
+the time to compile is not known."""
 
 
-def script(
+def render_script(
     run_request: RunRequest,
     arguments: Sequence[str],
     caps: str | None,
@@ -40,40 +40,46 @@ def script(
     repeats: int,
     nodes: int,
 ) -> str:
-    """The script that makes the runs of a sweep; `arguments` are what `bench-submit run` is told of
-    all of them.
+    """Return the text of the batch script. `arguments` are the arguments of `bench-submit run` that
+    all runs share.
 
-    Which board they run on is not known yet, so the caps are not compared with its limits here.
+    The boards of the jobs are not known here, so the caps are not compared with their limits.
     Raises PlanError.
     """
-    run_request = common(run_request)
-    # Refuse a wrong file now. The jobs would fail after hours in the queue.
+    run_request = resolve_run_request(run_request)
+    # Refuse a wrong file now. Otherwise the jobs would fail after hours in the queue.
     read_description(run_request.system)
     workload = workloads()[run_request.workload]
     if nodes > 1 and workload.mode == "inference":
-        raise PlanError(f"--nodes {nodes}: {workload.id} is one server, on one node")
-    counts = parse_gpus(gpus)
-    # The board is not known here, so the default leaves out caps that only some boards allow.
-    caps_w = tuple(c for c in DEFAULT_CAPS_W if c <= COMMON_W) if caps is None else parse_caps(caps)
-    # The prolog reads the cap from the comment of the job (docs/caps.md).
-    if odd := [c for c in caps_w if c is not None and (c % 1 or c > MOST_COMMENT_W)]:
         raise PlanError(
-            f"--caps: {odd[0]:g} W cannot be said in a job's comment, which has whole "
+            f"--nodes {nodes}: {workload.id} runs one server on one node; leave out --nodes"
+        )
+    counts = parse_gpus(gpus)
+    # The default leaves out caps that only some boards allow.
+    caps_w = (
+        tuple(c for c in DEFAULT_CAPS_W if c <= MAX_COMMON_CAP_W)
+        if caps is None
+        else parse_caps(caps)
+    )
+    # The prolog reads the cap from the comment of the job (docs/caps.md).
+    if refused_caps := [c for c in caps_w if c is not None and (c % 1 or c > MAX_COMMENT_CAP_W)]:
+        raise PlanError(
+            f"--caps: {refused_caps[0]:g} W does not fit into the comment of a job; give whole "
             "watts of at most four digits"
         )
     entries = shuffle_runs(caps_w, counts, repeats, run_request.seed)
     run_s = CURRENT.epochs * (
         run_request.epoch_s or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S)
-    ) + start_s(run_request)
+    ) + estimate_start_s(run_request)
     environment = Environment(
         loader=PackageLoader("harness.sweep", "."),
-        # A misspelt variable must be an error and not an empty word in a job script.
+        # A misspelt variable must raise an error, not leave a gap in a job script.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # Arguments of the user go into shell lines.
+    # Arguments of the user go into shell commands, so the template quotes them.
     environment.filters["sh"] = shlex.quote
     return environment.get_template(TEMPLATE).render(
         arguments=arguments,

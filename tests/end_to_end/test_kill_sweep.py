@@ -153,7 +153,7 @@ def test_sigterm_to_the_sweep(room: Room, moment: tuple[int, str, float]) -> Non
     room.process.terminate()
     status = room.ends()
     assert status in (0, 128 + signal.SIGTERM), room.said
-    assert status == 0 or f"go on with: bench-submit sweep --resume {path}" in room.said
+    assert status == 0 or f"resume it with: bench-submit sweep --resume {path}" in room.said
     assert (
         room.caps_mw == {FOUND_MW} and not (room.state / JOURNAL_FILE).exists()
     )  # nothing is left to restore

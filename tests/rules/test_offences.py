@@ -215,7 +215,7 @@ def test_the_cuda_runtime_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     from harness import system
 
     monkeypatch.setattr("importlib.metadata.version", lambda name: "13.0.96")
-    assert system.package_versions()["nvidia-cuda-runtime"] == "13.0.96"
+    assert system.read_package_versions()["nvidia-cuda-runtime"] == "13.0.96"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from harness.cli import main
 from harness.power.source import Device
 from harness.run.plan import Machine, RunRequest
 from harness.run.planning import make_plan
-from harness.sweep.plan import Entry, Sweep, plan_of, shuffle_runs
-from harness.system import read_description, source_hash
+from harness.sweep.plan import Entry, Sweep, make_sweep, shuffle_runs
+from harness.system import hash_source, read_description
 
 RUN_REQUEST = RunRequest("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
 """As the bundles of tests/support/bundles.py are."""
@@ -63,7 +63,7 @@ def write_bundle(
         sweep=run_request.sweep,
         **changes,
     )
-    evidence.environment["source_sha256"] = source_hash()
+    evidence.environment["source_sha256"] = hash_source()
     evidence.system.update(
         {k: v for k, v in read_description(run_request.system).items() if k != "name" or v}
     )
@@ -96,7 +96,7 @@ class Runs:
 
 def made_of(run_request: RunRequest, entries: tuple[Entry, ...]) -> Sweep:
     """A sweep on the boards of the good bundles."""
-    return plan_of(run_request, entries, make_plan(run_request, BOARDS, {}, source_hash()))
+    return make_sweep(run_request, entries, make_plan(run_request, BOARDS, {}, hash_source()))
 
 
 def planned(

@@ -15,7 +15,8 @@ from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.plan import PlanError
 from harness.run.preflight import determine_cap
-from harness.simulation.boards import MODELS, Boards, BusyShare
+from harness.simulation.boards import MODELS, Boards
+from harness.simulation.cpu_load import BusyShare
 from harness.simulation.server import VARIABLE
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"

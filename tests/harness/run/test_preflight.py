@@ -16,7 +16,7 @@ from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import preflight
 from harness.run.plan import PlanError
-from harness.system import describe_environment, git_state, read_description, source_hash
+from harness.system import describe_environment, hash_source, read_description, read_git_state
 from rules.workloads import workloads
 
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
@@ -119,7 +119,7 @@ def test_accelerators_of_a_run_are_of_one_kind():
     ("text", "message"),
     [
         ("name = [", "cannot be read as TOML"),
-        ("hostname = 'x'", "there is no key 'hostname'; there are name, site, category"),
+        ("hostname = 'x'", "unknown key 'hostname'; the keys are name, site, category"),
         ("name = 3", "name must be text in quotes, found 3"),
         ("category = 'cheap'", "category must be available, preview or research, found 'cheap'"),
     ],
@@ -152,14 +152,14 @@ def test_the_environment_keeps_no_variable_that_may_hold_a_path():
         "TORCHINDUCTOR_CACHE_DIR": "/home/me/x",
     }
     found = describe_environment(
-        "580", source_hash(), variables | {"WATTMARK_CONTAINER": "sha256:12"}
+        "580", hash_source(), variables | {"WATTMARK_CONTAINER": "sha256:12"}
     )
     assert found["variables"] == {"NCCL_DEBUG": "INFO", "OMP_NUM_THREADS": "4"}
     assert found["container"] == "sha256:12" and found["packages"]["pandas"]
 
 
 def test_git_state_tells_the_commit_and_changes_of_the_sources_alone(tmp_path):
-    assert git_state(tmp_path) is None
+    assert read_git_state(tmp_path) is None
 
     def git(*words: str) -> None:
         identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
@@ -173,9 +173,9 @@ def test_git_state_tells_the_commit_and_changes_of_the_sources_alone(tmp_path):
     git("commit", "-m", "x")
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "bundle").write_text("")
-    assert git_state(tmp_path)["dirty"] is False
+    assert read_git_state(tmp_path)["dirty"] is False
     (tmp_path / "rules" / "a.py").write_text("1")
-    assert git_state(tmp_path)["dirty"] is True
+    assert read_git_state(tmp_path)["dirty"] is True
 
 
 def test_workloads_lists_all_and_says_which_run():

@@ -15,7 +15,7 @@ from harness.run import command, preflight
 from harness.run.plan import Machine, RunRequest
 from harness.run.planning import make_plan
 from harness.run.session import RunFailed
-from harness.system import DESCRIPTION, source_hash
+from harness.system import DESCRIPTION, hash_source
 
 pytestmark = pytest.mark.xdist_group("run-options")
 
@@ -172,7 +172,7 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
             "nvidia", device, None, tuple(open_source("simulated:h200").devices()[:1]), "P0", 700.0
         )
         return make_plan(
-            RunRequest(workload, **options), machine, dict(DESCRIPTION), source_hash()
+            RunRequest(workload, **options), machine, dict(DESCRIPTION), hash_source()
         ).standing
 
     assert (
@@ -210,7 +210,7 @@ def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gp
     def standing(meter: str) -> str:
         machine = Machine(meter, "cuda", None, devices, "P0", 700.0)
         run_request = RunRequest("llama3-8b-pretrain")
-        return make_plan(run_request, machine, dict(DESCRIPTION), source_hash()).standing
+        return make_plan(run_request, machine, dict(DESCRIPTION), hash_source()).standing
 
     assert standing("nvidia") == "closed"
     assert standing("benchrig") == standing("benchrig:h200") == "demo"
@@ -253,7 +253,7 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
 def test_a_checkout_with_changes_is_told_of_before_the_run(
     monkeypatch, dirty, standing, has_warning
 ):
-    monkeypatch.setattr(preflight, "git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
+    monkeypatch.setattr(preflight, "read_git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
     assert (
         any(
             "M108" in remark

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.simulated_bench import Bench, S
 
-from harness.simulation.throughput_model import Curve, fit
+from harness.simulation.throughput_model import Curve, load_fit
 from rules.metrics.sweeps import Point, find_measured_peak
 from rules.protocol import CURRENT
 
@@ -43,7 +43,7 @@ def points(curve: tuple[str, str]) -> list[Point]:
 
 
 def test_there_are_95_rows_and_a_curve_for_each():
-    assert len(ROWS) == 95 and set(fit().curves) == set(CURVES)
+    assert len(ROWS) == 95 and set(load_fit().curves) == set(CURVES)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids="-".join)
@@ -133,7 +133,7 @@ def test_the_parameters_are_those_that_the_script_finds_and_the_page_shows_their
         if name not in ("accelerator", "workload")
     }
     for cap_w in (200, 400, 700):
-        assert Curve(**found).items_per_s(cap_w) == pytest.approx(
-            Curve(**stored_one).items_per_s(cap_w), rel=0.003
+        assert Curve(**found).compute_items_per_s(cap_w) == pytest.approx(
+            Curve(**stored_one).compute_items_per_s(cap_w), rel=0.003
         )
-        assert Curve(**found).power_w(cap_w) == Curve(**stored_one).power_w(cap_w)
+        assert Curve(**found).compute_power_w(cap_w) == Curve(**stored_one).compute_power_w(cap_w)

@@ -17,8 +17,8 @@ from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
 from harness.simulation import server as simulator
 from harness.simulation.boards import FAULTS
-from harness.simulation.throughput_model import fit
-from harness.simulation.work import LEAST_SHARE
+from harness.simulation.throughput_model import load_fit
+from harness.simulation.work import MIN_BATCH_SHARE
 from rules.bundle_format.files import read_files
 from rules.testing.frames import EvidenceFrames, read_frames
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("machine")  # one run at a time: what is me
 EPOCH_S = 0.3
 BUSY = {"T109"}
 """Speaks of a run on a busy machine: batches are active in too small a part of an epoch."""
-BUSY_SHARES = 0.1, 1 / LEAST_SHARE
+BUSY_SHARES = 0.1, 1 / MIN_BATCH_SHARE
 """Of the fit's throughput, on a busy machine: work stands still, and the scored epochs make up for
 lateness from before them. How exact it is otherwise, tests/harness/simulation/test_simulator.py
 asks with a clock of its own.
@@ -109,8 +109,8 @@ def test_boards_without_a_fault_give_no_finding_and_the_throughput_of_the_fit(
     result = evidence_of(bundle).result
     assert (result["standing"], result["size"]) == ("demo", "smoke")
     assert result["implementation"]["name"] == "harness.simulation.work:build"
-    assert result["implementation"]["settings"]["fit"] == fit().name
-    expected = fit().curves["H200", workload].items_per_s(400)
+    assert result["implementation"]["settings"]["fit"] == load_fit().name
+    expected = load_fit().curves["H200", workload].compute_items_per_s(400)
     low, high = (share * expected for share in BUSY_SHARES)
     assert low < result["headline"]["items_per_s_per_accelerator"]["mean"] < high
     assert result["headline"]["mean_power_w_per_accelerator"]["mean"] == pytest.approx(

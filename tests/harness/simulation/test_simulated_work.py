@@ -13,7 +13,7 @@ from harness.run.load_generator import LoadGenerator
 from harness.run.recorder import EpochRecorder, HostClock
 from harness.simulation import server as simulator
 from harness.simulation import work as simulated_work
-from harness.simulation.throughput_model import fit
+from harness.simulation.throughput_model import load_fit
 from harness.simulation.work import Rate, Server, build, train
 from rules.contract import Job, Request, RequestSet
 
@@ -22,7 +22,7 @@ from rules.contract import Job, Request, RequestSet
 def boards(monkeypatch):
     """A simulator of H200s for the test; the path of its socket."""
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
-    with simulator.running("h200"):
+    with simulator.run_simulator("h200"):
         yield os.environ[simulator.VARIABLE]
 
 
@@ -140,11 +140,11 @@ def test_the_rate_is_that_of_all_boards_and_follows_a_cap_that_changes(clock):
             return bench.boards.answer(do, arguments)
 
     rate = Rate(Direct(), uuids)
-    curve = fit().curves["H200", "sd2-train"]
-    assert rate() == pytest.approx(2 * curve.items_per_s(700))
+    curve = load_fit().curves["H200", "sd2-train"]
+    assert rate() == pytest.approx(2 * curve.compute_items_per_s(700))
     bench.boards.set_cap(BOARD, 300_000)
-    clock.sleep(simulated_work.ASK_AGAIN_S)
-    assert rate() == pytest.approx(curve.items_per_s(300) + curve.items_per_s(700))
+    clock.sleep(simulated_work.RATE_REFRESH_S)
+    assert rate() == pytest.approx(curve.compute_items_per_s(300) + curve.compute_items_per_s(700))
 
 
 def test_what_simulated_work_cannot_do_is_refused(boards, monkeypatch):

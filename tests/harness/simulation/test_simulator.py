@@ -15,7 +15,7 @@ from harness.power.source import MeterError, Readback
 from harness.power.sources import open_source
 from harness.simulation import server as simulator
 from harness.simulation.boards import Boards
-from harness.simulation.throughput_model import fit
+from harness.simulation.throughput_model import load_fit
 from harness.simulation.work import build
 from rules.contract import Job
 
@@ -34,7 +34,7 @@ BOARD = "SIM-H200-0"
 )
 def test_a_wrong_argument_is_refused_before_anything_is_started(argument, told, monkeypatch):
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
-    with pytest.raises(MeterError, match=told), simulator.running(argument):
+    with pytest.raises(MeterError, match=told), simulator.run_simulator(argument):
         pytest.fail("it was started")
 
 
@@ -42,7 +42,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_started(argument, told, 
 def boards(monkeypatch):
     """A simulator of H200s for the test; the path of its socket."""
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
-    with simulator.running("h200"):
+    with simulator.run_simulator("h200"):
         yield os.environ[simulator.VARIABLE]
 
 
@@ -69,7 +69,7 @@ def test_what_one_client_sets_another_sees_and_it_stays_when_all_have_gone(board
 def test_limits_and_states_that_the_board_does_not_have_are_refused(boards):
     meter = open_source("simulated:h200")
     for cap_mw in (199_999, 700_001):
-        with pytest.raises(MeterError, match="is refused; it takes 200 to 700 W"):
+        with pytest.raises(MeterError, match="is refused; the board takes 200 to 700 W"):
             meter.set_cap(BOARD, cap_mw)
     with pytest.raises(MeterError, match="no power state 'auto'; there are P0, P2"):
         meter.set_state(BOARD, "auto")
@@ -89,27 +89,27 @@ def test_an_mi300x_takes_every_cap_from_0_as_its_driver_does():
 
 def test_work_lasts_as_long_as_the_connection_that_put_it_on(boards):
     worker, watcher = simulator.Client(boards), simulator.Client(boards)
-    assert worker.ask("work", uuid=BOARD, workload="resnet50-train") == fit().name
+    assert worker.ask("work", uuid=BOARD, workload="resnet50-train") == load_fit().name
     assert watcher.ask("rate", uuid=BOARD) == pytest.approx(
-        fit().curves["H200", "resnet50-train"].items_per_s(700)
+        load_fit().curves["H200", "resnet50-train"].compute_items_per_s(700)
     )
     worker.close()
-    with pytest.raises(MeterError, match="there is no work on it"):
+    with pytest.raises(MeterError, match="no work runs on this board"):
         wait_for(lambda: watcher.ask("rate", uuid=BOARD) is None)
     watcher.close()
 
 
 def test_running_takes_the_simulator_that_is_there_and_leaves_it(boards):
-    with simulator.running("h200") as directory:
+    with simulator.run_simulator("h200") as directory:
         assert os.environ[simulator.VARIABLE] == boards and directory == Path(boards).parent
     open_source("simulated:h200").close()
-    with pytest.raises(MeterError, match="holds h200, not h100"), simulator.running("h100"):
+    with pytest.raises(MeterError, match="holds h200, not h100"), simulator.run_simulator("h100"):
         pass
 
 
 def test_running_leaves_nothing_behind(monkeypatch):
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
-    with simulator.running("mi300x") as directory:
+    with simulator.run_simulator("mi300x") as directory:
         meter = open_source("simulated:mi300x")
     assert not directory.exists() and simulator.VARIABLE not in os.environ
     reading = meter.read("SIM-MI300X-0")
@@ -136,16 +136,16 @@ def test_nonsense_is_refused_and_the_simulator_goes_on(boards):
             b"nonsense",
             b"[]",
             b"{}",
-            b'{"do": "answer"}',
-            b'{"do": "read"}',
-            b'{"do": "read", "uuid": ["x"]}',
+            b'{"method": "answer"}',
+            b'{"method": "read"}',
+            b'{"method": "read", "uuid": ["x"]}',
             b"\xff",
         ):
             raw.sendall(line + b"\n")
-            assert "refused" in json.loads(answers.readline())
-        raw.sendall(b'{"do": "devi')
-        raw.sendall(b'ces"}\n{"do": "devices"}\n')
-        assert [json.loads(answers.readline())["said"]["argument"] for _ in range(2)] == [
+            assert "error" in json.loads(answers.readline())
+        raw.sendall(b'{"method": "devi')
+        raw.sendall(b'ces"}\n{"method": "devices"}\n')
+        assert [json.loads(answers.readline())["result"]["argument"] for _ in range(2)] == [
             "h200",
             "h200",
         ]

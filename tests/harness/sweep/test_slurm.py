@@ -127,7 +127,7 @@ def test_node_that_ends_early_does_not_have_the_others_killed_at_once(tmp_path: 
     """A SIGKILL to harness and watchdog would leave the caps as they are."""
     text = script(tmp_path, "--nodes", 2).read_text()
     assert "--kill-on-bad-exit=0 --wait=900" in text and cluster.TIMEOUT_S < 900
-    assert "have the epilog of docs/caps.md" in text
+    assert "The epilog of docs/caps.md then restores it" in text
 
 
 def test_script_run_by_hand_submits_a_job_with_a_comment_for_each_run(tmp_path: Path) -> None:
@@ -149,20 +149,26 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["resnet50-train", "--slurm", "--caps", "700:200:100"], "B is not below A"),
+        (["resnet50-train", "--slurm", "--caps", "700:200:100"], "B must not be below A"),
         (["resnet51-train", "--slurm"], "there is no workload"),
-        (["llama3-8b-serve", "--slurm", "--nodes", "2"], "is one server, on one node"),
+        (
+            ["llama3-8b-serve", "--slurm", "--nodes", "2"],
+            "runs one server on one node; leave out --nodes",
+        ),
         (["resnet50-train", "--slurm", "--dry-run"], "leave out --dry-run"),
         (
             ["resnet50-train", "--slurm", "--system", "no.toml"],
-            "there is nothing of that name",
+            "the path does not exist",
         ),
         (
             ["resnet50-train", "--slurm", "--caps", "250.5,300"],
-            "250.5 W cannot be said in a job's comment",
+            "250.5 W does not fit into the comment of a job",
         ),
         (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W cannot be said"),
-        (["resnet50-train", "--slurm", "--batch", "auto"], "the runs of a sweep need one batch"),
+        (
+            ["resnet50-train", "--slurm", "--batch", "auto"],
+            "all runs of a sweep need the same batch size",
+        ),
     ],
 )
 def test_script_that_could_not_run_is_refused(arguments: list[str], says: str) -> None:

@@ -93,8 +93,9 @@ def test_sweep_stops_where_no_run_can_start(
         sweep.carry_out(made, path)
     assert runs.places == [1, 2]
     told = capsys.readouterr()
-    assert f"the sweep is not finished; go on with: bench-submit sweep --resume {path}" in " ".join(
-        told.err.split()
+    assert (
+        f"the sweep is not finished; resume it with: bench-submit sweep --resume {path}"
+        in " ".join(told.err.split())
     )
     rows = {
         line.split()[1]: line.split()[3:]
@@ -128,8 +129,9 @@ def test_sweep_stops_where_a_cap_was_not_put_back(tmp_path: Path, runs: Runs) ->
     assert "run 2 is finished, but: still at 300 W" in said(done) and "failed: still" not in said(
         done
     )
-    assert "do so with: bench-submit restore, then go on with: bench-submit sweep --resume" in said(
-        done
+    assert (
+        "restore them with: bench-submit restore, then resume it with: bench-submit sweep --resume"
+        in said(done)
     )
     assert "run-002-2" in said(done) and "not run" in said(done)
     runs.then = {}

@@ -99,24 +99,28 @@ def reseal(path: Path, file: str, change: Callable[[dict], None]) -> None:
         (
             "result.json",
             lambda r: r["settings"].update(accelerators=1),
-            "its accelerators is 1, planned was 2",
+            "its accelerators is 1, but the plan has 2",
         ),
         ("result.json", lambda r: r["sampling"].update(meter="amd"), "its meter is amd"),
-        ("result.json", lambda r: r["settings"].update(seed=2), "its seed is 2, planned was 1"),
+        (
+            "result.json",
+            lambda r: r["settings"].update(seed=2),
+            "its seed is 2, but the plan has 1",
+        ),
         (
             "result.json",
             lambda r: r["settings"].update(batch_size=64),
-            "its batch_size is 64, planned was 1024",
+            "its batch_size is 64, but the plan has 1024",
         ),
         (
             "result.json",
             lambda r: r["settings"].update(epoch_target_s=40.0),
-            "its epoch_target_s is 40.0, planned was 30.5",
+            "its epoch_target_s is 40.0, but the plan has 30.5",
         ),
         (
             "result.json",
             lambda r: r["settings"].update(options={"a": "b"}),
-            "its options is {'a': 'b'}, planned was {}",
+            "its options is {'a': 'b'}, but the plan has {}",
         ),
         (
             "result.json",
@@ -160,7 +164,7 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
     tmp_path: Path, runs: Runs
 ) -> None:
     made, path = planned(tmp_path, 500.0)
-    run_request = made.run_request_of(made.entries[0])
+    run_request = made.make_run_request(made.entries[0])
     write_bundle(replace(run_request, cap_w=700.0), tmp_path, "run-at-700")
     write_bundle(
         replace(run_request, sweep={**run_request.sweep, "id": "another"}),
@@ -168,7 +172,7 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
         "run-of-another",
     )
     done = invoke("--resume", path)
-    assert "run-at-700: its cap_w is 700.0, planned was 500.0" in said(
+    assert "run-at-700: its cap_w is 700.0, but the plan has 500.0" in said(
         done
     ) and "of-another" not in said(done)
     assert runs.places == [1]
@@ -183,7 +187,7 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
         ),
         (
             lambda r: r["implementation"].update(precision="tf32"),
-            "its implementation's precision is tf32, that of run-001-1 is",
+            "its implementation's precision is tf32, but that of run-001-1 is",
         ),
     ],
 )
@@ -223,11 +227,11 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, run
     named = [
         line.partition(": ")[2]
         for line in done.output.splitlines()
-        if line.startswith("not needed by this sweep")
+        if line.startswith("this sweep does not need")
     ]
     assert named == [
-        f"{tmp_path / 'run-001-1'} (run 1 was made again)",
-        f"{again} (run 2 was made again)",
+        f"{tmp_path / 'run-001-1'} (run 1 was repeated)",
+        f"{again} (run 2 was repeated)",
         f"{without} (an unfinished run without a plan that can be read)",
     ]
     assert all(one.is_dir() for one in (tmp_path / "run-001-1", again, without, held, others))
@@ -237,11 +241,11 @@ def test_code_that_changed_since_the_plan_is_not_mixed_in(
     tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, path = planned(tmp_path, 700.0)
-    monkeypatch.setattr(sweep_plan, "source_hash", lambda: "3" * 64)
+    monkeypatch.setattr(sweep_plan, "hash_source", lambda: "3" * 64)
     done = invoke("--resume", path)
     assert (
         done.exit_code == 2
-        and "the code that runs has changed since" in said(done)
+        and "the code has changed since the sweep was planned" in said(done)
         and not runs.run_requests
     )
 
@@ -250,7 +254,7 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
     """The directory of a run that did not come to its end."""
     directory = tmp_path / name
     directory.mkdir()
-    run_request = replace(made.run_request_of(entry), simulate="h200", smoke=True, cap_w=None)
+    run_request = replace(made.make_run_request(entry), simulate="h200", smoke=True, cap_w=None)
     command.plan_run(run_request).save(directory)
     return directory
 
@@ -264,7 +268,7 @@ def test_unfinished_run_is_run_again_in_its_directory(
 
     def resume(directory: Path) -> bool:
         again.append(directory)
-        write_bundle(made.run_request_of(made.entries[1]), tmp_path, attempt=2)
+        write_bundle(made.make_run_request(made.entries[1]), tmp_path, attempt=2)
         return True
 
     monkeypatch.setattr(command, "resume", resume)
@@ -281,6 +285,6 @@ def test_unfinished_run_that_cannot_be_run_again_is_started_anew(
     assert (
         done.exit_code == 0
         and "the state of the run cannot be read" in said(done)
-        and "run 1 is started anew" in said(done)
+        and "run 1 starts again from its beginning" in said(done)
     )
     assert runs.places == [1]

@@ -30,23 +30,23 @@ def test_caps_are_a_range_with_both_ends_or_a_list(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "give watts as 200:700:100"),
-        ("many", "give watts as"),
-        ("200:700", "give watts as"),
-        ("nan", "give watts as"),
-        ("nan:1:1", "give watts as"),
-        ("1:1e999:1e-999", "give watts as"),
-        ("200:700:0", "B is not below A and STEP is above zero"),
-        ("200:700:-100", "B is not below A and STEP is above zero"),
-        ("700:200:100", "B is not below A and STEP is above zero"),
-        ("200:701:100", "100 W a step from 200 W does not meet 701 W; end at 700 W"),
-        ("1:101:1", "more than 100 caps"),
-        ("0,200", "no accelerator has a cap of 0 W"),
-        ("-1", "no accelerator has a cap of -1 W"),
-        ("inf", "give watts as"),
-        ("1e9", "no accelerator has a cap of 1E\\+9 W"),
-        ("200,as-found", "give watts as"),
-        ("200,300,200.0", "named twice; --repeat N"),
+        ("", "give caps in W as 200:700:100"),
+        ("many", "give caps in W as"),
+        ("200:700", "give caps in W as"),
+        ("nan", "give caps in W as"),
+        ("nan:1:1", "give caps in W as"),
+        ("1:1e999:1e-999", "give caps in W as"),
+        ("200:700:0", "B must not be below A, and STEP must be above 0"),
+        ("200:700:-100", "B must not be below A, and STEP must be above 0"),
+        ("700:200:100", "B must not be below A, and STEP must be above 0"),
+        ("200:701:100", "steps of 100 W from 200 W do not reach 701 W exactly; end at 700 W"),
+        ("1:101:1", "at most 100 caps"),
+        ("0,200", "must be above 0 and below 100000 W, found 0 W"),
+        ("-1", "must be above 0 and below 100000 W, found -1 W"),
+        ("inf", "give caps in W as"),
+        ("1e9", "must be above 0 and below 100000 W, found 1E\\+9 W"),
+        ("200,as-found", "give caps in W as"),
+        ("200,300,200.0", "occurs twice; to repeat runs, use --repeat N"),
     ],
 )
 def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
@@ -57,7 +57,7 @@ def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
 @pytest.mark.parametrize("text", ["", "0", "1,1", "1,", "-1", "two", "1.5", "٣", "9" * 5000])
 def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> None:
     assert parse_gpus("1,2,4") == (1, 2, 4)
-    with pytest.raises(PlanError, match="give numbers of accelerators, each once"):
+    with pytest.raises(PlanError, match="give distinct numbers of accelerators"):
         parse_gpus(text)
 
 
@@ -74,10 +74,10 @@ def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
 
 def test_every_repeat_has_a_seed_of_its_own() -> None:
     made = made_of(replace(RUN_REQUEST, seed=5), shuffle_runs((200.0, 300.0), (2,), 3, seed=5))
-    assert [made.run_request_of(e).seed for e in made.entries] == [
+    assert [made.make_run_request(e).seed for e in made.entries] == [
         4 + e.repeat for e in made.entries
     ]
-    assert {made.label(e)["seed"] for e in made.entries} == {5}
+    assert {made.make_label(e)["seed"] for e in made.entries} == {5}
 
 
 def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     entries = shuffle_runs((200.0, 300.0), (2,), 3, last)
     assert (
         max(
-            made_of(replace(RUN_REQUEST, seed=last), entries).run_request_of(e).seed
+            made_of(replace(RUN_REQUEST, seed=last), entries).make_run_request(e).seed
             for e in entries
         )
         == 2**32 - 1

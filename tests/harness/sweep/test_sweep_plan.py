@@ -133,12 +133,12 @@ def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: 
     assert invoke("--resume", path).exit_code == 0 and runs.places == [1]
     system.unlink()
     gone = invoke("--resume", path)
-    assert gone.exit_code == 2 and f"--system {system}: there is nothing of that name" in said(gone)
+    assert gone.exit_code == 2 and f"--system {system}: the path does not exist" in said(gone)
 
 
 def test_boards_at_different_caps_are_swept_but_not_as_found(tmp_path: Path, runs: Runs) -> None:
     asked = ["resnet50-train", "--simulate", "h200", "--gpus", 2, "--dry-run", "-o", tmp_path]
-    with simulator.running("h200"), closing(open_source("simulated:h200")) as meter:
+    with simulator.run_simulator("h200"), closing(open_source("simulated:h200")) as meter:
         meter.set_cap(meter.devices()[0].uuid, 400_000)
         assert invoke(*asked).exit_code == 0
         assert invoke(*asked, "--caps", "300,700").exit_code == 0
@@ -166,10 +166,10 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
         "8 runs, random within each repeat (seed 1)",
         "300 W, 2 GPUs, repeat 2",
         "of its 11 epochs of 1.5 s the first is discarded",
-        "expected time: about 4 min, assuming 10 s a run to build",
-        "changed meanwhile: the power cap of SIM-H200-0, SIM-H200-1, set for each run and "
-        "put back to what was found",
-        "nothing speaks against it",
+        "expected time: about 4 min, assuming 10 s per run to build",
+        "changes during the sweep: the power cap of SIM-H200-0, SIM-H200-1, set before each run "
+        "and restored after it",
+        "the sweep can start",
     ):
         assert line in said(done)
     assert not list(tmp_path.iterdir())
@@ -182,11 +182,14 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
             ["--caps", "100,300,800"],
             "100, 800 W cannot be set on SIM-H200-0, which allows 200 to 700 W",
         ),
-        (["--caps", "200:700"], "give watts as 200:700:100"),
+        (["--caps", "200:700"], "give caps in W as 200:700:100"),
         (["--gpus", "1,9"], "the meter sees 8 accelerator"),
-        (["--gpus", "0"], "--gpus 0: give numbers of accelerators"),
-        (["--batch", "auto"], "the runs of a sweep need one batch; find it with bench-submit run"),
-        (["--system", "no.toml"], "there is nothing of that name"),
+        (["--gpus", "0"], "--gpus 0: give distinct numbers of accelerators"),
+        (
+            ["--batch", "auto"],
+            "all runs of a sweep need the same batch size; find it with bench-submit run",
+        ),
+        (["--system", "no.toml"], "the path does not exist"),
         (["--nodes", "2"], "a sweep over several nodes is a batch script; add --slurm"),
         (["--variant", "fast"], "has no variant 'fast'"),
         (["--implementation", "no.such:build"], "there is no module no.such"),
@@ -206,7 +209,7 @@ def test_sweep_that_cannot_be_is_refused_before_anything_runs(
 
 
 def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
-    assert "name a workload" in said(invoke()) and "there is no such file" in said(
+    assert "name a workload" in said(invoke()) and "the file does not exist" in said(
         invoke("--resume", tmp_path / "none")
     )
 
@@ -219,15 +222,13 @@ def test_without_the_right_to_set_caps_nothing_runs(
     done = invoke(*asked, "--caps", "300,700")
     assert (
         done.exit_code == 2
-        and "setting a cap takes root; --caps as-found needs no such right" in said(done)
+        and "setting a cap takes root; --caps as-found does not need this right" in said(done)
     )
     assert not list(tmp_path.iterdir()) and not runs.run_requests
     shown = invoke(*asked, "--caps", "300,700", "--dry-run")
     assert shown.exit_code == 1 and "setting a cap takes root" in said(shown)
     for needs_none in ("700", "as-found"):
-        assert "nothing speaks against it" in said(
-            invoke(*asked, "--caps", needs_none, "--dry-run")
-        )
+        assert "the sweep can start" in said(invoke(*asked, "--caps", needs_none, "--dry-run"))
 
 
 def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
@@ -238,7 +239,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
     monkeypatch.setattr(sweep, "GRACE_S", 0.0)
     monkeypatch.setattr(command, "GRACE_S", 0.0)
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
-    with simulator.running("h200"):
+    with simulator.run_simulator("h200"):
         directory = state_directory("simulated")
         new_journal("simulated:h200", "a-run", (SavedLimit("SIM-H200-7", 700_000, None),)).write(
             directory / JOURNAL_FILE
@@ -248,7 +249,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         assert (
             shown.exit_code == 1
             and says in said(shown)
-            and "nothing speaks against it" not in said(shown)
+            and "the sweep can start" not in said(shown)
         )
         done = invoke(*asked, "--caps", "700,300")
         assert done.exit_code == 2 and "is gone; restore them with: bench-submit restore" in said(
@@ -267,7 +268,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
 
 
 def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path: Path) -> None:
-    note = "the default cap, 700 W, is not among the caps, so nothing will be compared with it"
+    note = "the default cap, 700 W, is not among the caps, so no cap will be compared with it"
     asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps"]
     assert note in said(invoke(*asked, "200,300"))
     assert "not among the caps" not in said(invoke(*asked, "300,700")) + said(
@@ -277,7 +278,7 @@ def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path:
 
 def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
     with (
-        simulator.running("h200,vanish=0"),
+        simulator.run_simulator("h200,vanish=0"),
         closing(open_source("simulated:h200,vanish=0")) as meter,
     ):
         vanished = meter.devices()[0].uuid
@@ -297,8 +298,9 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
 
 def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
     done = invoke("--resume", tmp_path)
-    assert done.exit_code == 2 and "is a directory; --resume takes the plan of a sweep" in said(
-        done
+    assert (
+        done.exit_code == 2
+        and "this is a directory; --resume takes the plan of a sweep" in said(done)
     )
 
 

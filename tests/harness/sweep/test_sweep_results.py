@@ -26,7 +26,7 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     made, path = planned(tmp_path, 300.0, 500.0, 700.0, repeats=2)
     assert sweep.carry_out(made, path)
     capsys.readouterr()
-    outcomes = sweep.finished(made, tmp_path, made.entries)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     for entry in made.entries:
         if entry.cap_w == 300 and entry.repeat == 1:
             outcomes[entry.place]["observed"][0]["cap_enforced"] = False
@@ -60,7 +60,7 @@ def test_repeats_have_a_mean_and_a_spread(
 ) -> None:
     made, path = planned(tmp_path, None, repeats=3)
     assert sweep.carry_out(made, path)
-    outcomes = sweep.finished(made, tmp_path, made.entries)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     for place, outcome in outcomes.items():
         for name, mean in (
             ("items_per_s", 1000),
@@ -130,7 +130,7 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
 ) -> None:
     made, path = planned(tmp_path, 700.0)
     assert sweep.carry_out(made, path)
-    outcomes = sweep.finished(made, tmp_path, made.entries)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     outcomes[1]["headline"]["joules_per_item"] = None
     capsys.readouterr()
     sweep.sweep_table.show(made, outcomes, frozenset())
@@ -143,7 +143,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
 ) -> None:
     made, path = planned(tmp_path, 500.0, 700.0)
     assert sweep.carry_out(made, path)
-    of_two = sweep.finished(made, tmp_path, made.entries)
+    of_two = sweep.find_finished_results(made, tmp_path, made.entries)
     entries, outcomes = list(made.entries), dict(of_two)
     for (
         entry

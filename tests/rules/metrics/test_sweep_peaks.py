@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rules.sweep_points import positive, sweep
 
-from harness.sweep.table import peak as told_peak
+from harness.sweep.table import describe_peak
 from rules.metrics import run as metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.sweeps import Point, find_measured_peak, fit_quadratic_peak
@@ -108,14 +108,14 @@ def test_edge_is_that_of_the_runs_that_may_win() -> None:
     ],
 )
 def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], told: str | None) -> None:
-    assert told_peak(sweep(*values), "image") == told
+    assert describe_peak(sweep(*values), "image") == told
 
 
 def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
     runs = sweep(3, 2)
     runs[0] = replace(runs[0], enforced=False)
     assert (
-        told_peak(runs, "image")
+        describe_peak(runs, "image")
         == "no efficiency peak: no other cap than 300 W is known to have held"
     )
 

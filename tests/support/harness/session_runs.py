@@ -8,7 +8,7 @@ from harness.power.sources import open_source
 from harness.run import command
 from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
-from harness.system import DESCRIPTION, source_hash
+from harness.system import DESCRIPTION, hash_source
 from rules.bundle_format.files import read_files
 from rules.testing.frames import EvidenceFrames, read_frames
 
@@ -26,7 +26,7 @@ def plan(
         "resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s
     )
     machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:gpus]), "P0", 700.0)
-    made = make_plan(run_request, machine, dict(DESCRIPTION), source_hash())
+    made = make_plan(run_request, machine, dict(DESCRIPTION), hash_source())
     return replace(made, implementation=implementation)
 
 
