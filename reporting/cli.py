@@ -67,6 +67,7 @@ def main(
         # Fail before the check, which may take minutes.
         refuse_output(out, MARK)
         collected = collect(paths, keyring)
+        # The page is written first: tables and figures are extra.
         page = build_page(collected, out)
         write_output(out, render_page(page, out, now), MARK)
         if tables is not None:

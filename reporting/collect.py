@@ -54,6 +54,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
     verdicts = judge_all(paths, keyring, keep=summarize_bundle).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
+    # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [_read_paper(v.path) for v in passed if v.standing == "published"]
     rows = [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
     for paper in papers:
@@ -70,5 +71,5 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read_paper(path: Path) -> Paper:
-    raw = read_plain(path, path.name, MAX_BYTES["result.json"])
-    return Paper.from_document(read_published(path, raw, PUBLISHED_FORMAT))
+    content = read_plain(path, path.name, MAX_BYTES["result.json"])
+    return Paper.from_document(read_published(path, content, PUBLISHED_FORMAT))

@@ -31,7 +31,7 @@ class TableMarkup:
 
     def __init__(self, page: PageModel) -> None:
         bundles = [str(row["bundle"]) for row in page.evidence.rows] if page.evidence else []
-        self.places = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
+        self.evidence_anchors = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
         self.notes = {
             caution: (f"{section.workload.id}-caution-{n}", "§" * (n + 1))
             for section in page.sections
@@ -45,13 +45,14 @@ class TableMarkup:
             if row.provenance
         }
 
-        self.said: dict[Finding, list[str]] = {}
+        self.finding_anchors: dict[Finding, list[str]] = {}
 
-    def html(self, table: ReportTable) -> Markup:
+    def render(self, table: ReportTable) -> Markup:
         """The table without controls; the script of the page adds them."""
+        # Hidden columns are for charts and downloads.
         columns = [column for column in table.columns if not column.hidden]
-        heads = "".join(self._head(column) for column in columns)
-        body = "".join(self._row(table, row, columns) for row in table.rows)
+        heads = "".join(self._render_head(column) for column in columns)
+        body = "".join(self._render_row(table, row, columns) for row in table.rows)
         # The browser lays out rows when the reader scrolls to them, and reserves 40 px each before.
         lazy_layout = (
             f' long" style="contain-intrinsic-size: auto {40 * len(table.rows)}px'
@@ -59,6 +60,7 @@ class TableMarkup:
             else ""
         )
         return Markup(
+            # With a label and a tabindex, readers without a mouse can scroll a wide table.
             f'<div class="scroll{lazy_layout}" role="region" aria-label="{escape(table.title)}" '
             'tabindex="0">\n'
             f'<table data-table="{escape(table.id)}" '
@@ -66,7 +68,7 @@ class TableMarkup:
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
 
-    def _head(self, column: Column) -> str:
+    def _render_head(self, column: Column) -> str:
         unit = f" <small>{escape(column.unit)}</small>" if column.unit else ""
         about = f' title="{escape(column.about)}"' if column.about else ""
         return (
@@ -74,19 +76,25 @@ class TableMarkup:
             f'data-key="{escape(column.key)}">{escape(column.title)}{unit}</th>'
         )
 
-    def _row(self, table: ReportTable, row: TableRow, columns: Sequence[Column]) -> str:
+    def _render_row(self, table: ReportTable, row: TableRow, columns: Sequence[Column]) -> str:
         classes = [str(row.get("standing") or ""), "implausible" if row.get("implausible") else ""]
         classes.append("unenforced" if row.get("doubt") else "")
-        anchor = f" id={self.places[str(row['bundle'])]}" if table.id == "evidence" else ""
+        anchor = (
+            f" id={self.evidence_anchors[str(row['bundle'])]}" if table.id == "evidence" else ""
+        )
         first, *rest = columns
-        head = self._cell(table, first, row)
+        head = self._render_cell(table, first, row)
+        # In a table without a column of evidence, the name of the row links to it.
         if row.get("bundle") and not any(map(_has_links, columns)):
-            head = Markup("<a href=#{}>{}</a>").format(self.places[str(row["bundle"])], head)
+            head = Markup("<a href=#{}>{}</a>").format(
+                self.evidence_anchors[str(row["bundle"])], head
+            )
         # HTML needs no end tags of cells and rows. Without them a page of many runs is a twelfth
         # shorter.
         cells = [f"<th scope=row>{head}"]
         cells += [
-            f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>{self._cell(table, column, row)}"
+            f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>"
+            f"{self._render_cell(table, column, row)}"
             for column in rest
         ]
         class_names = " ".join(filter(None, classes))
@@ -101,11 +109,11 @@ class TableMarkup:
         )
         return f"<tr{class_attribute}{anchor}>{''.join(cells)}"
 
-    def _cell(self, table: ReportTable, column: Column, row: TableRow) -> str:
+    def _render_cell(self, table: ReportTable, column: Column, row: TableRow) -> str:
         if column.form == "evidence":
-            return self._evidence(column, row, brief=not table.id.endswith("-results"))
+            return self._render_evidence(column, row, brief=not table.id.endswith("-results"))
         if column.form == "findings":
-            return self._folded(column, row)
+            return self._render_findings(column, row)
         value = format_value(column, row)
         if not value:
             return UNKNOWN
@@ -113,6 +121,7 @@ class TableMarkup:
         kind = row.get(f"{column.key}_kind")
         if reason := find_doubt(column, row):
             html = Markup('<span title="{}">({})</span>').format(reason, html)
+        # Values that were not measured are in italics.
         if kind in ("assumed", "bound"):
             html = Markup("<i>{}</i>").format(html)
         interval = format_interval(column, row)
@@ -121,7 +130,7 @@ class TableMarkup:
             interval = interval.partition(",")[0]
         return html + (Markup("<small>{}</small>").format(interval) if interval else "")
 
-    def _evidence(self, column: Column, row: TableRow, brief: bool) -> str:
+    def _render_evidence(self, column: Column, row: TableRow, brief: bool) -> str:
         """Links to the bundle and to its evidence on the page, or to the paper, with the reasons
         why the row is excluded from comparison.
 
@@ -132,21 +141,24 @@ class TableMarkup:
         bundles = str(row["bundle"]).split() if row.get("bundle") else []
         value = format_value(column, row)
         if len(bundles) == 1:
-            anchor = self.places[bundles[0]]
+            anchor = self.evidence_anchors[bundles[0]]
             if not brief:
                 parts.append(Markup('<a href="{}">bundle</a>').format(bundles[0]))
+            # The value is `signer; findings`. A brief cell leaves the signer out.
             findings = value.partition("; ")[2] if brief else value
             parts.append(Markup("<a href=#{}>{}</a>").format(anchor, findings or value))
         elif bundles:
             numbered_links = (
-                Markup('<a href="#{}">{}</a>').format(self.places[bundle], n)
+                Markup('<a href="#{}">{}</a>').format(self.evidence_anchors[bundle], n)
                 for n, bundle in enumerate(bundles, start=1)
             )
             parts.append(Markup("{}: {}").format(value, Markup(", ").join(numbered_links)))
+        # A row without a bundle is a published figure, and its source is a paper.
         elif row.get("url"):
             parts.append(Markup('<a href="{}">{}</a>').format(row["url"], value))
         else:
             parts.append(escape(value))
+        # The note itself is below the table, once for all rows.
         if row.get("caution"):
             note_link = Markup('<a class="mark" href="#{}" aria-label="see the note">{}</a>')
             parts.append(note_link.format(*self.notes[str(row["caution"])]))
@@ -154,21 +166,23 @@ class TableMarkup:
         parts += [Markup('<span class="reason">✕ {}</span>').format(reason) for reason in reasons]
         return Markup(" ").join(parts)
 
-    def _folded(self, column: Column, row: TableRow) -> str:
+    def _render_findings(self, column: Column, row: TableRow) -> str:
         """The findings of a bundle in a `details` element, beside the link to the bundle."""
         bundle = str(row["bundle"])
         html = Markup('<a href="{}">bundle</a> ').format(bundle)
         findings = self.findings[bundle]
         if not findings:
             return html + escape(format_value(column, row))
-        items = Markup("").join(self._item(f, self.places[bundle]) for f in findings)
+        items = Markup("").join(
+            self._render_item(f, self.evidence_anchors[bundle]) for f in findings
+        )
         details = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
         return html + details.format(format_value(column, row), items)
 
-    def _item(self, finding: Finding, anchor: str) -> Markup:
+    def _render_item(self, finding: Finding, anchor: str) -> Markup:
         """A finding in full, or a link to an earlier equal one if it was printed several times
         already. Many bundles of a round often have the same finding."""
-        anchors = self.said.setdefault(finding, [])
+        anchors = self.finding_anchors.setdefault(finding, [])
         anchors.append(anchor)
         if len(anchors) <= _MAX_FULL_REPEATS:
             return format_finding(finding)

@@ -51,6 +51,7 @@ class PassedBundles:
 
 def make_linker(output: Path) -> BundleLink:
     """Return a function that gives the address of a bundle relative to the page at `output`."""
+    # Relative links still work after the page and its bundles were moved together.
     return lambda path: quote(Path(os.path.relpath(path, output.parent)).as_posix())
 
 
@@ -61,6 +62,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     """
     environment = Environment(
         loader=PackageLoader("reporting"),
+        # Bundles come from strangers, so all their text is escaped.
         autoescape=True,
         # A misspelt name in a template is an error, not an empty text.
         undefined=StrictUndefined,
@@ -72,6 +74,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     environment.filters.update(count_findings=count_findings, pluralize=pluralize)
     drawn_charts = draw(page.tables)
     scripts = (
+        # `panels.js` uses the functions of `report.js`, so both are one script with one scope.
         _read_template("report.js").replace("PANELS\n", _read_template("panels.js")),
         *load_scripts(),
     )
@@ -79,10 +82,12 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     bundles = [row for row in rows if row.provenance is not None]
     return environment.get_template("report.html").render(
         page=page,
-        render_table=TableMarkup(page).html,
+        render_table=TableMarkup(page).render,
         drawn_charts=drawn_charts,
         table_data=Markup(_embed_json(share_cells([to_record(table) for table in page.tables]))),
         chart_specs=Markup(_embed_json(share_spec_values(_collect_specs(drawn_charts)))),
+        # Markup: `_embed_json` has escaped the text already. HTML entities are not decoded in a
+        # script.
         about=Markup(_embed_json(_describe_report(page, now))),
         scripts=[Markup(script) for script in scripts],
         policy=_make_policy(scripts),
@@ -116,9 +121,10 @@ def write_tables(page: PageModel, directory: Path, now: datetime) -> None:
     """Write every table as CSV, Markdown and LaTeX, and all tables as `report.json`."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in page.tables:
-        for suffix, text_of in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
+        # `newline=""` keeps the CRLF that RFC 4180 asks for.
+        for suffix, format_table in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
             (directory / f"{table.id}{suffix}").write_text(
-                text_of(table), encoding="utf-8", newline=""
+                format_table(table), encoding="utf-8", newline=""
             )
     report = {
         **_describe_report(page, now),
@@ -161,8 +167,10 @@ def _make_policy(scripts: Sequence[str]) -> str:
     digests = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    script_sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; connect-src 'none'"
+        # Vega writes style attributes, so inline styles are allowed. They cannot run code.
+        f"default-src 'none'; script-src {script_sources}; style-src 'unsafe-inline'; "
+        "connect-src 'none'"
     )
     return f"{policy}; base-uri 'none'; form-action 'none'"

@@ -13,9 +13,9 @@ from typing import Any
 from rules.bundle_format.records import Json
 
 _HEAD = ("columns", "keys")
-_CELL_FROM = 7
+_MAX_UNSHARED_CELL_LENGTH = 7
 """Cells with more characters than this are stored once if they repeat."""
-_SHARED_FROM = 40
+_MIN_SHARED_SPEC_LENGTH = 40
 """Values of specs with at least this many characters of JSON are stored once if they repeat."""
 _NO_CELL = object()
 """Stands above the cells of the first row; equal to no cell."""
@@ -24,28 +24,30 @@ _NO_CELL = object()
 def share_spec_values(specs: Mapping[str, Json]) -> Json:
     """The specs, with each longer value that occurs at least twice stored once: `{"$": n}` stands
     for `shared[n]`, which may itself hold such references."""
-    seen = Counter(text for spec in specs.values() for text in _texts(spec))
+    counts = Counter(text for spec in specs.values() for text in _list_texts(spec))
     shared: list[Any] = []
     places: dict[str, int] = {}
 
-    def packed(value: Any) -> Any:
+    def pack_value(value: Any) -> Any:
         if not isinstance(value, dict | list):
             return value
-        text = _text(value)
+        text = _format_text(value)
         if text in places:
             return {"$": places[text]}
+        # Inner values first, because a shared value can itself hold references.
         inner = (
-            {k: packed(v) for k, v in value.items()}
+            {k: pack_value(v) for k, v in value.items()}
             if isinstance(value, dict)
-            else [packed(v) for v in value]
+            else [pack_value(v) for v in value]
         )
-        if len(text) < _SHARED_FROM or seen[text] < 2:
+        # A reference to a short value is longer than the value.
+        if len(text) < _MIN_SHARED_SPEC_LENGTH or counts[text] < 2:
             return inner
         shared.append(inner)
         places[text] = len(shared) - 1
         return {"$": places[text]}
 
-    return {"specs": {id: packed(spec) for id, spec in specs.items()}, "shared": shared}
+    return {"specs": {id: pack_value(spec) for id, spec in specs.items()}, "shared": shared}
 
 
 def share_cells(records: Sequence[Json]) -> Json:
@@ -54,28 +56,30 @@ def share_cells(records: Sequence[Json]) -> Json:
     The cell `[n]` stands for `shared[n]`, the cell `[]` for the value of the row above, and `[-n]`
     for n cells `[]` in a row. Tables with equal columns and keys share them, at `head` in `heads`.
     """
-    seen = Counter(
+    counts = Counter(
         cell
         for record in records
         for row in record["rows"]
         for cell in row
-        if len(str(cell)) > _CELL_FROM
+        if len(str(cell)) > _MAX_UNSHARED_CELL_LENGTH
     )
-    shared = [cell for cell, times in seen.items() if times > 1]
+    # A cell is text, a number, true, false or None, and so can be counted.
+    shared = [cell for cell, count in counts.items() if count > 1]
     places = {cell: place for place, cell in enumerate(shared)}
 
-    def cells(row: Sequence[Any], above: Sequence[Any]) -> list[Any]:
-        short = [[places[cell]] if cell in places else cell for cell in row]
-        return _folded(
+    def shorten_row(row: Sequence[Any], row_above: Sequence[Any]) -> list[Any]:
+        short_cells = [[places[cell]] if cell in places else cell for cell in row]
+        return _fold_empty_cells(
             [
-                [] if len(str(put)) > 2 and _same(cell, over) else put
-                for put, cell, over in zip(short, row, above, strict=True)
+                # A cell of one or two characters is no longer than `[]`.
+                [] if len(str(short_cell)) > 2 and _are_equal(cell, cell_above) else short_cell
+                for short_cell, cell, cell_above in zip(short_cells, row, row_above, strict=True)
             ]
         )
 
-    def rows(table_rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    def shorten_rows(table_rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [
-            cells(row, table_rows[place - 1] if place else [_NO_CELL] * len(row))
+            shorten_row(row, table_rows[place - 1] if place else [_NO_CELL] * len(row))
             for place, row in enumerate(table_rows)
         ]
 
@@ -83,30 +87,31 @@ def share_cells(records: Sequence[Json]) -> Json:
     tables = []
     for record in records:
         table = {key: value for key, value in record.items() if key not in _HEAD}
+        # Many tables have the same columns, for example all tables of power over time.
         head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
-        tables.append({**table, "head": head, "rows": rows(record["rows"])})
+        tables.append({**table, "head": head, "rows": shorten_rows(record["rows"])})
     return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
 
 
-def _folded(cells: Sequence[Any]) -> list[Any]:
+def _fold_empty_cells(cells: Sequence[Any]) -> list[Any]:
     """Replace each run of n empty lists in the row by `[-n]`."""
-    folded: list[Any] = []
-    for empty, run in groupby(cells, key=lambda cell: cell == []):
+    folded_cells: list[Any] = []
+    for is_empty, run in groupby(cells, key=lambda cell: cell == []):
         group = list(run)
-        folded += [[-len(group)]] if empty and len(group) > 1 else group
-    return folded
+        folded_cells += [[-len(group)]] if is_empty and len(group) > 1 else group
+    return folded_cells
 
 
-def _same(first: object, second: object) -> bool:
+def _are_equal(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second  # True == 1 in Python
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
-        yield _text(value)
+        yield _format_text(value)
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
+            yield from _list_texts(inner)
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)

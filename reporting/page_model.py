@@ -114,6 +114,7 @@ def _build_section(
     submitted = sort_results([row for row in workload_rows if row.standing in ("closed", "open")])
     published = sorted(
         (row for row in workload_rows if row.standing == "published"),
+        # By paper and board, because published results are not ranked.
         key=lambda row: (row.system, row.accelerator, row.cap_w or 0),
     )
     demo = sort_results([row for row in workload_rows if row.standing == "demo"])
@@ -122,6 +123,7 @@ def _build_section(
         tables=list(_build_compared_tables(workload, submitted, published, link)),
         demo=list(_build_demo_tables(workload, demo, link)),
         submitted=len(submitted),
+        # Several rows of a paper share a caution. The footnote is printed once.
         cautions=list(dict.fromkeys(row.caution for row in published if row.caution)),
         simulated=any(
             row.provenance is not None and row.provenance.run.is_simulated for row in demo
@@ -157,6 +159,7 @@ def _build_demo_tables(
     if not demo:
         return
     id = f"{workload.id}-demo"
+    # Demo runs have no compared tables: nothing ranks them.
     yield from _build_run_tables(workload, demo, link, id, "demo, ")
     yield results.build_results_table(
         workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"
@@ -167,20 +170,20 @@ def _build_run_tables(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
 ) -> Iterator[ReportTable]:
     """The tables of sweeps, of scaling, of clocks and power, and of power over time."""
-    not_compared = ", not compared" if prefix else ""
+    title_suffix = ", not compared" if prefix else ""
     if sweeps := find_sweeps(rows):
         yield build_sweep_table(
             workload,
             sweeps,
             link,
             f"{id}-sweeps",
-            f"{workload.title}: {prefix}power-cap sweep{not_compared}",
+            f"{workload.title}: {prefix}power-cap sweep{title_suffix}",
         )
         yield build_peak_table(
             workload, sweeps, f"{id}-peaks", f"{workload.title}: {prefix}efficiency peaks"
         )
     if scaled_runs := find_scaled_runs(rows):
-        title = f"{workload.title}: {prefix}scaling over accelerators{not_compared}"
+        title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
         yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)
     if rows:
         yield results.build_power_table(
@@ -188,6 +191,8 @@ def _build_run_tables(
         )
     for place, row in enumerate(_select_traced_rows(rows), start=1):
         if row.provenance:
+            # Summaries do not hold the raw tables, so these are read again, for at most two
+            # bundles.
             yield build_trace_table(read_bundle(row.provenance.run.path), f"{id}-trace-{place}")
 
 

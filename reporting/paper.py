@@ -43,4 +43,5 @@ class Paper(JsonRecord):
 
         Only web addresses become links, because the file of a paper comes from strangers.
         """
+        # A `javascript:` link would run code when a reader clicks on it.
         return self.url if self.url.startswith(("https://", "http://")) else None

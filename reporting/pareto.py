@@ -59,10 +59,12 @@ def _find_peaks(points: Sequence[EfficiencyPoint], candidates: Sequence[int]) ->
     """The numbers of the points that are the peak of their line."""
     lines: dict[tuple[str, str], list[int]] = {}
     for number in candidates:
+        # Closed and open results of one configuration are separate lines.
         lines.setdefault((points[number].standing, points[number].line), []).append(number)
     return {
         max(numbers, key=lambda number: points[number].items_per_joule or 0)
         for numbers in lines.values()
+        # A line with one cap has no peak.
         if len({points[number].cap_w for number in numbers}) > 1
     }
 

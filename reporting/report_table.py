@@ -88,23 +88,26 @@ class ReportTable:
 
     def __post_init__(self) -> None:
         keys = self.keys
+        # Two columns with one key would overwrite each other in a row. These are errors of the
+        # program.
         if len(set(keys)) != len(keys):
             raise ValueError(f"table {self.id}: two columns have one key")
         for row in self.rows:
-            if unknown := row.keys() - set(keys):
+            if unknown_keys := row.keys() - set(keys):
                 raise ValueError(
-                    f"table {self.id}: a row has keys that no column has: {sorted(unknown)}"
+                    f"table {self.id}: a row has keys that no column has: {sorted(unknown_keys)}"
                 )
         # Round once, here. The page and its script then round the same values that a reader
         # downloads.
         rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
+        # The dataclass is frozen.
         object.__setattr__(self, "rows", rows)
 
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(key for column in self.columns for key in column.keys)
 
-    def column(self, key: str) -> Column:
+    def get_column(self, key: str) -> Column:
         """The column with that key. Raises KeyError if there is none."""
         for column in self.columns:
             if column.key == key:
@@ -147,6 +150,7 @@ def _format_csv_cell(value: Value) -> str:
     if isinstance(value, str):
         # A spreadsheet runs a cell as a formula if it starts with one of these characters.
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    # `repr` is the shortest text that reads back as the same number.
     return repr(value)
 
 
@@ -182,10 +186,12 @@ def format_value(column: Column, row: TableRow) -> str:
     if isinstance(value, str | bool):
         return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
     match row.get(f"{column.key}_kind"):
+        # A figure of a paper has the digits that the paper prints.
         case "printed":
             return f"{value:,}".removesuffix(".0").replace(",", NO_BREAK)
         case "assumed":
             return f"≈{NO_BREAK}{format_number(value, column.digits)}"
+        # A bound is an estimate: three digits are enough.
         case "bound":
             return f"≥{NO_BREAK}{format_number(value, 3)}"
     match column.form:
@@ -199,7 +205,7 @@ def format_value(column: Column, row: TableRow) -> str:
 
 def format_interval(column: Column, row: TableRow) -> str:
     """The 95 % interval of a cell and its n as the page shows them; empty without an interval."""
-    low, high, n = (row.get(f"{column.key}_{end}") for end in ("low", "high", "n"))
+    low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
     return (
@@ -224,11 +230,13 @@ def format_number(value: float, digits: int = 4) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    # U+2212 is the typographic minus sign; a hyphen is too short.
     return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
 
 
 def format_signed(value: float) -> str:
     """`value` with two decimals and a true minus sign; zero has no sign."""
+    # Adding zero turns -0.0 into 0.0.
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
 
 
@@ -286,6 +294,7 @@ def _format_rows(table: ReportTable, columns: Sequence[Column]) -> Iterator[list
 
 
 def _escape_markdown(cell: str) -> str:
+    # The backslash comes first, because the others are escaped with it.
     for character in "\\`*_[]<>|~#&$":
         cell = cell.replace(character, f"\\{character}")
     return " ".join(cell.split())

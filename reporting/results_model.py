@@ -78,17 +78,17 @@ class ResultRow:
         if self.cap_enforced is not False:
             return None
         findings = self.provenance.findings if self.provenance else ()
-        same = ""
+        effect_reason = ""
         if is_cap_without_effect(findings):
-            same = "a higher cap gives the same throughput and power"
+            effect_reason = "a higher cap gives the same throughput and power"
         if self.exceeding_power_w is not None:
-            also = f"; {same}" if same else ""
+            second_reason = f"; {effect_reason}" if effect_reason else ""
             return (
                 f"The cap of {self.cap_w:g} W did not hold: "
-                f"mean power was {self.exceeding_power_w:.1f} W{also}."
+                f"mean power was {self.exceeding_power_w:.1f} W{second_reason}."
             )
-        if same:
-            return f"The cap of {self.cap_w:g} W is not shown to be in force: {same}."
+        if effect_reason:
+            return f"The cap of {self.cap_w:g} W is not shown to be in force: {effect_reason}."
         return f"The cap of {self.cap_w:g} W did not hold."
 
 
@@ -115,6 +115,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         cap_w=declaration.power.cap_w,
         limits_w=run.limits_w,
         mean_power_w=_make_figure(headline.mean_power_w_per_accelerator),
+        # A bundle with several accelerators names the worst one.
         exceeding_power_w=max(
             (o.mean_power_w for o in run.observed if o.cap_enforced is False), default=None
         ),
@@ -123,6 +124,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         items_per_s=_make_figure(headline.items_per_s),
         joules_per_item=_make_optional_figure(headline.joules_per_item),
         items_per_joule=_make_optional_figure(headline.items_per_joule),
+        # The FLOPs of simulated work are those of the smoke size, so its MFU means nothing.
         mfu=None if declaration.standing == "demo" and run.is_simulated else mfu,
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
@@ -157,6 +159,7 @@ def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
         if row.workload not in workloads():
             continue
         rate, cap = row.items_per_s_per_accelerator, row.cap_w
+        # A paper without power: energy follows from the assumption that a board draws its cap.
         joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
         known_board = find_board(row.accelerator)
         # The lowest MFU that the figure implies: at the highest dense peak in common use.
@@ -195,6 +198,8 @@ def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
 def _is_cap_held(enforced: Sequence[bool | None], findings: Sequence[Finding]) -> bool | None:
     """Whether the cap held on every accelerator and had an effect; None if it is not known of
     one of them."""
+    # A cap that read back as set may still limit nothing. Only the comparison with other runs shows
+    # that.
     if False in enforced or is_cap_without_effect(findings):
         return False
     return None if None in enforced else True
@@ -210,6 +215,7 @@ def _make_optional_figure(estimate: Estimate | None) -> Figure | None:
 
 def _get_board_id(name: str) -> str:
     known_board = find_board(name)
+    # A simulated board has the colour of the board that it simulates.
     return known_board.id if known_board else name.removeprefix(SIMULATED_PREFIX)
 
 
@@ -224,6 +230,7 @@ def _explain_published_excess(
     workload: Workload,
     accelerators: int | None,
 ) -> str | None:
+    # A share above the limit often means that the paper gives the sum over GPUs.
     if share is None or peak is None or share <= CURRENT.max_peak_share:
         return None
     reason = _explain_excess(share, peak, PUBLISHED_PRECISION)

@@ -87,6 +87,7 @@ class RunRecord:
     def is_simulated(self) -> bool:
         """Whether the work was simulated. The throughput then is that of the full size, but the
         FLOPs are counted for the smoke size (`harness/simulation/work.py`)."""
+        # The settings of an implementation are free, so an absent key means a real run.
         return bool(self.declaration.implementation.settings.get("simulated"))
 
     @property
@@ -155,11 +156,13 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         accelerators=tuple(
             accelerator
             for uuid, accelerator in bundle.accelerators.items()
+            # system.json lists all accelerators of a node. Those without a rank did no work.
             if uuid in bundle.accelerator_ranks
         ),
         declaration=bundle.declaration,
         system=bundle.system_declaration,
         environment=bundle.environment_declaration,
+        # The recomputed figures, not those that result.json states.
         headline=figures.headline,
         observed=figures.observed,
         energy_of_record=figures.energy_of_record,

@@ -59,12 +59,13 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
 
     Raises MetricsError if there are too few readings.
     """
+    # One accelerator is enough to show the course of a run. All would not fit on the page.
     uuid = next(iter(bundle.accelerator_ranks), "")
     if uuid not in bundle.samples_of:
         raise MetricsError(f"the accelerator {uuid} has no samples")
     power_trace = build_trace(bundle.samples_of[uuid])
     rank = bundle.accelerator_ranks[uuid]
-    spans = [
+    spans_s = [
         (epoch, (start - power_trace.zero_ns) / 1e9, (end - power_trace.zero_ns) / 1e9)
         for (epoch, epoch_rank), (start, end) in bundle.spans.items()
         if epoch_rank == rank
@@ -83,7 +84,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         min(bins, len(power_trace.usable_power_w) - 1),
     )
     rows = tuple(
-        {**_make_row(power_bin, spans, bundle.protocol.discarded_epochs), **limits}
+        {**_make_row(power_bin, spans_s, bundle.protocol.discarded_epochs), **limits}
         for power_bin in power_bins
     )
     note = (
@@ -99,10 +100,11 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
 
 
 def _make_row(
-    power_bin: Bin, spans: list[tuple[int, float, float]], discarded_epochs: int
+    power_bin: Bin, spans_s: list[tuple[int, float, float]], discarded_epochs: int
 ) -> TableRow:
-    middle = (power_bin.from_s + power_bin.to_s) / 2
-    epoch = next((epoch for epoch, start, end in spans if start <= middle <= end), None)
+    # A bin may straddle the end of an epoch. Its middle decides.
+    middle_s = (power_bin.from_s + power_bin.to_s) / 2
+    epoch = next((epoch for epoch, start_s, end_s in spans_s if start_s <= middle_s <= end_s), None)
     return {
         "t_s": round(power_bin.from_s, 3),
         "to_s": round(power_bin.to_s, 3),
@@ -118,5 +120,6 @@ def summarize_power(bundle: Bundle) -> PowerSpread | None:
     """The distribution of the power readings of all accelerators over the scored epochs
     (`rules.metrics.power_profile.spread`); None without readings."""
     power_w = read_power_of_record_w(bundle.scored_samples)
+    # Failed readings are NaN.
     power_w = power_w[np.isfinite(power_w)]
     return spread(power_w) if len(power_w) else None

@@ -40,6 +40,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "trace": spans.build_trace_chart,
     }
+    # Ids of traces end with a number: `…-trace-1`.
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
     # The tests validate the specs, so a report need not.
     with altair.utils.schemapi.debug_mode(False):
@@ -66,6 +67,7 @@ def draw(tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied.
     with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
+        # Each picture is drawn alone, so the result does not depend on the number of processes.
         return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
 
 

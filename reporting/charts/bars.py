@@ -26,20 +26,26 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     """Energy per item of each run with its 95 % interval, lowest first."""
     key = "joules_per_item"
     data = [row for row in table.data if row.get(f"{key}_low") is not None]
+    # A single run has nothing to be compared with.
     if len(data) < 2:
         return []
+    # The spec sorts and cuts the rows itself. This copy gives styles, axis and height, so both must
+    # select the same rows.
     drawn_rows = sorted(data, key=lambda row: float(row[key] or 0))[:_MAX_ROWS]
     styles = assign_styles(drawn_rows)
     base = _list_rows(
         alt.Chart(alt.NamedData(table.id))
         .transform_filter(f"datum['{key}_low'] != null")
+        # The chart numbers its rows, because the table has another order.
         .transform_window(place="row_number()", sort=[alt.SortField(key)])
     )
+    # Without its interval, a small difference of two points would look like a result.
     interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
         x=make_linear_axis(alt.X, table, key, drawn_rows, f"{key}_low"),
         x2=f"{key}_high:Q",
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
     )
+    # No legend: the name of each run is written above its mark.
     marks = draw_points(
         base.encode(x=make_linear_axis(alt.X, table, key, drawn_rows)), styles, legend=False
     )
@@ -54,8 +60,8 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         f"They do not include the spread between boards of one model, about 4 %.{hollow_note}"
     )
     alt_text = (
-        f"{table.column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The table has "
-        "the same values."
+        f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The table "
+        "has the same values."
     )
     chart_spec = build_spec(
         alt.layer(interval, marks, _write_names(base)), 8 + _ROW_PX * len(drawn_rows)
@@ -79,11 +85,16 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
         return []
     styles = assign_styles(data)
     base = alt.Chart(alt.NamedData(table.id)).transform_filter("datum.speed_up != null")
+    # The axis must also hold the mark of perfect scaling, which is at the number of accelerators.
     highest = max(max(float(row["speed_up"] or 0), float(row["count"] or 0)) for row in data)
     x = alt.X(
-        "count:O", title=table.column("count").label, axis=alt.Axis(labelAngle=0), sort="ascending"
+        "count:O",
+        title=table.get_column("count").label,
+        axis=alt.Axis(labelAngle=0),
+        sort="ascending",
     )
-    y = make_zero_axis(alt.Y, "speed_up", table.column("speed_up").label, highest)
+    y = make_zero_axis(alt.Y, "speed_up", table.get_column("speed_up").label, highest)
+    # Bars of many runs must not overlap in the width of a static picture.
     width_px = min(48, 480 // len(data))
     bar = base.mark_bar(size=width_px, strokeWidth=1.5, tooltip={"content": "data"}).encode(
         x=x,
@@ -91,15 +102,17 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
         y=y,
         fill=alt.Fill("line:N", scale=styles.colour, legend=styles.legend),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
+        # A filled bar in doubt would look like a measured speed-up.
         fillOpacity=alt.condition(
             "datum.doubt || datum.implausible", alt.value(0), alt.value(0.85)
         ),
     )
-    perfect = base.mark_tick(thickness=1.5, color=INK, size=width_px + 8).encode(
+    perfect_scaling = base.mark_tick(thickness=1.5, color=INK, size=width_px + 8).encode(
         x=x, xOffset=alt.XOffset("bar:N", sort="ascending"), y="count:Q"
     )
-    bars = "datum.line + ' · ' + datum.cap_w + ' W'"
-    chart_spec = build_spec(alt.layer(bar, perfect).transform_calculate(bar=bars), 180)
+    # Line and cap name a bar. Bars of one line at several caps would otherwise overlap.
+    bar_name = "datum.line + ' · ' + datum.cap_w + ' W'"
+    chart_spec = build_spec(alt.layer(bar, perfect_scaling).transform_calculate(bar=bar_name), 180)
     about = (
         "Compared with runs on one accelerator of the same model at the same cap. The line "
         "across a bar is perfect scaling. Hollow bars: the cap is not known to have held, or the "
@@ -118,12 +131,13 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
 
 def build_best_charts(table: ReportTable) -> list[Chart]:
     """The best configuration at each cap, by throughput and by efficiency."""
-    found_charts = []
+    charts = []
     for metric, title in (
         ("throughput", "Highest throughput at each cap"),
         ("efficiency", "Highest efficiency at each cap"),
     ):
         data = [row for row in table.data if row["by"] == metric]
+        # With one cap there is nothing to see that the table does not say.
         if len({row["cap_w"] for row in data}) < 2:
             continue
         styles = assign_styles(data)
@@ -138,10 +152,10 @@ def build_best_charts(table: ReportTable) -> list[Chart]:
         )
         alt_text = f"{title}, {len(data)} points. The table has the same values."
         chart_spec = build_spec(draw_points(base, styles, "true"), 180)
-        found_charts.append(
+        charts.append(
             Chart(f"{table.id}-{metric}", title, table.about, alt_text, table, chart_spec)
         )
-    return found_charts
+    return charts
 
 
 def build_tuned_chart(table: ReportTable) -> list[Chart]:
@@ -158,18 +172,22 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
         .transform_window(place="row_number()")
     )
     highest = max(select_numbers(data, key, baseline_key))
-    column = table.column(key)
+    column = table.get_column(key)
 
-    def x(field: str) -> Any:
+    def make_axis(field: str) -> Any:
         return make_zero_axis(alt.X, field, column.label, highest)
 
-    connector = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=x(baseline_key), x2=f"{key}:Q")
+    # A line between two marks shows which of them belong together.
+    connector = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+        x=make_axis(baseline_key), x2=f"{key}:Q"
+    )
     layers = [connector]
+    # The shapes differ too, for readers who cannot tell the colours apart.
     for field, shape, colour in ((baseline_key, "square", "#0072B2"), (key, "circle", "#D55E00")):
         marks = base.mark_point(
             shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
         )
-        layers.append(marks.encode(x=x(field)))
+        layers.append(marks.encode(x=make_axis(field)))
     limit_note = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
     about = (
         f"{limit_note}Square: baseline variant. Circle: tuned variant, named above. {table.about}"

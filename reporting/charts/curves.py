@@ -96,6 +96,7 @@ def build_sweep_charts(table: ReportTable) -> list[Chart]:
     ]
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
+        # Only for the slowdown is a positive value bad.
         better = "worse" if column.key == "performance_loss_percent" else "better"
         about = f"{_capitalize(about)}, for the same work; positive is {better}. "
         candidates.append(
@@ -118,6 +119,7 @@ def _build_cap_chart(
     """A chart of `key` against cap with one line per configuration. Lines join the means of
     repeated runs. None unless there are two caps."""
     data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
+    # A single cap makes no line.
     if len({row[_CAP] for row in data}) < 2:
         return None
     styles = assign_styles(data)
@@ -132,6 +134,7 @@ def _build_cap_chart(
         .transform_aggregate(
             [alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", _CAP]
         )
+        # Repeated runs at a cap give several points. The line goes through their mean.
         .mark_line(strokeWidth=1.4, opacity=0.8)
         .encode(
             order=f"{_CAP}:Q",
@@ -140,6 +143,7 @@ def _build_cap_chart(
         )
     )
     layers = [line, draw_points(base, styles, large_if), draw_crosses(base)]
+    # A line at zero separates gain from loss.
     if min(select_numbers(data, key)) < 0 < max(select_numbers(data, key)):
         zero = (
             alt.Chart(alt.InlineData(values=[{}]))
@@ -148,9 +152,8 @@ def _build_cap_chart(
         )
         layers.insert(0, zero)
     chart_spec = build_spec(alt.layer(*layers), height)
-    alt_text = (
-        f"{table.column(key).label} against {table.column(_CAP).label}, {_count_points(data)}"
-    )
+    labels = f"{table.get_column(key).label} against {table.get_column(_CAP).label}"
+    alt_text = f"{labels}, {_count_points(data)}"
     return Chart(
         f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, chart_spec
     )
@@ -163,17 +166,21 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
     if not data:
         return None
     styles = assign_styles(data)
+    # A parameter of the spec: Vega draws the switch and redraws the points.
     node_switch = alt.param(
         name="node",
         value=False,
         bind=alt.binding_checkbox(name="add 100 W per node of 4 accelerators (assumption) "),
     )
     rates = select_numbers(data, _RATE)
+    # With both values the axis stays in place when the switch is used.
     efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
-    x = make_log_axis(alt.X, _RATE, table.column(_RATE).label, rates)
-    y = make_log_axis(alt.Y, "efficiency", table.column(_EFFICIENCY).label, efficiencies)
+    # Boards differ by factors. On logarithmic axes equal ratios have equal lengths.
+    x = make_log_axis(alt.X, _RATE, table.get_column(_RATE).label, rates)
+    y = make_log_axis(alt.Y, "efficiency", table.get_column(_EFFICIENCY).label, efficiencies)
     base = (
         alt.Chart(alt.NamedData(table.id))
+        # Labels refer to rows by number, so rows are numbered before the filter drops some.
         .transform_window(row="row_number()")
         .transform_filter(f"datum['{_EFFICIENCY}'] != null && datum['{_RATE}'] != null")
         .transform_calculate(
@@ -192,6 +199,7 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
             strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
     )
+    # A ring around a point leaves its colour and shape readable.
     ring = base.transform_filter("datum.ahead").mark_point(
         shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False
     )
@@ -203,7 +211,7 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         *_add_labels(base, table),
     ]
     about = _describe_efficiency_chart(data)
-    labels = f"{table.column(_EFFICIENCY).label} against {table.column(_RATE).label}"
+    labels = f"{table.get_column(_EFFICIENCY).label} against {table.get_column(_RATE).label}"
     alt_text = f"{labels}, {_count_points(data)}"
     chart_spec = build_spec(alt.layer(*layers).add_params(node_switch), EFFICIENCY_HEIGHT)
     return Chart(
@@ -231,11 +239,15 @@ def _add_labels(base: alt.Chart, table: ReportTable) -> Iterator[alt.Chart]:
     labels = place_labels(table)
     if labels:
         lookup = alt.LookupData(data=alt.InlineData(values=labels), key="row", fields=["label"])
-        with_label = base.transform_lookup("row", from_=lookup).transform_filter(
+        labelled_points = base.transform_lookup("row", from_=lookup).transform_filter(
             "datum.label != null"
         )
-        yield with_label.mark_text(
-            dy=-11, fontSize=10, opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1")
+        yield labelled_points.mark_text(
+            dy=-11,
+            fontSize=10,
+            # On a narrow screen the labels would overlap, because their places are computed for the
+            # width of a static picture.
+            opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1"),
         ).encode(text="label:N")
 
 

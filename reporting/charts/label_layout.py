@@ -28,6 +28,7 @@ def place_labels(table: ReportTable) -> list[Json]:
     ]
     if not rows or len(rows) > _MAX_POINTS:
         return []
+    # All points count as obstacles, not only those with labels.
     points = list(
         zip(
             _to_pixels(rows, _RATE, WIDTH),
@@ -66,6 +67,8 @@ def _to_pixels(
 ) -> list[float]:
     """Approximate positions of the values on a logarithmic axis of `size_px` pixels; a negative
     size counts from the top."""
+    # Positions are estimated, because the renderer does not return them.
     values = [math.log(float(row[key] or 0)) for _, row in rows]
+    # The margin of `make_log_axis`: the logarithm of 1.25.
     low, high = min(values) - 0.22, max(values) + 0.22
     return [(value - low) / (high - low) * size_px for value in values]

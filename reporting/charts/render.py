@@ -18,33 +18,36 @@ from rules.bundle_format.records import Json
 def to_svg(chart: Chart) -> str:
     """Draw the chart as a short SVG element. The renderer escapes text from the data, so the
     result is safe markup."""
-    return compact.svg(str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)))
+    return compact.shorten_svg(str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)))
 
 
 def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
     """Write each chart as SVG and PDF into `directory` and return the files. The directory is
     created. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
+    paths = []
     for chart in charts:
         # Outside the page, currentColor has no value.
         svg = str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)).replace(
             "currentColor", "#000"
         )
+        # The PDF is made of the SVG, so both show the same.
         for suffix, content in ((".svg", svg.encode()), (".pdf", vl_convert.svg_to_pdf(svg))):
             path = directory / f"{chart.id}{suffix}"
             path.write_bytes(content)
-            written.append(path)
-    return written
+            paths.append(path)
+    return paths
 
 
 @cache
 def load_scripts() -> tuple[str, ...]:
     """The texts of the scripts that draw charts in the page: the libraries, then the script that
     calls them."""
-    upgrade = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
+    drawing_script = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
+    # The renderer brings the libraries in the versions that it draws with, so the static and the
+    # live picture agree, and nothing is downloaded.
     libraries = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return libraries, upgrade.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
+    return libraries, drawing_script.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 
 def _fill_spec(chart: Chart) -> Json:
@@ -52,8 +55,10 @@ def _fill_spec(chart: Chart) -> Json:
     spec = {
         **chart.spec,
         "width": WIDTH,
+        # The spec refers to the table by name. The page has the rows once for tables and charts.
         "datasets": {**chart.spec.get("datasets", {}), chart.table.id: chart.table.data},
     }
     if "layer" in spec:
+        # Static pictures have no tooltips.
         spec["layer"] = [layer for layer in spec["layer"] if layer.get("name") != HOVER_LAYER]
     return spec

@@ -27,18 +27,29 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         return []
     highest = max(select_numbers(data, "high_w", "cap_w", "rated_w"))
     base = alt.Chart(alt.NamedData(table.id))
+    # Power starts at zero, so that the share of the cap in use can be seen. All layers share this
+    # scale.
     scale = alt.Scale(domain=[0, highest * 1.08], nice=False)
     x = alt.X("t_s:Q", title="time, s", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=8))
     y = alt.Y("low_w:Q", title="power, W", scale=scale, axis=alt.Axis(tickCount=6))
     power = base.mark_area(
-        interpolate="step-after", opacity=0.85, fill=_POWER, stroke=_POWER, strokeWidth=0.6
+        # Nothing is interpolated: each bin has the width of its time.
+        interpolate="step-after",
+        opacity=0.85,
+        fill=_POWER,
+        stroke=_POWER,
+        strokeWidth=0.6,
     ).encode(x=x, y=y, y2="high_w:Q")
+    # A bin is often narrower than the pointer and its area low. A transparent rectangle over the
+    # full height shows the tooltip anyway.
     hover_layer = (
         base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
         .encode(x=x, x2="to_s:Q")
         .properties(name=HOVER_LAYER)
     )
+    # Epochs are behind the power, limits in front of it.
     layers = [_shade_epochs(base), power, *_draw_limits(base, scale, data[0])]
+    # The title of the table ends with the id of the run.
     run = table.title.partition(", ")[2]
     about = (
         f"{run}: {table.about} Shaded areas are epochs, to the nearest bin; the discarded first "
@@ -88,6 +99,7 @@ def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[
     for key, name, colour, dash in _LIMITS:
         if row[key] is None:
             continue
+        # Every row holds the limits. One row is enough for one line.
         first_bin = base.transform_filter("datum.t_s == 0")
         line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
             y=alt.Y(f"{key}:Q", scale=scale)
@@ -116,16 +128,20 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
     )
     highest = max(select_numbers(data, "max_w", "cap_w", "rated_w"))
 
-    def x(key: str) -> Any:
+    def make_axis(key: str) -> Any:
         return make_zero_axis(alt.X, key, "power, W", highest)
 
-    whisker = base.mark_rule(strokeWidth=1).encode(x=x("min_w"), x2="max_w:Q")
-    outer_box = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(x=x("p5_w"), x2="p95_w:Q")
-    box = base.mark_bar(height=11, fill=_POWER, tooltip={"content": "data"}).encode(
-        x=x("p25_w"), x2="p75_w:Q"
+    # Percentiles, not a density curve: a curve would depend on a bandwidth.
+    whisker = base.mark_rule(strokeWidth=1).encode(x=make_axis("min_w"), x2="max_w:Q")
+    outer_box = base.mark_bar(height=5, fill=_POWER, opacity=0.45).encode(
+        x=make_axis("p5_w"), x2="p95_w:Q"
     )
-    median = base.mark_tick(thickness=2, height=15, color=INK).encode(x=x("median_w"))
-    cap = base.mark_tick(thickness=2, height=18, color=_CAP).encode(x=x("cap_w"))
+    box = base.mark_bar(height=11, fill=_POWER, tooltip={"content": "data"}).encode(
+        x=make_axis("p25_w"), x2="p75_w:Q"
+    )
+    median = base.mark_tick(thickness=2, height=15, color=INK).encode(x=make_axis("median_w"))
+    cap = base.mark_tick(thickness=2, height=18, color=_CAP).encode(x=make_axis("cap_w"))
+    # Above the marks, because labels beside them leave no room for the chart on a phone.
     name = base.mark_text(align="left", baseline="bottom", x=2, dy=-8, fontSize=11).encode(
         text="name:N"
     )

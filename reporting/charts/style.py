@@ -30,6 +30,7 @@ _PUBLISHED_DASH = (5, 3)
 _DASHES = ((1, 0), (8, 2), (2, 2), (8, 2, 2, 2))
 _OTHER_COLOUR = "#888888"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
+# The default locale of D3 groups digits by commas. The page groups them by narrow spaces.
 _GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 HOVER_LAYER = "hover"
 """Name of a layer that only reacts to the pointer. A static picture leaves it out."""
@@ -40,7 +41,10 @@ _MAX_LEGEND_ENTRIES = 18
 
 CONFIG: Json = {
     "font": "system-ui, sans-serif",
+    # The page is light or dark. Transparent pictures in the text colour fit both.
     "background": "transparent",
+    # The page gives each mark its label (charts.js). Labels from Vega would be read out a second
+    # time.
     "aria": False,
     "view": {"stroke": None},
     "axis": {
@@ -48,6 +52,7 @@ CONFIG: Json = {
         "titleColor": INK,
         "tickColor": INK,
         "gridColor": INK,
+        # The axes have no lines (`domain`). A light grid leads the eye to the ticks.
         "gridOpacity": 0.12,
         "domain": False,
         "labelFontSize": 12,
@@ -84,24 +89,25 @@ def assign_styles(data: Data) -> LineStyles:
     A line has the colour of its board. If two submitted lines have the same board, submitted
     lines get colours that no published line has. Published lines are dashed with triangles.
     """
-    board_of = {str(row["line"]): str(row["model"]) for row in data}
-    published = {str(row["line"]) for row in data if row["standing"] == "published"}
-    submitted_lines = [line for line in board_of if line not in published]
-    lines = [*submitted_lines, *(line for line in board_of if line in published)]
-    boards_repeat = len({board_of[line] for line in submitted_lines}) < len(submitted_lines)
-    published_colours = {_BOARDS.get(board_of[line]) for line in published}
+    boards_by_line = {str(row["line"]): str(row["model"]) for row in data}
+    published_lines = {str(row["line"]) for row in data if row["standing"] == "published"}
+    submitted_lines = [line for line in boards_by_line if line not in published_lines]
+    lines = [*submitted_lines, *(line for line in boards_by_line if line in published_lines)]
+    # Two lines of one board need different colours, for example tuned and baseline.
+    boards_repeat = len({boards_by_line[line] for line in submitted_lines}) < len(submitted_lines)
+    published_colours = {_BOARDS.get(boards_by_line[line]) for line in published_lines}
     # Submitted lines must not be taken for published ones.
     free_colours = [colour for colour in _COLOURS if colour not in published_colours]
     colours = [
         free_colours[submitted_lines.index(n) % len(free_colours)]
         if boards_repeat and n in submitted_lines
-        else _BOARDS.get(board_of[n], _OTHER_COLOUR)
+        else _BOARDS.get(boards_by_line[n], _OTHER_COLOUR)
         for n in lines
     ]
     shapes = [
         _SHAPES[submitted_lines.index(n) % len(_SHAPES)]
         if n in submitted_lines
-        else _PUBLISHED_SHAPES.get(board_of[n], "stroke")
+        else _PUBLISHED_SHAPES.get(boards_by_line[n], "stroke")
         for n in lines
     ]
     dashes = [
@@ -116,11 +122,14 @@ def assign_styles(data: Data) -> LineStyles:
         shape=alt.Scale(domain=lines, range=shapes),
         dash=alt.Scale(domain=lines, range=dashes),
         legend=alt.Legend(
+            # Symbols of dashed lines are too small to show the dashes.
             symbolDash=[1, 0],
             symbolOpacity=1,
             symbolLimit=_MAX_LEGEND_ENTRIES,
             labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
+            # Vega cuts labels at 160 px. On a wide page there is more room.
             labelLimit=alt.ExprRef("max(120, width - 20)"),
+            # Long names of lines take the full width, so the legend then has one column.
             columns=alt.ExprRef(f"width < {2 * _LETTER_PX * max(map(len, lines))} ? 1 : 2"),
         ),
     )
@@ -142,10 +151,11 @@ def make_linear_axis(
     """
     values = select_numbers(data, key, f"{key}_low", f"{key}_high")
     low, high = min(values), max(values)
+    # A single value has no range, so the margin follows from its size.
     margin = 0.06 * (high - low or abs(high) or 1)
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     scale = alt.Scale(domain=[low - margin, high + margin], nice=False, zero=False)
-    return channel(f"{field or key}:Q", title=table.column(key).label, axis=axis, scale=scale)
+    return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)
 
 
 def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
@@ -154,6 +164,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
     low, high = min(values) / 1.25, max(values) * 1.25
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
+    # The values often span less than a decade, where powers of ten alone would give too few ticks.
     axis = alt.Axis(values=ticks, labelExpr=_GROUPED_DIGITS, labelOverlap=True)
     return channel(
         f"{field}:Q",
@@ -163,7 +174,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
     )
 
 
-def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more: Any) -> Any:
+def make_zero_axis(channel: Any, field: str, title: str, highest: float, **options: Any) -> Any:
     """A linear axis from zero, for bars and other lengths."""
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     return channel(
@@ -171,7 +182,7 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **more:
         title=title,
         axis=axis,
         scale=alt.Scale(domain=[0, highest * 1.06], nice=False),
-        **more,
+        **options,
     )
 
 
@@ -183,6 +194,7 @@ def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: 
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
         fill=alt.Fill("line:N", scale=styles.colour, legend=legend_spec),
         shape=alt.Shape("line:N", scale=styles.shape, legend=legend_spec),
+        # Hollow points stay visible, but no line goes through them.
         fillOpacity=alt.condition("datum.doubt", alt.value(0), alt.value(1)),
         size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )
@@ -197,10 +209,12 @@ def draw_crosses(base: Any) -> Any:
 
 def build_spec(chart: Any, height: int = HEIGHT) -> Json:
     """The Vega-Lite of a chart that is as wide as its container."""
-    sized = chart.properties(
+    sized_chart = chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     )
-    chart_spec: Json = sized.to_dict(validate=False)
+    # The tests validate every kind of chart, so a report need not.
+    chart_spec: Json = sized_chart.to_dict(validate=False)
+    # The page holds schema version and configuration once, not in every spec.
     chart_spec.pop("$schema", None)
     chart_spec.pop("config", None)
     return chart_spec

@@ -50,6 +50,7 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "standing": row.standing,
         "evidence": row.table
         if provenance is None
+        # `html_tables` splits this text at `; `.
         else f"{describe_signer(provenance.signer)}; {count_findings(provenance.findings)}",
         "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
@@ -74,6 +75,7 @@ def name_line(row: ResultRow) -> str:
 def list_boards(row: ResultRow) -> str:
     """The boards of a run; empty if they are not known."""
     return (
+        # The end of a UUID tells boards apart and is short enough for a hidden column of every row.
         " ".join(sorted(board.uuid[-12:] for board in row.provenance.run.accelerators))
         if row.provenance
         else ""
@@ -135,6 +137,7 @@ def count_findings(findings: Sequence[Finding]) -> str:
     """The number of findings of each severity with their rules, such as `2 warnings (C102,
     M203)`."""
     parts = []
+    # From the most severe to the least.
     for severity in Severity:
         rule_ids = [f.rule for f in findings if f.severity == severity]
         if rule_ids:

@@ -55,6 +55,7 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
 
 def _make_workload_cells(workload: Workload, rows: Sequence[ResultRow]) -> Cells:
     standings = Counter(row.standing for row in rows)
+    # Demo runs and results in doubt are never the best ones.
     submitted = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
     published = [
         row
@@ -127,11 +128,11 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
 
 def group_by_system(rows: Iterable[ResultRow]) -> list[tuple[str, list[ResultRow]]]:
     """The submitted rows of each system, by its name."""
-    by_name: dict[str, list[ResultRow]] = {}
+    rows_by_name: dict[str, list[ResultRow]] = {}
     for row in rows:
         if row.provenance:
-            by_name.setdefault(row.system, []).append(row)
-    return sorted(by_name.items())
+            rows_by_name.setdefault(row.system, []).append(row)
+    return sorted(rows_by_name.items())
 
 
 def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
@@ -152,10 +153,12 @@ def build_findings_table(
     rows: Sequence[ResultRow], rejected: Sequence[Verdict]
 ) -> ReportTable | None:
     """The rules with findings, and the number of bundles with each; None without findings."""
-    passed = [row.provenance.findings for row in rows if row.provenance]
-    failed = [verdict.findings for verdict in rejected]
-    by_rule: dict[str, Finding] = {f.rule: f for findings in (*passed, *failed) for f in findings}
-    if not by_rule:
+    passed_findings = [row.provenance.findings for row in rows if row.provenance]
+    failed_findings = [verdict.findings for verdict in rejected]
+    findings_by_rule: dict[str, Finding] = {
+        f.rule: f for findings in (*passed_findings, *failed_findings) for f in findings
+    }
+    if not findings_by_rule:
         return None
     columns = (
         Column("rule", "rule"),
@@ -170,10 +173,10 @@ def build_findings_table(
             "rule": rule,
             "severity": str(finding.severity),
             "title": rule_book[rule].page.splitlines()[0] if rule in rule_book else finding.message,
-            "accepted": sum(any(f.rule == rule for f in findings) for findings in passed),
-            "rejected": sum(any(f.rule == rule for f in findings) for findings in failed),
+            "accepted": sum(any(f.rule == rule for f in findings) for findings in passed_findings),
+            "rejected": sum(any(f.rule == rule for f in findings) for findings in failed_findings),
         }
-        for rule, finding in sorted(by_rule.items())
+        for rule, finding in sorted(findings_by_rule.items())
     ]
     return ReportTable("findings", "Findings", columns, tuple(cells))
 
@@ -222,6 +225,7 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "accepted": provenance.accepted or None,
         "scope": SCOPE,
         "n": row.items_per_s_per_accelerator.n,
+        # The reader sees whether counter or trapezoid gave the energy, and how far apart they are.
         "energy_of_record": run.energy_of_record,
         "difference_percent": None
         if provenance.difference is None
@@ -316,5 +320,6 @@ def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
     return [
         (name, "; ".join(dict.fromkeys(value for value in values if value)))
         for name, values in facts
+        # A fact that no run states is left out.
         if any(values)
     ]

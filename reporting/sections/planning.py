@@ -79,6 +79,7 @@ WHAT_IF_COLUMNS = (
         about="for the load, spread evenly over the day",
     ),
     Column("like", "precision and number of accelerators"),
+    # The standing is in a column of its own, after these.
     *(column for column in MARK_COLUMNS if column.key != "standing"),
     Column("standing", "standing", hidden=True),
     Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
@@ -101,9 +102,9 @@ def build_what_if_table(
         for standings in (("closed", "open"), ("published",)):
             ranking = _rank([row for row in candidates if row.standing in standings], assumptions)
             cells += [
-                _make_what_if_cells(scored.row, link, assumptions)
-                | {"score": scored.score, "rank": scored.rank}
-                for scored in ranking
+                _make_what_if_cells(result.row, link, assumptions)
+                | {"score": result.score, "rank": result.rank}
+                for result in ranking
             ]
     if not cells:
         return None
@@ -126,6 +127,7 @@ def _make_what_if_cells(row: ResultRow, link: BundleLink, assumptions: Assumptio
         joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
     )
     power_w, kind = (
+        # A published result has no measured power, so its cap stands for it.
         (row.mean_power_w.value, "measured") if row.mean_power_w else (row.cap_w, "assumed")
     )
     return {
@@ -175,8 +177,10 @@ def _rank(rows: Sequence[ResultRow], assumptions: Assumptions) -> list[ScoredRes
         )
 
     # Ties keep the order of the rows, so that the report is the same every time.
-    ordered = sorted(((row, compute_score(row)) for row in rows), key=lambda pair: -pair[1])
-    return [ScoredResult(row, score, rank) for rank, (row, score) in enumerate(ordered, start=1)]
+    scored_rows = sorted(((row, compute_score(row)) for row in rows), key=lambda pair: -pair[1])
+    return [
+        ScoredResult(row, score, rank) for rank, (row, score) in enumerate(scored_rows, start=1)
+    ]
 
 
 def _get_joules_per_item(row: ResultRow) -> float:
@@ -241,14 +245,15 @@ RACK_ABOUT = (
 
 def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, NodePower]]:
     """For each system and number of accelerators, the run and node with the highest power."""
-    highest: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
+    highest_by_key: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
     for row in rows:
         # Demo runs are small or simulated, so their power is not that of a loaded node.
         for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():
             key = row.system, node.accelerators
-            if key not in highest or node.max_w > highest[key][1].max_w:
-                highest[key] = row, node
-    return [highest[key] for key in sorted(highest)]
+            # A rack is planned for the highest power, not for a mean.
+            if key not in highest_by_key or node.max_w > highest_by_key[key][1].max_w:
+                highest_by_key[key] = row, node
+    return [highest_by_key[key] for key in sorted(highest_by_key)]
 
 
 def _make_submitted_node_cells(
@@ -301,6 +306,7 @@ def _make_fit_cells(max_w: float, rated_w: float | None, limit_w: float) -> Cell
         comparison.nodes_that_fit(limit_w, rated_w),
         comparison.nodes_that_fit(limit_w, max_w),
     )
+    # `relative_percent` is the difference from 100 %.
     max_percent = comparison.relative_percent(max_w, rated_w) + 100
     return {
         "max_percent": max_percent,

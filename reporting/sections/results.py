@@ -94,6 +94,8 @@ def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[
             for row in rows
         ]
     )
+    # The switch of the chart adds the node share. Peaks and front may then be other points, so both
+    # sets of marks are in the table.
     marks_with_node = mark_points(
         [_make_efficiency_point(row, _get_efficiency_with_node_share(row)) for row in rows]
     )
@@ -208,7 +210,9 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
         "cap_w": row.cap_w,
         **make_estimate_cells("sm_mhz", run.clocks.sm_mhz),
         **make_estimate_cells("mem_mhz", run.clocks.mem_mhz),
+        # The fields of `PowerSpread` have the keys of the columns.
         **(vars(run.spread) if run.spread else {}),
+        # Boards of one run can have different ratings. The highest one bounds the axis.
         "rated_w": None if None in ratings_w else max(w for w in ratings_w if w is not None),
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
@@ -260,12 +264,13 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     serving, requests = row.provenance.run.serving, row.provenance.run.requests
     assert serving is not None and requests is not None
-    at_most = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
+    in_flight_limit = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
     rate = requests.rate_per_s
     load = (
-        f"closed loop, {at_most}"
+        f"closed loop, {in_flight_limit}"
+        # A closed loop has no arrival rate: the next request starts when one ends.
         if rate is None
-        else f"Poisson arrivals, {rate:g} per s, at most {at_most}"
+        else f"Poisson arrivals, {rate:g} per s, at most {in_flight_limit}"
     )
     return {
         "cap_w": row.cap_w,

@@ -33,11 +33,11 @@ class ScaledRun:
 def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
     """All rows with several accelerators, by their number, system and cap. `rows` are either all
     submitted rows or all demo rows."""
-    scaled = sorted(
+    scaled_rows = sorted(
         (row for row in rows if (row.count or 0) > 1),
         key=lambda row: (row.count or 0, row.system, row.cap_w or 0),
     )
-    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in scaled]
+    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in scaled_rows]
 
 
 def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
@@ -53,13 +53,14 @@ def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[
             candidate.count == 1
             and candidate.comparable
             and candidate.provenance
-            and _reference_key(candidate) == _reference_key(row)
+            and _make_reference_key(candidate) == _make_reference_key(row)
         ):
+            # Only runs of one kind are repeats of each other and may be averaged.
             runs_by_kind.setdefault(candidate.provenance.run.kind, []).append(candidate)
     # Runs of the same system share its host and cooling, so they are preferred.
     return max(
         runs_by_kind.values(),
-        key=lambda runs: (runs[0].system == row.system, _mean_throughput(runs)),
+        key=lambda runs: (runs[0].system == row.system, _compute_mean_throughput(runs)),
         default=(),
     )
 
@@ -74,14 +75,14 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
         if point and reference_points
         else None
     )
-    return ScaledRun(row, _mean_throughput(references) if references else None, scaling)
+    return ScaledRun(row, _compute_mean_throughput(references) if references else None, scaling)
 
 
-def _mean_throughput(rows: Sequence[ResultRow]) -> float:
+def _compute_mean_throughput(rows: Sequence[ResultRow]) -> float:
     return estimate_mean([row.items_per_s_per_accelerator.value for row in rows]).mean
 
 
-def _reference_key(row: ResultRow) -> tuple[object, ...]:
+def _make_reference_key(row: ResultRow) -> tuple[object, ...]:
     requests = row.provenance.run.requests if row.provenance else None
     # More accelerators need more requests in flight, so the concurrency may differ.
     load = requests and (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
@@ -133,6 +134,8 @@ ABOUT = (
 def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
     row, scaling = run.row, run.scaling
     imbalance = row.provenance.run.imbalance if row.provenance else None
+    # Accelerators that wait for each other have equal active times, so power and clock are shown
+    # too.
     ranges = {
         "active": imbalance.active_time if imbalance else None,
         "power": imbalance.mean_power if imbalance else None,
@@ -143,6 +146,7 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
         for key, share in ranges.items()
     }
     rate = make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
+    # The column has no kind, because all these figures are measured.
     del rate["items_per_s_per_accelerator_kind"]
     return {
         **make_mark_cells(row, link),

@@ -64,7 +64,7 @@ class CapSweep:
     @property
     def repeated(self) -> bool:
         """Whether there are several runs at a cap."""
-        return any(at.point.n > 1 for at in self.caps)
+        return any(cap.point.n > 1 for cap in self.caps)
 
 
 def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
@@ -75,6 +75,7 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
             # With changed clocks, the clock and not the cap may limit. Such runs are kept apart.
             clocks_changed = are_clocks_changed(row.provenance.findings)
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
+    # A single cap is not a sweep.
     groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
     names = _name_sweeps(groups)
     return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)
@@ -95,10 +96,10 @@ def make_point(row: ResultRow) -> Point | None:
 
 def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
     points = combine([point_of_row for row in rows if (point_of_row := make_point(row))])
-    default_w, reference_point, not_compared = _find_reference(
+    default_w, reference_point, no_comparison_reason = _find_reference(
         points, [row.provenance.run.declaration for row in rows if row.provenance]
     )
-    peak, quadratic = _find_peaks(points)
+    peak, quadratic_peak = _find_peaks(points)
     caps = []
     for point in points:
         cap_rows = tuple(row for row in rows if row.cap_w == point.cap_w)
@@ -113,10 +114,13 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
                 doubt=next(
                     (doubt for row in cap_rows if (doubt := row.doubt or row.implausible)), None
                 ),
+                # If only one cap is comparable, calling it the best would mean nothing.
                 best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
             )
         )
-    return CapSweep(name, rows[0].model, tuple(caps), default_w, not_compared, peak, quadratic)
+    return CapSweep(
+        name, rows[0].model, tuple(caps), default_w, no_comparison_reason, peak, quadratic_peak
+    )
 
 
 def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
@@ -131,6 +135,7 @@ def _find_reference(
 ) -> tuple[float | None, Point | None, str | None]:
     """The default cap, the point at it, and the reason if there is no point to compare with."""
     try:
+        # Boards of different default caps have no common reference.
         default_w = common_default_cap_w(cap_w for run in runs for cap_w in run.default_caps_w)
     except MetricsError as error:
         return None, None, str(error)
@@ -144,6 +149,7 @@ def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     """A unique name for each group. The name of the line is extended by the batch size and then
     by a number only if needed."""
     names = [name_submitted_line(runs[0]) for runs in groups]
+    # The batch size first, because it tells the reader why there are two sweeps.
     for make_suffix in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
         uses = Counter(names)
         names = [
@@ -154,7 +160,7 @@ def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
 
 
 def build_sweep_table(
-    workload: Workload, swept: Sequence[CapSweep], link: BundleLink, id: str, title: str
+    workload: Workload, cap_sweeps: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Gains and slowdown at each cap of each sweep."""
     columns = _make_sweep_columns(workload.item)
@@ -162,7 +168,7 @@ def build_sweep_table(
         id,
         title,
         columns,
-        tuple(_make_sweep_cells(at, sweep, link) for sweep in swept for at in sweep.caps),
+        tuple(_make_sweep_cells(cap, sweep, link) for sweep in cap_sweeps for cap in sweep.caps),
         ABOUT,
     )
 
@@ -266,6 +272,7 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
         "best": cap_point.best,
         "note": ", ".join(_list_notes(cap_point, sweep)) or None,
         "n": cap_point.point.n,
+        # The reason must not appear twice in one row.
         "doubt": cap_point.doubt if row.implausible is None else row.doubt,
     }
 
@@ -278,7 +285,7 @@ def _list_notes(cap_point: SweepPoint, sweep: CapSweep) -> Iterator[str]:
 
 
 def build_peak_table(
-    workload: Workload, swept: Sequence[CapSweep], id: str, title: str
+    workload: Workload, cap_sweeps: Sequence[CapSweep], id: str, title: str
 ) -> ReportTable:
     """The most efficient cap of each sweep."""
     item = workload.item
@@ -303,11 +310,11 @@ def build_peak_table(
         "the true peak may lie outside the sweep. The interpolated peak is the vertex of a "
         "parabola through that run and its two neighbours; no run was made there."
     )
-    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, swept)), about)
+    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, cap_sweeps)), about)
 
 
 def _make_peak_cells(sweep: CapSweep) -> Cells:
-    peak, interpolated = sweep.peak, sweep.quadratic
+    peak, quadratic_peak = sweep.peak, sweep.quadratic
     notes = [f"no gains: {sweep.not_compared}"] if sweep.not_compared else []
     if peak is None:
         notes.append("no peak: no cap is known to have held")
@@ -321,7 +328,7 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
         "default_cap_w": sweep.default_cap_w,
         "peak_cap_w": peak.cap_w if peak and has_peak else None,
         "peak_items_per_joule": peak.items_per_joule if peak and has_peak else None,
-        "quadratic_cap_w": interpolated.cap_w if interpolated else None,
-        "quadratic_items_per_joule": interpolated.items_per_joule if interpolated else None,
+        "quadratic_cap_w": quadratic_peak.cap_w if quadratic_peak else None,
+        "quadratic_items_per_joule": quadratic_peak.items_per_joule if quadratic_peak else None,
         "note": "; ".join(notes) or None,
     }

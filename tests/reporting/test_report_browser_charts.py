@@ -86,7 +86,7 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
         {c.title: in_tooltip(line.cells[c.key], c) for c in shown if line[c.key] is not None}
         for line in lines(parsed, id)
     ]
-    cap, rate = table.column("cap_w"), table.column(RATE)
+    cap, rate = table.get_column("cap_w"), table.get_column(RATE)
     axes = {axis["title"]: axis for axis in page.evaluate(_AXES, figure.element_handle())}
     assert (
         axes.keys() == {cap.label, rate.label}

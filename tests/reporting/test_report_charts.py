@@ -118,7 +118,7 @@ def test_short_picture_draws_the_same_shapes(shape: str) -> None:
     )
     spec = chart.encode(x="x:Q", y="y:Q").properties(width=300, height=200).to_dict()
     whole = vl_convert.vegalite_to_svg(spec)
-    short = compact.svg(whole)
+    short = compact.shorten_svg(whole)
     assert len(short) < len(whole) / 2
     assert area(whole) == pytest.approx(area(short), abs=1.0)
 

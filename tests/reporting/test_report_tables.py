@@ -199,7 +199,7 @@ def table(**row: Any) -> ReportTable:
 )
 def test_text_of_a_cell(row: dict[str, Any], key: str, said: str) -> None:
     made = table(**row)
-    assert format_value(made.column(key), made.rows[0]) == said
+    assert format_value(made.get_column(key), made.rows[0]) == said
 
 
 def test_csv_keeps_figures_and_disarms_formulas() -> None:
