@@ -1,8 +1,8 @@
-"""Writes docs/bundle-fields.md, the fields of every JSON file: `python scripts/bundle_fields.py`
-from the project's root.
+"""Write docs/bundle-fields.md, the fields of every JSON file. Run `python scripts/bundle_fields.py`
+in the project's root.
 
-The tables are made from the schemas in `rules/bundle_format/schemas/`; a test
-requires that the committed page is current.
+The tables come from the schemas in `rules/bundle_format/schemas/`. A test requires that the
+committed page is current.
 """
 
 import json
@@ -27,11 +27,11 @@ FILES = {
     "verdict": "`bench-check --format json`",
     "sweep": "The plan of a sweep",
 }
-"""By the name of the schema, in the order of the page: where such an object is."""
+"""Where the objects of each schema are, by name of the schema, in the order of the page."""
 
 
-def page() -> str:
-    """The text of the page."""
+def render_page() -> str:
+    """Return the text of the page."""
     lines = [
         "# The fields of the JSON files",
         "",
@@ -42,52 +42,54 @@ def page() -> str:
         "",
         "`a[]` stands for each member of the list `a`, `a/*` for each value of the object `a`.",
     ]
-    for name, where in FILES.items():
-        schema = read(name)
+    for name, location in FILES.items():
+        schema = read_schema(name)
         lines += [
             "",
-            f"## {where}",
+            f"## {location}",
             "",
             f"{schema['title']} (`{schema['properties']['format']['const']}`).",
             "",
         ]
         lines += ["| field | value | meaning |", "|---|---|---|"]
-        for field, own, needed in fields(schema, schema):
-            absent = "" if needed else " May be absent."
-            meaning = own.get("description", "").rstrip(".")
-            lines.append(
-                f"| `{field}` | {_cell(_value(own, schema))} | {_cell(meaning)}.{absent} |"
-            )
+        for field, field_schema, is_required in list_fields(schema, schema):
+            absence_note = "" if is_required else " May be absent."
+            meaning = field_schema.get("description", "").rstrip(".")
+            value = _escape_cell(_describe_value(field_schema, schema))
+            lines.append(f"| `{field}` | {value} | {_escape_cell(meaning)}.{absence_note} |")
     return "\n".join(lines) + "\n"
 
 
-def read(name: str) -> dict[str, Any]:
-    """The schema called `name`."""
+def read_schema(name: str) -> dict[str, Any]:
+    """Read the schema called `name`."""
     schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}-1.json").read_text())
     return schema
 
 
-def fields(
-    schema: Any, root: dict[str, Any], at: str = ""
+def list_fields(
+    schema: Any, root: dict[str, Any], parent: str = ""
 ) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Every field below `schema`: its name, its schema, and whether it must be there."""
-    schema = _followed(schema, root)
-    for name, own in schema.get("properties", {}).items():
-        if own is True:  # described by the schema that this one refines
+    """Yield every field below `schema`: its name, its schema, and whether it is required."""
+    schema = _resolve_reference(schema, root)
+    for name, field_schema in schema.get("properties", {}).items():
+        if field_schema is True:  # the schema that this one refines describes it
             continue
-        field = f"{at}/{name}" if at else name
-        yield field, own, name in schema.get("required", ())
-        yield from fields(own, root, field)
-    for inner, suffix in ((schema.get("items"), "[]"), (schema.get("additionalProperties"), "/*")):
-        if isinstance(inner, dict):
-            yield from fields(inner, root, f"{at}{suffix}")
-    for other in schema.get("anyOf", ()):
-        yield from fields(other, root, at)
+        field = f"{parent}/{name}" if parent else name
+        yield field, field_schema, name in schema.get("required", ())
+        yield from list_fields(field_schema, root, field)
+    for member_schema, suffix in (
+        (schema.get("items"), "[]"),
+        (schema.get("additionalProperties"), "/*"),
+    ):
+        if isinstance(member_schema, dict):
+            yield from list_fields(member_schema, root, f"{parent}{suffix}")
+    for alternative in schema.get("anyOf", ()):
+        yield from list_fields(alternative, root, parent)
     for case in schema.get("allOf", ()):  # the fields that one value of `event` has
-        yield from fields(case["then"], root, case["if"]["properties"]["event"]["const"])
+        yield from list_fields(case["then"], root, case["if"]["properties"]["event"]["const"])
 
 
-def _followed(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def _resolve_reference(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
     _, _, name = schema["$ref"].partition("#/$defs/")
@@ -95,28 +97,30 @@ def _followed(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     return {**target, **schema}
 
 
-def _value(schema: dict[str, Any], root: dict[str, Any]) -> str:
-    """What may stand there, in words."""
-    schema = _followed(schema, root)
+def _describe_value(schema: dict[str, Any], root: dict[str, Any]) -> str:
+    """Describe the allowed values of a field in words."""
+    schema = _resolve_reference(schema, root)
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
     if "enum" in schema:
         return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_value(other, root) for other in schema["anyOf"]))
+        return " or ".join(
+            dict.fromkeys(_describe_value(alternative, root) for alternative in schema["anyOf"])
+        )
     types = schema.get("type", "any")
-    named = [types] if isinstance(types, str) else types
-    if named[0] == "array" and isinstance(schema.get("items"), dict):
-        named = [f"list of {_value(schema['items'], root)}s", *named[1:]]
-    return " or ".join(named)
+    type_names = [types] if isinstance(types, str) else types
+    if type_names[0] == "array" and isinstance(schema.get("items"), dict):
+        type_names = [f"list of {_describe_value(schema['items'], root)}s", *type_names[1:]]
+    return " or ".join(type_names)
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
 def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(render_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

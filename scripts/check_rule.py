@@ -1,4 +1,4 @@
-"""Runs everything that concerns one rule, and writes its pages.
+"""Run everything that concerns one rule, and write its pages.
 
     make check-rule NAME=cap-rises
 
@@ -23,18 +23,18 @@ from rules.registry import rules_by_id  # noqa: E402
 
 
 def run(step: str, *command: str) -> None:
-    """Run a command in the root of the project. Exits with its output if it fails."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{step} failed: {' '.join(command)}\n{done.stdout}{done.stderr}")
+    """Run a command in the root of the project. If it fails, exit with its output."""
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if process.returncode:
+        sys.exit(f"{step} failed: {' '.join(command)}\n{process.stdout}{process.stderr}")
     print(f"{step}: ok")
 
 
 def main(name: str) -> None:
-    begin_s = time.monotonic()
+    start_s = time.monotonic()
     rule = next((r for r in rules_by_id().values() if name in (r.name, r.id)), None)
     if rule is None:
-        sys.exit(f"NAME={name}: there is no such rule; `bench-check rules` lists them")
+        sys.exit(f"NAME={name}: unknown rule; `bench-check rules` lists the rules")
     module = Path(*rule.module.split(".")).with_suffix(".py")
     cases = Path("rules/testing/cases", *module.parts[2:])
     if not (ROOT / cases).exists():
@@ -55,7 +55,7 @@ def main(name: str) -> None:
         if finding.rule == rule.id
     ]
     print(f"findings on the committed bundles: {len(findings)}", *findings, sep="\n  ")
-    print(f"{rule.id} {rule.name}: checked in {time.monotonic() - begin_s:.1f} s")
+    print(f"{rule.id} {rule.name}: checked in {time.monotonic() - start_s:.1f} s")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Writes docs/mutations.md: every rule, the ways of spoiling a good bundle that it must notice, and
-whether it did when tried.
+"""Write docs/mutations.md: every rule, the mutations of a good bundle that it must find, and
+whether it found them.
 
-    python scripts/mutation_table.py             tries all of them (some ten minutes on two cores)
-    python scripts/mutation_table.py C101 W103   tries those of some rules; the tests try the others
-    python scripts/mutation_table.py --check     says whether the page is current
+    python scripts/mutation_table.py             tries all (ten minutes on two cores)
+    python scripts/mutation_table.py C101 W103   tries those of some rules
+    python scripts/mutation_table.py --check     fails if the page is not current
 
-What stands before the line of BEGIN is written by hand.
+The text before the line BEGIN is written by hand.
 """
 
 import sys
@@ -30,40 +30,42 @@ from rules.registry import rules_by_id  # noqa: E402
 from rules.rule import Rule  # noqa: E402
 
 
-def tried(number: int) -> str:
-    """What is wrong with the case of this number (see `Case.differs`)."""
+def try_mutation(number: int) -> str:
+    """Return what is wrong with the case of this number (see `Case.differs`)."""
     with tempfile.TemporaryDirectory() as scratch:
         submissions = Submissions(Path(scratch) / "submissions", make_key(Path(scratch) / "key"))
         submissions.allow(submissions.key)
         return list(cases())[number].differs(submissions)
 
 
-def row(rule: Rule, own: Sequence[Case], wrong: Mapping[str, str]) -> str:
-    """The row of a rule: `wrong` says by name of the case what was not as it must be."""
-    ways = list(dict.fromkeys(case.spoiling.name for case in own))
-    companions = sorted({other for case in own for other in case.spoiling.also_reported})
-    missed = sum(bool(wrong[case.name]) for case in own)
+def render_row(rule: Rule, rule_cases: Sequence[Case], failures: Mapping[str, str]) -> str:
+    """Return the row of a rule. `failures` holds the failure of each case by its name, empty if the
+    case passed."""
+    ways = list(dict.fromkeys(case.spoiling.name for case in rule_cases))
+    companions = sorted({rule_id for case in rule_cases for rule_id in case.spoiling.also_reported})
+    missed_count = sum(bool(failures[case.name]) for case in rule_cases)
     names = (
         ", ".join(way.replace("_", " ") for way in ways)
         or "(none: it is met in every test of the others)"
     )
-    numbers = f"{len(own)} | {len(own) - missed} | {missed}"
+    numbers = f"{len(rule_cases)} | {len(rule_cases) - missed_count} | {missed_count}"
     link = f"[{rule.id}](rules/{rule.id}-{rule.name}.md) {rule.name}"
     return f"| {link} | {rule.severity} | {names} | {numbers} | {', '.join(companions)} |"
 
 
-def page(wrong: Mapping[str, str]) -> str:
-    """The whole page, where `wrong` says of each case what was not as it must be."""
-    every, rules = list(cases()), rules_by_id()
+def render_page(failures: Mapping[str, str]) -> str:
+    """Return the whole page. `failures` is as in `render_row`."""
+    all_cases, rules = list(cases()), rules_by_id()
     rows = [
-        row(rule, [case for case in every if case.rule is rule], wrong) for rule in rules.values()
+        render_row(rule, [case for case in all_cases if case.rule is rule], failures)
+        for rule in rules.values()
     ]
-    missed = sum(bool(text) for text in wrong.values())
-    ways = len({(case.rule.id, case.spoiling.name) for case in every})
+    missed_count = sum(bool(text) for text in failures.values())
+    ways = len({(case.rule.id, case.spoiling.name) for case in all_cases})
     summary = (
-        f"{len(rules)} rules, {ways} ways of spoiling, tried {len(every)} times on made "
+        f"{len(rules)} rules, {ways} ways of spoiling, tried {len(all_cases)} times on made "
         "and measured bundles: "
-        f"{len(every) - missed} caught, {missed} missed.\n\n"
+        f"{len(all_cases) - missed_count} caught, {missed_count} missed.\n\n"
     )
     return (
         PAGE.read_text().partition(BEGIN)[0]
@@ -77,8 +79,8 @@ def page(wrong: Mapping[str, str]) -> str:
 
 
 def is_current() -> bool:
-    """Whether the page has the rules and ways of now, all caught."""
-    return PAGE.read_text() == page({case.name: "" for case in cases()})
+    """Return whether the page has the current rules and mutations, all caught."""
+    return PAGE.read_text() == render_page({case.name: "" for case in cases()})
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -90,14 +92,14 @@ def main(arguments: Sequence[str]) -> None:
         number for number, case in enumerate(cases()) if not arguments or case.rule.id in arguments
     ]
     with ProcessPoolExecutor() as pool:
-        outcomes = list(pool.map(tried, numbers, chunksize=4))
-    wrong = {case.name: "" for case in cases()}
-    names = list(wrong)
+        outcomes = list(pool.map(try_mutation, numbers, chunksize=4))
+    failures = {case.name: "" for case in cases()}
+    names = list(failures)
     for number, text in zip(numbers, outcomes, strict=True):
-        wrong[names[number]] = text
+        failures[names[number]] = text
         if text:
             print(f"{names[number]}: {text}")
-    PAGE.write_text(page(wrong))
+    PAGE.write_text(render_page(failures))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Writes the skeleton of a rule: the rule with its page, and its mutations.
+"""Write the skeleton of a rule: the rule with its page, and its mutations.
 
     make rule NAME=cap-rises FAMILY=caps
 
-The skeleton is complete: `make check-rule NAME=cap-rises` passes. Replace the page, the check and
-the mutations by those of the offence.
+The skeleton is complete: `make check-rule NAME=cap-rises` passes. Replace page, check and
+mutations by those of your rule.
 """
 
 import re
@@ -75,9 +75,11 @@ def main(name: str, family: str) -> None:
         if isinstance(rule, BundleRule):
             families.setdefault(rule.module.split(".")[2], []).append(rule.id)
     if family not in families:
-        sys.exit(f"FAMILY={family}: there is no such family; choose from {', '.join(families)}")
-    letter = max({id_[0] for id_ in families[family]}, key=[i[0] for i in families[family]].count)
-    number = max(int(id_[1:]) for id_ in rules_by_id() if id_[0] == letter) + 1
+        sys.exit(f"FAMILY={family}: unknown family; choose from {', '.join(families)}")
+    letter = max(
+        {rule_id[0] for rule_id in families[family]}, key=[i[0] for i in families[family]].count
+    )
+    number = max(int(rule_id[1:]) for rule_id in rules_by_id() if rule_id[0] == letter) + 1
     values = {
         "name": name,
         "module": name.replace("-", "_"),

@@ -1,10 +1,10 @@
-"""Takes the pictures of the report in docs/ anew.
+"""Take the pictures of the report in docs/.
 
     python scripts/pictures.py
 
-The page is of submissions/ and of the simulated sweeps of `make simulated-sweep`, which have to be
-there. Needs a Chromium, by default Debian's; another one is named with the environment variable
-CHROMIUM.
+The page shows submissions/ and the simulated sweeps, so run `make simulated-sweep` first. The
+script needs Chromium, by default /usr/bin/chromium. The environment variable CHROMIUM names another
+one.
 """
 
 import os
@@ -22,13 +22,13 @@ SIMULATED = ROOT / "build/simulated/submissions"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 WORKLOAD, DEMO = "resnet50-train", "resnet50-train-demo"
 DRAWN_MS = 2000
-"""A chart is drawn when it comes into view."""
+"""The time to wait for the charts in view, which are drawn when they come into view."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows: a section of the page in a window of a size in CSS pixels, each of
-    `scale` pixels."""
+    """A picture of a section of the page. Width and height of the window are in CSS pixels. Each of
+    them has `scale` pixels of the picture."""
 
     name: str
     width: int
@@ -52,7 +52,7 @@ def main() -> None:
     """Make the page and take each picture of it."""
     if not SIMULATED.is_dir():
         raise SystemExit(
-            f"{SIMULATED}: there are no simulated sweeps; run `make simulated-sweep` first"
+            f"{SIMULATED}: no simulated sweeps found; run `make simulated-sweep` first"
         )
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         page = Path(scratch) / "report.html"
@@ -65,10 +65,10 @@ def main() -> None:
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
         for picture in PICTURES:
-            take(browser, page, picture)
+            take_picture(browser, page, picture)
 
 
-def take(browser: Browser, page: Path, picture: Picture) -> None:
+def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
     """Take one picture of the page into docs/."""
     window = browser.new_page(
         viewport={"width": picture.width, "height": picture.height},
@@ -82,16 +82,16 @@ def take(browser: Browser, page: Path, picture: Picture) -> None:
         "section => { for (const d of document.querySelectorAll('details')) d.open ||= "
         "d.contains(section); }"
     )
-    for _ in range(3):  # what is drawn above moves it
+    for _ in range(3):  # charts that are drawn above the section move it
         section.evaluate("section => section.scrollIntoView({ behavior: 'instant' })")
         window.wait_for_timeout(DRAWN_MS)
-    to = ROOT / "docs" / f"{picture.name}.png"
-    if picture.medium == "print":  # where a section begins a page
+    path = ROOT / "docs" / f"{picture.name}.png"
+    if picture.medium == "print":  # a section begins a new page
         top = section.evaluate("section => section.getBoundingClientRect().top + scrollY")
         clip: FloatRect = {"x": 0, "y": top, "width": picture.width, "height": picture.height}
-        window.screenshot(path=to, full_page=True, clip=clip)
+        window.screenshot(path=path, full_page=True, clip=clip)
     else:
-        window.screenshot(path=to)
+        window.screenshot(path=path)
     window.close()
 
 

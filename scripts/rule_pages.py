@@ -1,7 +1,8 @@
-"""Writes a page for every rule, and an index, to docs/rules/: `python scripts/rule_pages.py` from
+"""Write a page for every rule, and an index, to docs/rules/. Run `python scripts/rule_pages.py` in
 the project's root.
 
-The pages are the docstrings of `rules/checks/`; a test asks that what is committed is current.
+The pages are the docstrings of `rules/checks/`. A test requires that the committed pages are
+current.
 """
 
 from pathlib import Path
@@ -13,15 +14,15 @@ from rules.testing.case import cases_of
 PAGES = Path(__file__).parents[1] / "docs" / "rules"
 
 
-def pages() -> dict[str, str]:
-    """The text of every page by file name."""
+def render_pages() -> dict[str, str]:
+    """Return the text of every page by file name."""
     rules = list(rules_by_id().values())
-    found = {f"{rule.id}-{rule.name}.md": _page(rule) for rule in rules}
-    found["README.md"] = _index(rules)
-    return found
+    pages = {f"{rule.id}-{rule.name}.md": _render_page(rule) for rule in rules}
+    pages["README.md"] = _render_index(rules)
+    return pages
 
 
-def _page(rule: Rule) -> str:
+def _render_page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
     since = f"since protocol {rule.since}, rule book {rule.added}"
     facts = f"`{rule.id}` {rule.name} · {rule.severity} · {since} · {', '.join(rule.standings)}"
@@ -30,7 +31,7 @@ def _page(rule: Rule) -> str:
     return f"# {rule.id}: {rule.title}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
 
 
-def _index(rules: list[Rule]) -> str:
+def _render_index(rules: list[Rule]) -> str:
     lines = [
         "# The rules",
         "",
@@ -43,8 +44,8 @@ def _index(rules: list[Rule]) -> str:
         "from `rules/checks/`.",
     ]
     for letter, family in FAMILIES.items():
-        own = [rule for rule in rules if rule.id[0] == letter]
-        if own:
+        family_rules = [rule for rule in rules if rule.id[0] == letter]
+        if family_rules:
             lines += [
                 "",
                 f"## {letter}: {family}",
@@ -52,17 +53,19 @@ def _index(rules: list[Rule]) -> str:
                 "| rule | severity | offence |",
                 "|---|---|---|",
             ]
-            lines += [f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {r.title} |" for r in own]
+            lines += [
+                f"| [{r.id}]({r.id}-{r.name}.md) | {r.severity} | {r.title} |" for r in family_rules
+            ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
-    current = pages()
+    pages = render_pages()
     for path in PAGES.glob("*.md"):
-        if path.name not in current:
+        if path.name not in pages:
             path.unlink()
-    for name, text in current.items():
+    for name, text in pages.items():
         (PAGES / name).write_text(text)
 
 

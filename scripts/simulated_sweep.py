@@ -1,11 +1,10 @@
-"""Sweeps all five workloads over the caps of three simulated boards, checks and reports them, and
-writes docs/simulated-sweep.md.
+"""Sweep five workloads over the caps of three simulated boards, check and report the bundles, and
+write docs/simulated-sweep.md.
 
     make simulated-sweep
 
-Everything goes to build/simulated/. What is there already is taken up again: a sweep that was
-interrupted goes on, and one that is finished is only verified. Remove build/simulated/ to start
-anew, as has to be done when the code has changed.
+The output directory is build/simulated/. An interrupted sweep in it is resumed, and a finished one
+is verified. After a change of the code, remove build/simulated/ to start again.
 """
 
 import json
@@ -34,12 +33,12 @@ BIN = Path(sys.executable).parent
 PRINCIPAL = "demo@example.org"
 EPOCH_S = {"llama3-8b-serve": 2.0}
 OTHER_EPOCH_S = 0.5
-"""A standstill of this machine ends in one epoch of a server, which makes up for it in the next:
-shorter ones would show it."""
-AT_A_TIME = 2
+"""The server needs longer epochs. It makes up for a standstill of the machine in the next epoch,
+which short epochs would show."""
+PARALLEL_SWEEPS = 2
 WIDTH = 128
 BOARDS = {"h100": "H100", "h200": "H200", "mi300x": "MI300X"}
-"""What `--simulate` takes, and what the published figures call it."""
+"""The names of boards in the published figures, by argument of `--simulate`."""
 WORKLOADS = ("resnet50-train", "vitl16-train", "sd2-train", "llama3-8b-pretrain", "llama3-8b-serve")
 STATED_PEAKS_W = {
     ("H100", "resnet50-train"): 300,
@@ -53,14 +52,13 @@ STATED_PEAKS_W = {
     ("H200", "llama3-8b-pretrain"): 500,
     ("H200", "llama3-8b-serve"): 400,
 }
-"""Mayr et al. 2026, section 5: the cap with the highest efficiency. None is stated for the
+"""The cap with the highest efficiency, from section 5 of Mayr et al. 2026, which states none for the
 MI300X."""
 
 
 @dataclass(frozen=True)
-class Swept:
-    """One sweep: the bundles' points by cap, and what is published for the same caps (items/s per
-    accelerator)."""
+class SimulatedSweep:
+    """A simulated sweep and the published figures of the same board and workload."""
 
     board: str
     workload: str
@@ -68,6 +66,7 @@ class Swept:
     power_w: dict[float, float]
     """Mean power of the accelerator, by cap."""
     published: dict[float, float]
+    """Throughput in items/s per accelerator, by cap."""
     stated_peak_w: int | None
 
     @property
@@ -79,35 +78,35 @@ class Swept:
 
 
 def main() -> int:
-    """Sweep, sign, check, report and write the page; 1 where a sweep or the check failed."""
+    """Sweep, sign, check, report and write the page. Return 1 if a sweep or the check failed."""
     make_keyring()
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        codes = list(
+    with ThreadPoolExecutor(PARALLEL_SWEEPS) as pool:
+        statuses = list(
             pool.map(
-                lambda one: sweep(*one),
+                lambda job: run_sweep(*job),
                 [(board, workload) for board in BOARDS for workload in WORKLOADS],
             )
         )
-    if any(codes):
-        print("not all sweeps are finished; the logs say why. Start again to go on.")
+    if any(statuses):
+        print("not all sweeps are finished; the logs give the reasons. Run again to resume them.")
         return 1
-    for bundle in bundles():
+    for bundle in list_bundles():
         if not (bundle / "signatures").exists():
             command.sign(bundle, BUILD / "key", PRINCIPAL)
-    checked = subprocess.run([BIN / "bench-check", SUBMISSIONS], check=False).returncode
+    check_status = subprocess.run([BIN / "bench-check", SUBMISSIONS], check=False).returncode
     subprocess.run(
         [BIN / "bench-report", SUBMISSIONS, ROOT / "submissions", "--out", BUILD / "report.html"],
         check=True,
     )
-    PAGE.write_text("\n".join(page(list(read()))) + "\n")
+    PAGE.write_text("\n".join(render_page(list(read_sweeps()))) + "\n")
     print(
         f"the page is {BUILD / 'report.html'}; the comparison with the published figures is {PAGE}"
     )
-    return checked
+    return check_status
 
 
 def make_keyring() -> None:
-    """A key for these bundles alone, and a keyring that knows it."""
+    """Make a key for these bundles only, and a keyring that holds it."""
     key, keyring = BUILD / "key", SUBMISSIONS / "keyring"
     keyring.mkdir(parents=True, exist_ok=True)
     if not key.exists():
@@ -120,11 +119,11 @@ def make_keyring() -> None:
     )
 
 
-def sweep(board: str, workload: str) -> int:
-    """Make or go on with one sweep, its output in a log; the exit status."""
+def run_sweep(board: str, workload: str) -> int:
+    """Start or resume one sweep, with its output in a log. Return the exit status."""
     out, log = SUBMISSIONS / "demo" / board / workload, BUILD / f"{board}-{workload}.log"
     plans = sorted(out.glob("*.sweep.json"))
-    asked = [
+    arguments = [
         workload,
         "--simulate",
         board,
@@ -134,27 +133,31 @@ def sweep(board: str, workload: str) -> int:
         str(out),
     ]
     with log.open("a") as file:
-        done = subprocess.run(
-            [BIN / "bench-submit", "sweep", *(["--resume", str(plans[-1])] if plans else asked)],
+        process = subprocess.run(
+            [
+                BIN / "bench-submit",
+                "sweep",
+                *(["--resume", str(plans[-1])] if plans else arguments),
+            ],
             stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
         )
-    made = len(list(out.glob("*/MANIFEST.json")))
+    bundle_count = len(list(out.glob("*/MANIFEST.json")))
     print(
-        f"{board} {workload}: {made} bundles, "
-        f"{'finished' if done.returncode == 0 else f'see {log}'}",
+        f"{board} {workload}: {bundle_count} bundles, "
+        f"{'finished' if process.returncode == 0 else f'see {log}'}",
         flush=True,
     )
-    return done.returncode
+    return process.returncode
 
 
-def bundles() -> list[Path]:
+def list_bundles() -> list[Path]:
     return sorted(path.parent for path in SUBMISSIONS.glob("demo/*/*/*/MANIFEST.json"))
 
 
-def read() -> Iterator[Swept]:
-    """Every sweep with what is published for it."""
+def read_sweeps() -> Iterator[SimulatedSweep]:
+    """Yield every sweep with its published figures."""
     rows = [
         row
         for path in sorted(PUBLISHED.glob("*.json"))
@@ -162,10 +165,12 @@ def read() -> Iterator[Swept]:
     ]
     for board, name in BOARDS.items():
         for workload in WORKLOADS:
-            of_these = [
-                path for path in bundles() if path.parent == SUBMISSIONS / "demo" / board / workload
+            bundle_paths = [
+                path
+                for path in list_bundles()
+                if path.parent == SUBMISSIONS / "demo" / board / workload
             ]
-            results = [json.loads((path / "result.json").read_text()) for path in of_these]
+            results = [json.loads((path / "result.json").read_text()) for path in bundle_paths]
             points = tuple(
                 sweeps.combine(
                     [sweeps.make_point(sweep_run_from_json(result)) for result in results]
@@ -180,19 +185,25 @@ def read() -> Iterator[Swept]:
                 for row in rows
                 if (row["workload"], row["accelerator"]) == (workload, name)
             }
-            yield Swept(
+            yield SimulatedSweep(
                 name, workload, points, power_w, published, STATED_PEAKS_W.get((name, workload))
             )
 
 
-def page(swept: list[Swept]) -> Iterator[str]:
-    """The page, line by line."""
-    runs = sum(point.n for one in swept for point in one.points)
-    away = [abs(difference(one, point)) for one in swept for point in one.points]
-    right = [
-        one for one in swept if one.stated_peak_w is not None and one.peak_w == one.stated_peak_w
+def render_page(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    runs = sum(point.n for sweep in cap_sweeps for point in sweep.points)
+    differences_percent = [
+        abs(compute_difference_percent(sweep, point))
+        for sweep in cap_sweeps
+        for point in sweep.points
     ]
-    stated = [one for one in swept if one.stated_peak_w is not None]
+    correct_peaks = [
+        sweep
+        for sweep in cap_sweeps
+        if sweep.stated_peak_w is not None and sweep.peak_w == sweep.stated_peak_w
+    ]
+    stated_peaks = [sweep for sweep in cap_sweeps if sweep.stated_peak_w is not None]
     yield "# Simulated sweeps against published figures"
     yield ""
     yield from textwrap.wrap(
@@ -208,19 +219,21 @@ def page(swept: list[Swept]) -> Iterator[str]:
     )
     yield ""
     yield from textwrap.wrap(
-        f"Over all caps the throughput differs by at most {max(away):.1f} % from the published "
-        "one. "
-        f"{len(right)} of {len(stated)} stated efficiency peaks were measured at the stated cap.",
+        f"Over all caps the throughput differs by at most {max(differences_percent):.1f} % from "
+        f"the published one. {len(correct_peaks)} of {len(stated_peaks)} stated efficiency peaks "
+        "were measured at the stated cap.",
         WIDTH,
     )
     yield ""
     yield "A cap in parentheses was not enforced; such a run is never an efficiency peak."
-    yield from peaks(swept)
+    yield from render_peaks(cap_sweeps)
     for board in BOARDS.values():
-        yield from throughputs(board, [one for one in swept if one.board == board])
+        yield from render_throughputs(
+            board, [sweep for sweep in cap_sweeps if sweep.board == board]
+        )
 
 
-def peaks(swept: list[Swept]) -> Iterator[str]:
+def render_peaks(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     yield from (
         "",
         "## Efficiency peaks",
@@ -228,36 +241,36 @@ def peaks(swept: list[Swept]) -> Iterator[str]:
         "| board | workload | stated, W | measured, W |",
         "|---|---|---|---|",
     )
-    for one in swept:
-        stated = "not stated" if one.stated_peak_w is None else str(one.stated_peak_w)
+    for sweep in cap_sweeps:
+        stated_peak = "not stated" if sweep.stated_peak_w is None else str(sweep.stated_peak_w)
         yield (
-            f"| {one.board} | {one.workload} | {stated} | "
-            f"{'none' if one.peak_w is None else f'{one.peak_w:g}'} |"
+            f"| {sweep.board} | {sweep.workload} | {stated_peak} | "
+            f"{'none' if sweep.peak_w is None else f'{sweep.peak_w:g}'} |"
         )
 
 
-def throughputs(board: str, swept: list[Swept]) -> Iterator[str]:
+def render_throughputs(board: str, cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     yield from ("", f"## {board}", "")
     yield (
         "| workload | cap, W | published, items/s | simulated, items/s | difference, % | W | "
         "items/J |"
     )
     yield "|---|---|---|---|---|---|---|"
-    for one in swept:
-        item = workloads()[one.workload].item
-        for point in one.points:
+    for sweep in cap_sweeps:
+        item = workloads()[sweep.workload].item
+        for point in sweep.points:
             cap = f"({point.cap_w:g})" if point.enforced is False else f"{point.cap_w:g}"
             yield (
-                f"| {one.workload}, {item}s | {cap} | {one.published[point.cap_w]:g} | "
+                f"| {sweep.workload}, {item}s | {cap} | {sweep.published[point.cap_w]:g} | "
                 f"{point.items_per_s:.6g} | "
-                f"{round(difference(one, point), 1) + 0:+.1f} | "
-                f"{one.power_w[point.cap_w]:.0f} | {point.items_per_joule:.4g} |"
+                f"{round(compute_difference_percent(sweep, point), 1) + 0:+.1f} | "
+                f"{sweep.power_w[point.cap_w]:.0f} | {point.items_per_joule:.4g} |"
             )
 
 
-def difference(one: Swept, point: sweeps.Point) -> float:
-    """Simulated against published throughput, in percent."""
-    return 100 * (point.items_per_s / one.published[point.cap_w] - 1)
+def compute_difference_percent(sweep: SimulatedSweep, point: sweeps.Point) -> float:
+    """Return by how many % the simulated throughput exceeds the published one."""
+    return 100 * (point.items_per_s / sweep.published[point.cap_w] - 1)
 
 
 if __name__ == "__main__":

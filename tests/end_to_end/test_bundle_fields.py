@@ -30,16 +30,16 @@ UNITS = {
 
 
 def every_field() -> list[tuple[str, str, dict[str, Any]]]:
-    read, fields = SCRIPT["read"], SCRIPT["fields"]
+    read_schema, list_fields = SCRIPT["read_schema"], SCRIPT["list_fields"]
     return [
         (name, field, own)
         for name in SCRIPT["FILES"]
-        for field, own, _ in fields(read(name), read(name))
+        for field, own, _ in list_fields(read_schema(name), read_schema(name))
     ]
 
 
 def test_committed_page_is_current() -> None:
-    assert (ROOT / "docs" / "bundle-fields.md").read_text() == SCRIPT["page"](), (
+    assert (ROOT / "docs" / "bundle-fields.md").read_text() == SCRIPT["render_page"](), (
         "run: python scripts/bundle_fields.py"
     )
 

@@ -78,7 +78,7 @@ def test_a_rule_that_misses_its_mutation_fails_the_check(tmp_path: Path) -> None
 def test_make_rule_refuses_a_name_and_a_family_that_do_not_fit() -> None:
     for values, message in (
         (["NAME=Cap", "FAMILY=caps"], "expected at least two lower-case words"),
-        (["NAME=cap-rises", "FAMILY=cap"], "there is no such family; choose from"),
+        (["NAME=cap-rises", "FAMILY=cap"], "unknown family; choose from"),
         (["NAME=cap-moved", "FAMILY=caps"], "already exists; choose another NAME"),
     ):
         done = subprocess.run(

@@ -34,7 +34,7 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         Point(300.0, 95.0, 2.0, True),
         Point(400.0, 100.0, 4.0, True),
     )
-    one = script_module.Swept(
+    one = script_module.SimulatedSweep(
         "H100",
         "resnet50-train",
         points,
@@ -42,7 +42,9 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         {200.0: 100, 300.0: 100, 400.0: 100},
         300,
     )
-    text = "\n".join(script_module.page([one, replace(one, board="MI300X", stated_peak_w=None)]))
+    text = "\n".join(
+        script_module.render_page([one, replace(one, board="MI300X", stated_peak_w=None)])
+    )
     prose = " ".join(text.split())  # its lines are wrapped
     assert "at most 10.0 %" in prose and "1 of 1 stated efficiency peaks" in prose
     assert "6 runs" in prose
@@ -57,7 +59,7 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
 def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(
     script_module: ModuleType,
 ) -> None:
-    swept = list(script_module.read())
+    swept = list(script_module.read_sweeps())
     assert len(swept) == 15 and sum(len(one.published) for one in swept) == 95
     assert sum(one.stated_peak_w is not None for one in swept) == 10
 
@@ -73,10 +75,10 @@ def test_simulated_sweep_that_has_a_plan_goes_on_with_it(
 
     monkeypatch.setattr(script_module.subprocess, "run", run)
     out = tmp_path / "submissions/demo/h200/sd2-train"
-    assert script_module.sweep("h200", "sd2-train") == 0
+    assert script_module.run_sweep("h200", "sd2-train") == 0
     out.mkdir(parents=True)
     (out / "x.sweep.json").touch()
-    assert script_module.sweep("h200", "sd2-train") == 0
+    assert script_module.run_sweep("h200", "sd2-train") == 0
     assert called[0][:4] == ["sweep", "sd2-train", "--simulate", "h200"] and called[0][-2:] == [
         "--out",
         str(out),

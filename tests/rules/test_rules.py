@@ -59,7 +59,7 @@ def test_id_is_a_family_and_a_number(rule: Rule) -> None:
 def test_pages_in_docs_are_current() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "rule_pages.py"))
     committed = {path.name: path.read_text() for path in (ROOT / "docs" / "rules").glob("*.md")}
-    assert committed == script["pages"](), "run: python scripts/rule_pages.py"
+    assert committed == script["render_pages"](), "run: python scripts/rule_pages.py"
 
 
 def test_many_findings_are_cut_and_counted() -> None:
