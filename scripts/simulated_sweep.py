@@ -52,7 +52,7 @@ STATED_PEAKS_W = {
     ("H200", "llama3-8b-pretrain"): 500,
     ("H200", "llama3-8b-serve"): 400,
 }
-"""The cap with the highest efficiency, from section 5 of Mayr et al. 2026, which states none for the
+"""The cap with the highest efficiency, from section 5 of Mayr et al. 2026. None is stated for the
 MI300X."""
 
 

@@ -1,20 +1,22 @@
 """Several repeats use one seed
 
 ## What it does
-Looks for runs of a center with equal settings, cap, description of the system and seed. The rule
-reports all but the last by path.
+Looks for runs of one center with the same settings, cap, system description and seed. In each group
+of such runs, the rule reports all runs except the last one by path.
 
 ## Why it is bad
-A repeat is meant to show the variation between runs. With one seed, inputs and weights are equal in
-both, and effects that depend on them stay hidden. It is a note: throughput and power hardly depend
-on the seed, and no version of the protocol so far requires different seeds.
+Repeats show the variation between runs. Runs with the same seed have the same inputs and initial
+weights, so the repeats do not show effects that depend on them.
+
+The finding is only a note. Throughput and power hardly depend on the seed, and no version of the
+protocol requires different seeds.
 
 ## What to do
-Give each repeat a seed of its own (`--seed`).
+Give each repeat its own seed with `--seed`.
 
 ## Source
-Protocol, section "input": generated from a recorded seed. The section does not require different
-seeds.
+Protocol, section "input": inputs are generated from a recorded seed. The section does not require
+different seeds.
 """
 
 from collections.abc import Iterator, Sequence

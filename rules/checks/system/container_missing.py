@@ -5,13 +5,14 @@ Checks that environment.json of closed bundles contains the digest of the contai
 run: `sha256:` and 64 hexadecimal digits.
 
 ## Why it is bad
-The bundle records the versions of some twenty packages, while an image contains hundreds, including
-system libraries. Without the image, a repetition of the run needs guesses. It is a note, because
-centers without containers must be able to submit, and because packages, driver and sources, which
-M106 and M108 check, determine nearly all of the throughput.
+A bundle records the versions of about twenty packages. An image contains hundreds of packages,
+including system libraries, so nobody can repeat the run exactly without the image.
+
+The finding is only a note. Centers without containers must be able to submit, and nearly all of the
+throughput depends on packages, driver and sources, which M106 and M108 check.
 
 ## What to do
-Run in one of the images of `containers/`. Their launcher passes the digest in `WATTMARK_CONTAINER`.
+Run in one of the images of `containers/`. The launcher of the images passes the digest in `WATTMARK_CONTAINER`.
 
 ## Source
 Bundle format, environment.json, `container`.
