@@ -12,7 +12,7 @@ The finding is only a note. Centers without containers must be able to submit, a
 throughput depends on packages, driver and sources, which M106 and M108 check.
 
 ## What to do
-Run in one of the images of `containers/`. The launcher of the images passes the digest in `WATTMARK_CONTAINER`.
+Run in one of the images of `containers/`. Their launcher passes the digest in `WATTMARK_CONTAINER`.
 
 ## Source
 Bundle format, environment.json, `container`.

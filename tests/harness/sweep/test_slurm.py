@@ -164,7 +164,7 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
             ["resnet50-train", "--slurm", "--caps", "250.5,300"],
             "250.5 W does not fit into the comment of a job",
         ),
-        (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W cannot be said"),
+        (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W does not fit"),
         (
             ["resnet50-train", "--slurm", "--batch", "auto"],
             "all runs of a sweep need the same batch size",
