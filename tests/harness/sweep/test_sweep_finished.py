@@ -232,7 +232,7 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, run
     assert named == [
         f"{tmp_path / 'run-001-1'} (run 1 was repeated)",
         f"{again} (run 2 was repeated)",
-        f"{without} (an unfinished run without a plan that can be read)",
+        f"{without} (an unfinished run whose plan cannot be read)",
     ]
     assert all(one.is_dir() for one in (tmp_path / "run-001-1", again, without, held, others))
 

@@ -80,7 +80,7 @@ def test_plan_that_is_damaged_is_told(tmp_path: Path, text: str, says: str) -> N
         ("entries/0/gpus", "x", "/entries/0/gpus is 'x'"),
         ("entries/0/gpus", 0, "/entries/0/gpus is 0, expected minimum 1"),
         ("entries/0/gpus", 2.0, "/entries/0/gpus is 2.0, expected type 'integer'"),
-        ("entries/0/place", 2, "are not in the places 1 to 2"),
+        ("entries/0/place", 2, "do not have the places 1 to 2, in this order"),
         ("entries", [], "/entries is []"),
         ("entries", None, "/entries is None"),
         ("wish/simulate", 3, "/wish/simulate is 3"),
@@ -260,7 +260,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         assert (
             held.exit_code == 2
             and "is running and holds the power limits" in said(held)
-            and "restore" not in said(held)
+            and "bench-submit restore" not in said(held)
         )
         assert not list(tmp_path.iterdir()) and not runs.run_requests
         assert invoke(*asked, "--caps", "as-found", "--dry-run").exit_code == 0

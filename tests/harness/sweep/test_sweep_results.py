@@ -30,7 +30,7 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     for entry in made.entries:
         if entry.cap_w == 300 and entry.repeat == 1:
             outcomes[entry.place]["observed"][0]["cap_enforced"] = False
-    sweep.sweep_table.show(made, outcomes, frozenset())
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
     of_runs = lines[
@@ -69,7 +69,7 @@ def test_repeats_have_a_mean_and_a_spread(
         ):
             outcome["headline"][name]["mean"] = mean * (1 + (place - 2) / 10)
     capsys.readouterr()
-    sweep.sweep_table.show(made, outcomes, frozenset())
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
     *_, title, head, row = capsys.readouterr().out.splitlines()
     assert title == "over the repeats, mean and standard deviation:"
     assert head.split() == [
@@ -88,7 +88,7 @@ def test_repeats_have_a_mean_and_a_spread(
     ]
     assert row.split() == ["2", "700", "3", "1000", "100", "600", "60", "2", "0.2"]
     outcomes[1]["headline"]["joules_per_item"] = None
-    sweep.sweep_table.show(made, outcomes, frozenset())
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
     assert capsys.readouterr().out.splitlines()[-1].split() == [
         "2",
         "700",
@@ -99,7 +99,7 @@ def test_repeats_have_a_mean_and_a_spread(
         "60",
     ]
     del outcomes[1], outcomes[2]
-    sweep.sweep_table.show(made, outcomes, frozenset())
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
     assert "over the repeats" not in capsys.readouterr().out
 
 
@@ -133,7 +133,7 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
     outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     outcomes[1]["headline"]["joules_per_item"] = None
     capsys.readouterr()
-    sweep.sweep_table.show(made, outcomes, frozenset())
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
     told = " ".join(capsys.readouterr().out.split())
     assert "run-001-1" in told and "no cap or no energy" in told
 
@@ -155,7 +155,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
             entries.append(replace(entry, place=entry.place + 2, gpus=1))
             outcomes[entry.place + 2] = one
     capsys.readouterr()
-    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, frozenset())
+    sweep.sweep_table.print_tables(replace(made, entries=tuple(entries)), outcomes, frozenset())
     *_, title, head, row = capsys.readouterr().out.splitlines()
     assert title == "several GPUs against one at the same cap:"
     assert head.split("  ") == [
@@ -167,8 +167,8 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
     ]
     assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
     disobeyed = frozenset({outcomes[entries[-1].place]["run_id"]})
-    sweep.sweep_table.show(replace(made, entries=tuple(entries)), outcomes, disobeyed)
+    sweep.sweep_table.print_tables(replace(made, entries=tuple(entries)), outcomes, disobeyed)
     *_, row, legend = capsys.readouterr().out.splitlines()
     assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
-    sweep.sweep_table.show(made, of_two, frozenset())
+    sweep.sweep_table.print_tables(made, of_two, frozenset())
     assert "speed-up" not in capsys.readouterr().out
