@@ -170,7 +170,9 @@ def test_a_cap_with_a_source_that_sets_none_is_refused(extra, tmp_path):
     assert done.exit_code == 2 and "--cap 40: the meter cannot set power caps" in said
     done = CliRunner().invoke(main, ["sweep", *command[1:], "--caps", "40,50"])
     said = " ".join(done.output.split())
-    assert done.exit_code == 2 and "reports no power limit of this board; use --caps as-found" in said
+    assert (
+        done.exit_code == 2 and "reports no power limit of this board; use --caps as-found" in said
+    )
 
 
 @pytest.mark.parametrize(
