@@ -21,25 +21,25 @@ from rules.testing.frames import EvidenceFrames, read_frames, table_of
 PHASES = 20
 
 
-def apart(evidence: EvidenceFrames, column: str) -> tuple[float, float]:
+def compare_with_counter(evidence: EvidenceFrames, column: str) -> tuple[float, float]:
     """Trapezoid over `column` against the counter in %: over the scored epochs together, and the
     largest of one epoch."""
     samples = evidence.samples.assign(power_mw=evidence.samples[column])
-    scored = [
+    parts = [
         p
         for p in split_into_parts(evidence.result, table_of(samples), table_of(evidence.batches))
         if p.epoch > 0
     ]
-    each = [
-        100 * relative_difference(p.energy_j_counter or 0.0, p.energy_j_trapezoid) for p in scored
+    epoch_percents = [
+        100 * relative_difference(p.energy_j_counter or 0.0, p.energy_j_trapezoid) for p in parts
     ]
-    run = 100 * relative_difference(
-        sum(p.energy_j_counter or 0.0 for p in scored), sum(p.energy_j_trapezoid for p in scored)
+    run_percent = 100 * relative_difference(
+        sum(p.energy_j_counter or 0.0 for p in parts), sum(p.energy_j_trapezoid for p in parts)
     )
-    return run, max(each, key=abs)
+    return run_percent, max(epoch_percents, key=abs)
 
 
-def explained_by_phase(evidence: EvidenceFrames) -> str:
+def format_phase_share(evidence: EvidenceFrames) -> str:
     """How much of the variance of instantaneous power, first rank, goes with the time since a batch
     began, in %.
 
@@ -52,16 +52,22 @@ def explained_by_phase(evidence: EvidenceFrames) -> str:
         (evidence.batches["rank"] == rank["rank"]) & (evidence.batches["epoch"] > 0)
     ]
     samples = evidence.samples[evidence.samples["accelerator"] == rank["accelerators"][0]]
-    starts, ends, read = (
+    starts, ends, read_ns = (
         c.to_numpy() for c in (batches["start_ns"], batches["end_ns"], samples["read_ns"])
     )
-    batch = np.searchsorted(starts, read, side="right") - 1
-    active = (batch >= 0) & (read <= ends[np.maximum(batch, 0)])
-    own, power = batch[active], samples["power_mw"].to_numpy()[active]
-    phase = (PHASES * (read[active] - starts[own]) / (ends[own] - starts[own] + 1)).astype(int)
-    mean = np.array([power[phase == p].mean() for p in range(PHASES)])
-    left = np.square(power - mean[phase]).sum() / np.square(power - power.mean()).sum()
-    return f"{100 * (1 - left):.0f}"
+    batch = np.searchsorted(starts, read_ns, side="right") - 1
+    active = (batch >= 0) & (read_ns <= ends[np.maximum(batch, 0)])
+    active_batch, power_mw = batch[active], samples["power_mw"].to_numpy()[active]
+    phase = (
+        PHASES
+        * (read_ns[active] - starts[active_batch])
+        / (ends[active_batch] - starts[active_batch] + 1)
+    ).astype(int)
+    mean_mw = np.array([power_mw[phase == p].mean() for p in range(PHASES)])
+    unexplained_share = (
+        np.square(power_mw - mean_mw[phase]).sum() / np.square(power_mw - power_mw.mean()).sum()
+    )
+    return f"{100 * (1 - unexplained_share):.0f}"
 
 
 COLUMNS = (
@@ -91,27 +97,32 @@ def main() -> None:
             )
             if p.epoch > 0
         ]
-        power = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
-        average = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
-        first = evidence.samples[
+        power_w = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
+        average_w = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
+        first_board = evidence.samples[
             evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]
         ]
-        during = first[
-            first["read_ns"].between(
+        epoch_samples = first_board[
+            first_board["read_ns"].between(
                 evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max()
             )
         ]
-        interval = np.diff(during["read_ns"]) / 1e6
-        one, board = apart(evidence, "power_mw"), apart(evidence, "power_avg_mw")
+        interval_ms = np.diff(epoch_samples["read_ns"]) / 1e6
+        instantaneous, averaged = (
+            compare_with_counter(evidence, "power_mw"),
+            compare_with_counter(evidence, "power_avg_mw"),
+        )
         result = evidence.result
         print(
             f"| {result['workload']} {result['implementation']['variant']} "
             f"x{result['settings']['accelerators']} "
-            f"| {one[0]:+.2f} | {one[1]:+.2f} | {board[0]:+.2f} | {board[1]:+.2f} "
-            f"| {power.mean():.0f}, {power.std():.0f}, {power.min():.0f} to {power.max():.0f} "
-            f"| {explained_by_phase(evidence)} "
-            f"| {average.max():.0f} "
-            f"| {', '.join(f'{np.percentile(interval, q):.2f}' for q in (1, 50, 99, 100))} "
+            f"| {instantaneous[0]:+.2f} | {instantaneous[1]:+.2f} "
+            f"| {averaged[0]:+.2f} | {averaged[1]:+.2f} "
+            f"| {power_w.mean():.0f}, {power_w.std():.0f}, "
+            f"{power_w.min():.0f} to {power_w.max():.0f} "
+            f"| {format_phase_share(evidence)} "
+            f"| {average_w.max():.0f} "
+            f"| {', '.join(f'{np.percentile(interval_ms, q):.2f}' for q in (1, 50, 99, 100))} "
             f"| {result['sampling']['missed']} |"
         )
 

@@ -84,15 +84,21 @@ def main() -> None:
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True
         )
-        made = 0
+        bundle_count = 0
         for count in sorted(arguments.bundles):
             with multiprocessing.Pool() as pool:
-                systems = (f"system-{number // RUNS_A_SYSTEM:03}" for number in range(made, count))
-                runs = zip(repeat(arguments.bundle), range(made, count), systems, strict=False)
-                pool.starmap(
-                    partial(make, Path(scratch), key, seconds=arguments.seconds), runs, chunksize=8
+                systems = (
+                    f"system-{number // RUNS_A_SYSTEM:03}" for number in range(bundle_count, count)
                 )
-            made = count
+                runs = zip(
+                    repeat(arguments.bundle), range(bundle_count, count), systems, strict=False
+                )
+                pool.starmap(
+                    partial(make_run, Path(scratch), key, seconds=arguments.seconds),
+                    runs,
+                    chunksize=8,
+                )
+            bundle_count = count
             allow(Path(scratch), key)
             os.sync()  # else the disk is written to while the bundles are judged
             for _ in range(arguments.times):
@@ -108,41 +114,41 @@ def allow(submissions: Path, key: Path) -> None:
 
 def measure(submissions: Path, count: int) -> None:
     """Judge the round in a process of its own, and print what that took."""
-    begin, cpu_before = time.perf_counter(), cpu_s()
-    with tempfile.TemporaryFile() as said:
-        running = subprocess.Popen(
+    begin, cpu_before = time.perf_counter(), get_children_cpu_s()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
             [sys.executable, "-m", "checker", "--format", "json", submissions],
             cwd=ROOT,
-            stdout=said,
+            stdout=output,
         )
         most_mib = 0.0
-        while running.returncode is None:
-            most_mib = max(most_mib, memory_mib(running.pid))
+        while process.returncode is None:
+            most_mib = max(most_mib, read_memory_mib(process.pid))
             with suppress(subprocess.TimeoutExpired):
-                running.wait(timeout=2)  # adding up the pages of processes takes time from them
-        seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
-        said.seek(0)
-        judged = json.load(said)["bundles"]
-    passed = sum(b["status"] == "pass" for b in judged)
+                process.wait(timeout=2)  # adding up the pages of processes takes time from them
+        seconds, cpu = time.perf_counter() - begin, get_children_cpu_s() - cpu_before
+        output.seek(0)
+        judged = json.load(output)["bundles"]
+    pass_count = sum(b["status"] == "pass" for b in judged)
     print(
-        f"{len(judged)} bundles, {passed} pass: {seconds:.1f} s on {count_cores()} cores, "
+        f"{len(judged)} bundles, {pass_count} pass: {seconds:.1f} s on {count_cores()} cores, "
         f"{1e3 * cpu / count:.1f} ms of CPU a bundle, {most_mib:.0f} MiB",
         flush=True,
     )
 
 
-def cpu_s() -> float:
+def get_children_cpu_s() -> float:
     """CPU time of all processes that have been waited for so far, in s; on a busy machine it says
     more than the clock."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def memory_mib(pid: int) -> float:
+def read_memory_mib(pid: int) -> float:
     """Proportional set size of a process and all below it, in MiB; what is gone meanwhile counts
     nothing."""
     try:
-        own = re.search(
+        match = re.search(
             r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE
         )
         children = [
@@ -152,11 +158,13 @@ def memory_mib(pid: int) -> float:
         ]
     except OSError:
         return 0.0
-    return int(own[1] if own else 0) / 1024 + sum(memory_mib(int(child)) for child in children)
+    return int(match[1] if match else 0) / 1024 + sum(
+        read_memory_mib(int(child)) for child in children
+    )
 
 
 @cache
-def template(source: Path, seconds: float) -> tuple[EvidenceFrames, list[list[str]]]:
+def read_template(source: Path, seconds: float) -> tuple[EvidenceFrames, list[list[str]]]:
     """The evidence of the bundle, of its samples the last `seconds`, and their rows as text:
     writing them anew costs ten times as much."""
     files = read_files(source)
@@ -164,42 +172,42 @@ def template(source: Path, seconds: float) -> tuple[EvidenceFrames, list[list[st
     if evidence is None:
         raise SystemExit(f"{source}: {problems[0].violation.found}")
     header, *rows = unpack("samples.csv.gz", files.contents["samples.csv.gz"]).decode().splitlines()
-    kept = (
+    mask = (
         evidence.samples["scheduled_ns"] > evidence.samples["scheduled_ns"].max() - seconds * 10**9
     )
-    evidence.samples = evidence.samples[kept].reset_index(drop=True)
+    evidence.samples = evidence.samples[mask].reset_index(drop=True)
     ticks = np.unique(evidence.samples["scheduled_ns"])
     slots = int(ticks[-1] - ticks[0]) // 10**6 // evidence.result["sampling"]["interval_ms"] + 1
     evidence.result["sampling"].update(ticks=len(ticks), missed=slots - len(ticks))
-    return evidence, [line.split(",") for line in (header, *compress(rows, kept))]
+    return evidence, [line.split(",") for line in (header, *compress(rows, mask))]
 
 
-def make(
+def make_run(
     submissions: Path, key: Path, source: Path, number: int, system: str, seconds: float = math.inf
 ) -> None:
     """Write and sign run `number` of the round, one like `source` of which the last `seconds` were
     sampled, below `system`."""
-    of, rows = template(source, seconds)
+    frames, rows = read_template(source, seconds)
     random = np.random.default_rng(number)
-    samples, batches = of.samples.copy(), of.batches.copy()
-    stir(samples, random)
+    samples, batches = frames.samples.copy(), frames.batches.copy()
+    jitter_samples(samples, random)
     shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[
         batches["epoch"]
     ] + random.uniform(0, 0.001, len(batches))
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
-    described = of.system | {"name": f"{of.system['name']}, {system}"}
+    described = frames.system | {"name": f"{frames.system['name']}, {system}"}
     evidence = EvidenceFrames(
-        json.loads(json.dumps(of.result)),
+        json.loads(json.dumps(frames.result)),
         described,
-        of.environment,
+        frames.environment,
         samples,
         batches,
-        of.log,
-        of.requests,
+        frames.log,
+        frames.requests,
     )
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
-    took = datetime.fromisoformat(of.result["ended_at"]) - datetime.fromisoformat(
-        of.result["started_at"]
+    took = datetime.fromisoformat(frames.result["ended_at"]) - datetime.fromisoformat(
+        frames.result["started_at"]
     )
     evidence.result.update(
         run_id=f"{source.name[:100]}-{number:05}",
@@ -216,14 +224,14 @@ def make(
     sign(directory, key, PRINCIPAL)
 
 
-def stir(samples: pd.DataFrame, random: np.random.Generator) -> None:
+def jitter_samples(samples: pd.DataFrame, random: np.random.Generator) -> None:
     """Let readings under load change places with their neighbours, go up or down by a step of the
     sensor, or not, and be made some nanoseconds later: no row of them is there twice, and values,
     steps and means stay those of a sensor."""
     samples["read_ns"] += random.integers(0, 1000, len(samples))
-    for _, own in samples.groupby("accelerator", sort=False):
-        power = own["power_mw"].to_numpy(np.float64)
-        high = own.index[power > np.nanmax(power) / 2]
+    for _, board_samples in samples.groupby("accelerator", sort=False):
+        power = board_samples["power_mw"].to_numpy(np.float64)
+        high = board_samples.index[power > np.nanmax(power) / 2]
         values, steps = np.unique(samples.loc[high, "power_mw"], return_inverse=True)
         order = np.argsort(np.arange(len(high)) + random.uniform(0, 2, len(high)))
         moved = steps[order] + random.integers(-1, 2, len(high))
@@ -249,9 +257,9 @@ def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> N
     for cells, read_ns, power_mw in zip(
         rows[1:], samples["read_ns"].tolist(), samples["power_mw"].tolist(), strict=True
     ):
-        own = list(cells)
-        own[read], own[power] = str(read_ns), f"{power_mw:.0f}" if cells[power] else ""
-        lines.append(",".join(own))
+        row_cells = list(cells)
+        row_cells[read], row_cells[power] = str(read_ns), f"{power_mw:.0f}" if cells[power] else ""
+        lines.append(",".join(row_cells))
     path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 6, mtime=0))
 
 

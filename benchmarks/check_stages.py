@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make
+from check_bundles import REFERENCE, RUNS_A_SYSTEM, SECONDS, allow, make_run
 
 from checker.trust.bundle_trust import establish_trust
 from checker.trust.manifest import find_manifest_problems
@@ -49,7 +49,7 @@ def main() -> None:
         )
         allow(Path(scratch), key)
         for number in range(arguments.bundles):
-            make(
+            make_run(
                 Path(scratch),
                 key,
                 arguments.bundle,
@@ -72,36 +72,36 @@ def main() -> None:
 
 def judge(path: Path, root: Path) -> None:
     """Judge a bundle, stage by stage."""
-    files = timed("read the files", lambda: read_files(path))
-    timed("manifest", lambda: find_manifest_problems(files.contents))
-    text = timed(
+    files = time_call("read the files", lambda: read_files(path))
+    time_call("manifest", lambda: find_manifest_problems(files.contents))
+    text = time_call(
         "  unpack the samples", lambda: unpack("samples.csv.gz", files.contents["samples.csv.gz"])
     )
-    timed("  read the samples", lambda: read_table("samples.csv.gz", text))
-    timed(
+    time_call("  read the samples", lambda: read_table("samples.csv.gz", text))
+    time_call(
         "  read the JSON files",
         lambda: [read_document(n, files.contents[n], form) for n, form in JSON_FILES.items()],
     )
-    evidence, _ = timed("read the evidence, of which", lambda: read_evidence(files))
-    timed(
+    evidence, _ = time_call("read the evidence, of which", lambda: read_evidence(files))
+    time_call(
         "trust",
         lambda: establish_trust(
             path, files.contents, None, root, evidence.result if evidence else None
         ),
     )
     bundle = Bundle(path, (), evidence)
-    timed("figures", lambda: bundle.figures)
-    timed(
+    time_call("figures", lambda: bundle.figures)
+    time_call(
         "series of each accelerator",
         lambda: (bundle.series, bundle.scored_samples, bundle.scored_samples_of),
     )
     for rule in (*form_rules(), *bundle_rules()):
         if bundle.standing in rule.standings:
-            timed(rule.id, lambda rule=rule: list(rule.judge(bundle)))  # type: ignore[misc]
-    timed("digest for the rules across bundles", lambda: summarize(bundle, "example"))
+            time_call(rule.id, lambda rule=rule: list(rule.judge(bundle)))  # type: ignore[misc]
+    time_call("digest for the rules across bundles", lambda: summarize(bundle, "example"))
 
 
-def timed(name: str, work: Callable[[], Result]) -> Result:
+def time_call(name: str, work: Callable[[], Result]) -> Result:
     """What `work` gives; its CPU time is kept where it is the least so far."""
     begin = time.process_time()
     result = work()

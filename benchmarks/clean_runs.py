@@ -26,7 +26,7 @@ from random import Random
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from support.bundles import good_evidence, good_serving_evidence  # noqa: E402
+from support.bundles import make_evidence, make_serving_evidence  # noqa: E402
 
 from checker.engine import judge_all  # noqa: E402
 from checker.verdict import Round  # noqa: E402
@@ -42,14 +42,14 @@ BOARDS = {
 DRIVER = "import sys; from harness.cli import main; main()"
 
 
-def simulated(into: Path, seed: int) -> bool:
-    """Make the run with this seed below `into`, unless it is there; whether it is there now."""
+def simulate_run(root: Path, seed: int) -> bool:
+    """Make the run with this seed below `root`, unless it is there; whether it is there now."""
     random = Random(f"clean run {seed}")
     board, workload = random.choice(sorted(BOARDS)), random.choice(WORKLOADS)
-    out = into / "simulated" / board / f"seed-{seed}"
+    out = root / "simulated" / board / f"seed-{seed}"
     if any(out.glob("*/MANIFEST.json")):
         return True
-    asked = {
+    options_by_name = {
         "--simulate": board,
         "--cap": random.choice(("as-found", *BOARDS[board])),
         "--gpus": random.choice((1, 1, 2, 4)),
@@ -57,24 +57,25 @@ def simulated(into: Path, seed: int) -> bool:
         "--epoch-seconds": 0.3,
         "--out": out,
     }
-    options = [str(word) for option in asked.items() for word in option]
-    done = subprocess.run(
+    options = [str(word) for option in options_by_name.items() for word in option]
+    process = subprocess.run(
         [sys.executable, "-c", DRIVER, "run", workload, *options],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
+    if process.returncode:
         print(
-            f"{workload} {' '.join(options)}: {done.stdout[-300:]}{done.stderr[-300:]}", flush=True
+            f"{workload} {' '.join(options)}: {process.stdout[-300:]}{process.stderr[-300:]}",
+            flush=True,
         )
-    return done.returncode == 0
+    return process.returncode == 0
 
 
-def made(into: Path, seed: int) -> None:
+def write_synthetic_run(root: Path, seed: int) -> None:
     """Write the made run with this seed: every fourth is one of a server."""
-    evidence = good_serving_evidence(seed) if seed % 4 == 3 else good_evidence(seed)
+    evidence = make_serving_evidence(seed) if seed % 4 == 3 else make_evidence(seed)
     day = datetime(2026, 1, 1) + timedelta(days=seed)
     evidence.result["settings"]["seed"] = seed
     evidence.result.update(
@@ -82,25 +83,25 @@ def made(into: Path, seed: int) -> None:
         started_at=f"{day:%Y-%m-%dT00:00:00Z}",
         ended_at=f"{day:%Y-%m-%dT00:07:00Z}",
     )
-    directory = into / "made" / f"system-{seed // 8}" / evidence.result["run_id"]
+    directory = root / "made" / f"system-{seed // 8}" / evidence.result["run_id"]
     if not directory.exists():
         bundle.write(evidence.evidence(), directory)
 
 
-def said(title: str, judged: Round) -> int:
+def print_findings(title: str, round: Round) -> int:
     """Print what the rules said of the bundles; returns how many errors there were."""
-    counts = Counter((f.severity, f.rule) for v in judged.verdicts for f in v.findings)
+    counts = Counter((f.severity, f.rule) for v in round.verdicts for f in v.findings)
     errors = sum(n for (severity, _), n in counts.items() if severity == Severity.ERROR)
-    others = ", ".join(
+    other_counts = ", ".join(
         f"{rule} {n} {severity}s"
         for (severity, rule), n in sorted(counts.items())
         if severity != Severity.ERROR
     )
     print(
-        f"{title}: {len(judged.verdicts)} judged, {errors} errors; {others or 'nothing else'}",
+        f"{title}: {len(round.verdicts)} judged, {errors} errors; {other_counts or 'nothing else'}",
         flush=True,
     )
-    for verdict in judged.verdicts:
+    for verdict in round.verdicts:
         for f in verdict.findings:
             if f.severity == Severity.ERROR:
                 print(
@@ -118,16 +119,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--made", type=int, default=200)
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "clean-runs")
     parser.add_argument("--at-a-time", type=int, default=2)
-    asked = parser.parse_args(arguments)
-    with ThreadPoolExecutor(asked.at_a_time) as pool:
-        missing = asked.simulated - sum(
-            pool.map(partial(simulated, asked.keep), range(1, asked.simulated + 1))
+    options = parser.parse_args(arguments)
+    with ThreadPoolExecutor(options.at_a_time) as pool:
+        missing = options.simulated - sum(
+            pool.map(partial(simulate_run, options.keep), range(1, options.simulated + 1))
         )
-    for seed in range(asked.made):
-        made(asked.keep, seed)
-    errors = said("committed", judge_all([ROOT / "submissions"]))
-    for kind in ("simulated",) * bool(asked.simulated) + ("made",) * bool(asked.made):
-        errors += said(kind, judge_all([asked.keep / kind], signed=False))
+    for seed in range(options.made):
+        write_synthetic_run(options.keep, seed)
+    errors = print_findings("committed", judge_all([ROOT / "submissions"]))
+    for kind in ("simulated",) * bool(options.simulated) + ("made",) * bool(options.made):
+        errors += print_findings(kind, judge_all([options.keep / kind], signed=False))
     if missing:
         print(f"{missing} simulated runs did not end well")
     sys.exit(1 if errors or missing else 0)

@@ -41,7 +41,7 @@ def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float,
             for c, i in zip(caps_w, items_per_s, strict=True)
         )
 
-    found: list[tuple[float, np.ndarray]] = []
+    fits: list[tuple[float, np.ndarray]] = []
     for _ in range(STARTS):
         p = np.array(
             [
@@ -51,16 +51,16 @@ def search(caps_w: list[float], items_per_s: list[float]) -> tuple[float, float,
                 random.uniform(0.5, 8),
             ]
         )
-        least = error(p)
+        lowest_error = error(p)
         for _ in range(STEPS):
-            other = p + STEP * random.normal(size=4) * 10 ** random.uniform(-2.5, 0)
-            if (its := error(other)) < least:
-                p, least = other, its
-        found.append((least, p))
-    return parameters(min(found, key=lambda one: one[0])[1])
+            neighbour = p + STEP * random.normal(size=4) * 10 ** random.uniform(-2.5, 0)
+            if (neighbour_error := error(neighbour)) < lowest_error:
+                p, lowest_error = neighbour, neighbour_error
+        fits.append((lowest_error, p))
+    return parameters(min(fits, key=lambda fit: fit[0])[1])
 
 
-def draw_share(rows: list[dict], full_draw_w: float) -> float:
+def compute_draw_share(rows: list[dict], full_draw_w: float) -> float:
     """The middle of the shares with which the printed throughput is most efficient at the cap after
     `full_draw_w`.
 
@@ -69,46 +69,47 @@ def draw_share(rows: list[dict], full_draw_w: float) -> float:
     """
     rates = {r["cap_w"]: r["items_per_s_per_accelerator"] for r in rows}
     caps_w = sorted(rates)
-    at = caps_w.index(full_draw_w)
-    full, peak, above = caps_w[at : at + 3]
-    most = full * (rates[peak] / rates[full] - 1) / (peak - full)
+    place = caps_w.index(full_draw_w)
+    full, peak, above = caps_w[place : place + 3]
+    highest_share = full * (rates[peak] / rates[full] - 1) / (peak - full)
     gain = rates[above] / rates[peak]
-    least = full * (gain - 1) / (above - full - gain * (peak - full))
-    return (least + most) / 2
+    lowest_share = full * (gain - 1) / (above - full - gain * (peak - full))
+    return (lowest_share + highest_share) / 2
 
 
-def curve(key: tuple[str, str], rows: list[dict]) -> dict:
+def fit_curve(key: tuple[str, str], rows: list[dict]) -> dict:
     """The curve of one board and workload, as fits.json has it."""
     enforced = [r for r in rows if r["cap_enforced"]]
     caps_w = [float(r["cap_w"]) for r in enforced]
     names = ("limit_per_s", "knee_w", "rise", "sharpness")
     values = search(caps_w, [r["items_per_s_per_accelerator"] for r in enforced])
-    made: dict = {"accelerator": key[0], "workload": key[1]}
-    made |= {name: float(f"{value:.5g}") for name, value in zip(names, values, strict=True)}
+    parameters: dict = {"accelerator": key[0], "workload": key[1]}
+    parameters |= {name: float(f"{value:.5g}") for name, value in zip(names, values, strict=True)}
     if key in FULL_DRAW_W:
-        made |= {
+        parameters |= {
             "full_draw_w": FULL_DRAW_W[key],
-            "draw_share": round(draw_share(rows, FULL_DRAW_W[key]), 2),
+            "draw_share": round(compute_draw_share(rows, FULL_DRAW_W[key]), 2),
         }
     if unenforced := [
         [r["cap_w"], r["items_per_s_per_accelerator"]] for r in rows if not r["cap_enforced"]
     ]:
-        made |= {"enforced_from_w": caps_w[0], "unenforced_per_s": unenforced}
-    return made
+        parameters |= {"enforced_from_w": caps_w[0], "unenforced_per_s": unenforced}
+    return parameters
 
 
-def table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str:
+def format_table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str:
     """The parameters and the worst error of each curve, as Markdown."""
     lines = [
         "| board | workload | limit, items/s | knee, W | rise | sharpness | worst error | at cap |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for one in curves:
-        made = {k: v for k, v in one.items() if k not in ("accelerator", "workload")}
+    for curve in curves:
+        parameters = {k: v for k, v in curve.items() if k not in ("accelerator", "workload")}
         fitted = Curve(
-            **made | {"unenforced_per_s": tuple(map(tuple, made.get("unenforced_per_s", ())))}
+            **parameters
+            | {"unenforced_per_s": tuple(map(tuple, parameters.get("unenforced_per_s", ())))}
         )
-        rows = rows_of[one["accelerator"], one["workload"]]
+        rows = rows_of[curve["accelerator"], curve["workload"]]
         errors = {
             r["cap_w"]: fitted.compute_items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"]
             - 1
@@ -117,7 +118,7 @@ def table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str
         worst = max(errors, key=lambda cap_w: abs(errors[cap_w]))
         numbers = " | ".join(f"{v:g}" for v in fitted.parameters)
         lines.append(
-            f"| {one['accelerator']} | {one['workload']} | {numbers} | "
+            f"| {curve['accelerator']} | {curve['workload']} | {numbers} | "
             f"{100 * errors[worst]:+.1f} % | {worst} W |"
         )
     return "\n".join(lines)
@@ -127,12 +128,12 @@ def main() -> None:
     rows_of: dict[tuple[str, str], list[dict]] = {}
     for row in json.loads(PUBLISHED.read_text())["rows"]:
         rows_of.setdefault((row["accelerator"], row["workload"]), []).append(row)
-    curves = [curve(key, rows) for key, rows in sorted(rows_of.items())]
-    lines = ",\n".join(f"  {json.dumps(one)}" for one in curves)
+    curves = [fit_curve(key, rows) for key, rows in sorted(rows_of.items())]
+    lines = ",\n".join(f"  {json.dumps(curve)}" for curve in curves)
     PATH.write_text(
         f'{{\n "name": "{NAME}",\n "source": "{PUBLISHED.name}",\n "curves": [\n{lines}\n ]\n}}\n'
     )
-    print(table(curves, rows_of))
+    print(format_table(curves, rows_of))
 
 
 if __name__ == "__main__":

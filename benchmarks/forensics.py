@@ -1,9 +1,9 @@
-"""What the statistics on power readings catch, and how often they speak on real ones.
+"""Which forgeries the statistical rules on power find, and how often they report real readings.
 
-Takes the measured bundles, forges the readings of each as a careful cheat would, derives everything
-else anew, and asks the rules that judge by statistics, with W119, W111 and the rules on energy.
-Then asks the same of the bundles as they are: whole, and of every five scored epochs in a row; and
-of disguised copies whether X112 knows them again.
+The script takes the measured bundles, forges the readings of each as a careful cheat would, derives
+all other figures again and runs the statistical rules, W119, W111 and the rules on energy. It runs
+the same rules on the unaltered bundles, on whole runs and on every five consecutive scored epochs.
+It also tests whether X112 recognises disguised copies.
 
 python benchmarks/forensics.py [PATH…]          paths below which to look for bundles (default:
 submissions/reference)
@@ -36,18 +36,18 @@ from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 Floats = NDArray[np.float64]
 Power = Callable[[Series, Series, np.random.Generator], Floats]
-"""Makes the power under load in W of the first series; the second is that of another run."""
+"""Makes the power under load in W of the first series. The second series is of another run."""
 
 STATISTICAL = [rule for rule in rules_by_id().values() if rule.statistical]
-ASKED = [*STATISTICAL, *(rules_by_id()[id] for id in ("W119", "W111", "E103", "E104"))]
+RULES = [*STATISTICAL, *(rules_by_id()[id] for id in ("W119", "W111", "E103", "E104"))]
 STEP_W = 0.322
 
 
 def main() -> None:
     """Print both tables and the scatter of epochs as Markdown."""
     parser = argparse.ArgumentParser(
-        description="What the statistics on power readings catch, and how often they speak on real "
-        "ones."
+        description="Which forgeries the statistical rules on power readings find, and how often "
+        "they report real ones."
     )
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "submissions" / "reference"])
     bundles = sorted(
@@ -60,188 +60,207 @@ def main() -> None:
     evidences = [
         evidence
         for path in bundles
-        if (evidence := read_frames(read_files(path))[0]) and _is_measured(evidence)
+        if (evidence := read_frames(read_files(path))[0]) and is_measured(evidence)
     ]
     print(f"{len(evidences)} measured bundles\n")
-    _print_forged(evidences)
-    _print_real(evidences)
-    _print_disguised(evidences)
-    _print_scatter(evidences)
+    print_forgeries(evidences)
+    print_false_alarms(evidences)
+    print_disguises(evidences)
+    print_scatter(evidences)
 
 
-def _is_measured(evidence: EvidenceFrames) -> bool:
+def is_measured(evidence: EvidenceFrames) -> bool:
     return evidence.result["standing"] != "demo"
 
 
-def _bundle(evidence: EvidenceFrames) -> Bundle:
+def make_bundle(evidence: EvidenceFrames) -> Bundle:
     return Bundle(Path("center/system/run"), (), evidence.evidence())
 
 
-def _speaking(bundle: Bundle) -> set[str]:
-    return {rule.id for rule in ASKED if any(True for _ in rule.run(bundle))}
+def list_reporting_rules(bundle: Bundle) -> set[str]:
+    return {rule.id for rule in RULES if any(True for _ in rule.run(bundle))}
 
 
-# Forging: all columns by one factor, or the power under load with average and counter derived from
-# it.
+# A forgery scales all columns by one factor, or replaces the power under load and derives average
+# and counter from it.
 
 
-def scaled(share: float) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
-    def forge(evidence: EvidenceFrames, other: EvidenceFrames) -> None:
+def make_scaling(share: float) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
+    def forge(evidence: EvidenceFrames, other_run: EvidenceFrames) -> None:
         for column in ("power_mw", "power_avg_mw", "energy_mj"):
             evidence.samples[column] = (evidence.samples[column] * share).round()
 
     return forge
 
 
-def derived(
+def make_derivation(
     power: Power, noise: float = 0.0, keep_counter: bool = False
 ) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
-    """Average and counter follow from the power; `noise`, a share of how it varies, is added to
-    them. The mean stays."""
+    """Make a forgery with the power of `power`, scaled to the real mean. Average and counter are
+    derived from it with Gaussian noise of `noise` times its standard deviation."""
 
-    def forge(evidence: EvidenceFrames, other: EvidenceFrames) -> None:
+    def forge(evidence: EvidenceFrames, other_run: EvidenceFrames) -> None:
         random = np.random.default_rng(11)
-        donors = _bundle(other).series
-        for number, one in enumerate(_bundle(evidence).series):
-            made = power(one, donors[number % len(donors)], random)
-            if power is not rounded:
-                made += one.under_load_w.mean() - made.mean()
-            power_w = one.power_w.copy()
-            power_w[one.load] = made
-            sd = noise * made.std()
+        donors = make_bundle(other_run).series
+        for number, series in enumerate(make_bundle(evidence).series):
+            forged_w = power(series, donors[number % len(donors)], random)
+            if power is not round_readings:
+                forged_w += series.under_load_w.mean() - forged_w.mean()
+            power_w = series.power_w.copy()
+            power_w[series.load] = forged_w
+            sd = noise * forged_w.std()
             mean_w = (
                 np.convolve(power_w, np.ones(10) / 10)[: len(power_w)]
                 + random.normal(0, sd, len(power_w)) / 3
             )
-            steps = np.diff(one.read_s) * (
+            steps_j = np.diff(series.read_s) * (
                 (power_w[1:] + power_w[:-1]) / 2 + random.normal(0, sd, len(power_w) - 1)
             )
-            at = one.samples.places
-            evidence.samples.loc[at[one.load], "power_mw"] = np.round(power_w[one.load] * 1e3)
-            inner = one.load & (np.arange(len(at)) >= 10)
-            evidence.samples.loc[at[inner], "power_avg_mw"] = np.round(mean_w[inner] * 1e3)
+            rows = series.samples.places
+            evidence.samples.loc[rows[series.load], "power_mw"] = np.round(
+                power_w[series.load] * 1e3
+            )
+            inner = series.load & (np.arange(len(rows)) >= 10)
+            evidence.samples.loc[rows[inner], "power_avg_mw"] = np.round(mean_w[inner] * 1e3)
             if not keep_counter:
-                evidence.samples.loc[at, "energy_mj"] = np.round(
-                    1e3 * (one.counter_j[0] + np.concatenate(([0.0], np.cumsum(steps))))
+                evidence.samples.loc[rows, "energy_mj"] = np.round(
+                    1e3 * (series.counter_j[0] + np.concatenate(([0.0], np.cumsum(steps_j))))
                 )
 
     return forge
 
 
-def gaussian(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return random.normal(0, one.under_load_w.std(), int(one.load.sum()))
+def draw_gaussian(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return random.normal(0, series.under_load_w.std(), int(series.load.sum()))
 
 
-def gaussian_on_steps(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return np.round(gaussian(one, other, random) / STEP_W) * STEP_W
+def draw_gaussian_on_steps(
+    series: Series, other_series: Series, random: np.random.Generator
+) -> Floats:
+    return np.round(draw_gaussian(series, other_series, random) / STEP_W) * STEP_W
 
 
-def autoregressive(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    shocks, made, value = gaussian(one, other, random), [], 0.0
+def draw_autoregressive(
+    series: Series, other_series: Series, random: np.random.Generator
+) -> Floats:
+    shocks, noise_w, value = draw_gaussian(series, other_series, random), [], 0.0
     for shock in shocks:
         value = 0.6 * value + 0.8 * shock
-        made.append(value)
-    return np.array(made)
+        noise_w.append(value)
+    return np.array(noise_w)
 
 
-def of_another_run(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return np.resize(other.under_load_w, int(one.load.sum())).copy()
+def copy_other_run(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return np.resize(other_series.under_load_w, int(series.load.sum())).copy()
 
 
-def of_another_run_scaled(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return of_another_run(one, other, random) * one.under_load_w.std() / other.under_load_w.std()
+def scale_other_run(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return (
+        copy_other_run(series, other_series, random)
+        * series.under_load_w.std()
+        / other_series.under_load_w.std()
+    )
 
 
-def stretched(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    count = int(one.load.sum())
-    return np.interp(np.arange(count) * 0.97, np.arange(count), one.under_load_w)
+def stretch_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    count = int(series.load.sum())
+    return np.interp(np.arange(count) * 0.97, np.arange(count), series.under_load_w)
 
 
-def spliced(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    made = one.under_load_w.copy()
-    half = len(made) // 2
-    made[half:] = np.resize(other.under_load_w, len(made) - half)
-    return made
+def splice_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    spliced_w = series.under_load_w.copy()
+    middle = len(spliced_w) // 2
+    spliced_w[middle:] = np.resize(other_series.under_load_w, len(spliced_w) - middle)
+    return spliced_w
 
 
-def shuffled(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return random.permutation(one.under_load_w)
+def shuffle_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return random.permutation(series.under_load_w)
 
 
-def smoothed(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return np.convolve(np.pad(one.under_load_w, 2, mode="edge"), np.ones(5) / 5, mode="valid")
+def smooth_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return np.convolve(np.pad(series.under_load_w, 2, mode="edge"), np.ones(5) / 5, mode="valid")
 
 
-def from_one_hertz(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    at = np.arange(int(one.load.sum()))
-    return np.interp(at, at[::10], one.under_load_w[::10])
+def interpolate_from_one_hertz(
+    series: Series, other_series: Series, random: np.random.Generator
+) -> Floats:
+    places = np.arange(int(series.load.sum()))
+    return np.interp(places, places[::10], series.under_load_w[::10])
 
 
-def rounded(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    return np.round(one.under_load_w)
+def round_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    return np.round(series.under_load_w)
 
 
-def first_epoch_again(one: Series, other: Series, random: np.random.Generator) -> Floats:
-    made = np.resize(one.under_load_w[:300], int(one.load.sum())).copy()
-    return made + random.normal(0, 1, len(made))
+def repeat_first_epoch(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
+    repeated_w = np.resize(series.under_load_w[:300], int(series.load.sum())).copy()
+    return repeated_w + random.normal(0, 1, len(repeated_w))
 
 
 FORGERIES: dict[str, Callable[[EvidenceFrames, EvidenceFrames], None]] = {
-    "all readings halved": scaled(0.5),
-    "all readings 7 % lower": scaled(0.93),
-    "mean with Gaussian noise": derived(gaussian),
-    "the same with correlated noise": derived(autoregressive),
-    "the same on the sensor's steps": derived(gaussian_on_steps),
-    "the same, average and counter with noise of their own": derived(gaussian_on_steps, noise=0.7),
-    "of another run": derived(of_another_run, noise=0.7),
-    "of another run, scaled": derived(of_another_run_scaled, noise=0.7),
-    "own, stretched in time by 3 %": derived(stretched, noise=0.7),
-    "half own, half of another run": derived(spliced, noise=0.7),
-    "own, shuffled, counter kept": derived(shuffled, noise=0.7, keep_counter=True),
-    "own, smoothed over 5": derived(smoothed, noise=0.7, keep_counter=True),
-    "own, interpolated from 1 Hz": derived(from_one_hertz, noise=0.7),
-    "own, rounded to watts": derived(rounded, noise=0.7),
-    "first 30 s over and over, with 1 W of jitter": derived(first_epoch_again, noise=0.7),
+    "all readings halved": make_scaling(0.5),
+    "all readings 7 % lower": make_scaling(0.93),
+    "mean with Gaussian noise": make_derivation(draw_gaussian),
+    "the same with correlated noise": make_derivation(draw_autoregressive),
+    "the same on the sensor's steps": make_derivation(draw_gaussian_on_steps),
+    "the same, average and counter with noise of their own": make_derivation(
+        draw_gaussian_on_steps, noise=0.7
+    ),
+    "of another run": make_derivation(copy_other_run, noise=0.7),
+    "of another run, scaled": make_derivation(scale_other_run, noise=0.7),
+    "own, stretched in time by 3 %": make_derivation(stretch_readings, noise=0.7),
+    "half own, half of another run": make_derivation(splice_readings, noise=0.7),
+    "own, shuffled, counter kept": make_derivation(shuffle_readings, noise=0.7, keep_counter=True),
+    "own, smoothed over 5": make_derivation(smooth_readings, noise=0.7, keep_counter=True),
+    "own, interpolated from 1 Hz": make_derivation(interpolate_from_one_hertz, noise=0.7),
+    "own, rounded to watts": make_derivation(round_readings, noise=0.7),
+    "first 30 s over and over, with 1 W of jitter": make_derivation(repeat_first_epoch, noise=0.7),
 }
 
 
-def _print_forged(evidences: Sequence[EvidenceFrames]) -> None:
-    print("| forgery | " + " | ".join(rule.id for rule in ASKED) + " | any |")
-    print("|---" * (len(ASKED) + 2) + "|")
+def print_forgeries(evidences: Sequence[EvidenceFrames]) -> None:
+    print("| forgery | " + " | ".join(rule.id for rule in RULES) + " | any |")
+    print("|---" * (len(RULES) + 2) + "|")
     for name, forge in FORGERIES.items():
-        spoken: Counter[str] = Counter()
+        reports: Counter[str] = Counter()
         for number, evidence in enumerate(evidences):
-            forged = copy.deepcopy(evidence)
-            forge(forged, evidences[(number + 1) % len(evidences)])
-            rederive(forged)
-            rules = _speaking(_bundle(forged))
-            spoken.update([*rules, *(["any"] if rules else [])])
-        shown = [str(spoken[rule.id] or "") for rule in ASKED]
-        print(f"| {name} | {' | '.join(shown)} | {spoken['any']} of {len(evidences)} |")
+            forgery = copy.deepcopy(evidence)
+            forge(forgery, evidences[(number + 1) % len(evidences)])
+            rederive(forgery)
+            rules = list_reporting_rules(make_bundle(forgery))
+            reports.update([*rules, *(["any"] if rules else [])])
+        cells = [str(reports[rule.id] or "") for rule in RULES]
+        print(f"| {name} | {' | '.join(cells)} | {reports['any']} of {len(evidences)} |")
 
 
-def _print_real(evidences: Sequence[EvidenceFrames]) -> None:
-    print("\n| real readings | cases | " + " | ".join(rule.id for rule in ASKED) + " |")
-    print("|---" * (len(ASKED) + 2) + "|")
-    kinds = {"whole runs, each accelerator": _whole, "every five scored epochs in a row": _fives}
-    for name, parts in kinds.items():
-        cases, spoken = 0, Counter[str]()
+def print_false_alarms(evidences: Sequence[EvidenceFrames]) -> None:
+    print("\n| real readings | cases | " + " | ".join(rule.id for rule in RULES) + " |")
+    print("|---" * (len(RULES) + 2) + "|")
+    selections = {
+        "whole runs, each accelerator": take_whole,
+        "every five scored epochs in a row": take_five_epochs,
+    }
+    for name, select_bundles in selections.items():
+        cases, reports = 0, Counter[str]()
         for evidence in evidences:
-            for bundle in parts(evidence):
+            for bundle in select_bundles(evidence):
                 cases += len(bundle.series)
-                spoken.update({rule.id: sum(1 for _ in rule.run(bundle)) for rule in ASKED})
-        print(f"| {name} | {cases} | {' | '.join(str(spoken[rule.id]) for rule in ASKED)} |")
+                reports.update({rule.id: sum(1 for _ in rule.run(bundle)) for rule in RULES})
+        print(f"| {name} | {cases} | {' | '.join(str(reports[rule.id]) for rule in RULES)} |")
 
 
-def _whole(evidence: EvidenceFrames) -> Iterator[Bundle]:
-    yield _bundle(evidence)
+def take_whole(evidence: EvidenceFrames) -> Iterator[Bundle]:
+    yield make_bundle(evidence)
 
 
-def _fives(evidence: EvidenceFrames) -> Iterator[Bundle]:
-    for first in range(1, int(evidence.batches["epoch"].max()) - 3):
-        part = copy.copy(evidence)
-        part.batches = evidence.batches[evidence.batches["epoch"].between(first, first + 4)]
-        yield _bundle(part)
+def take_five_epochs(evidence: EvidenceFrames) -> Iterator[Bundle]:
+    for first_epoch in range(1, int(evidence.batches["epoch"].max()) - 3):
+        excerpt = copy.copy(evidence)
+        excerpt.batches = evidence.batches[
+            evidence.batches["epoch"].between(first_epoch, first_epoch + 4)
+        ]
+        yield make_bundle(excerpt)
 
 
 DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
@@ -260,37 +279,50 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 }
 
 
-def _print_disguised(evidences: Sequence[EvidenceFrames]) -> None:
-    """Of how many accelerators X112 knows a copy again, and which patterns two have in common
-    anyway."""
-    series = [one.usable_w for evidence in evidences for one in _bundle(evidence).series]
+def print_disguises(evidences: Sequence[EvidenceFrames]) -> None:
+    """Print for how many accelerators X112 recognises a disguised copy, and how many patterns two
+    accelerators share by chance."""
+    readings_w = [
+        series.usable_w for evidence in evidences for series in make_bundle(evidence).series
+    ]
     print("\n| copy of one accelerator's readings | known again by X112 |\n|---|---|")
     for name, disguise in DISGUISES.items():
-        shared = [len(_few(own) & _few(disguise(own, np.random.default_rng(3)))) for own in series]
-        print(f"| {name} | {sum(count >= SHARED for count in shared)} of {len(series)} |")
-    patterns = np.concatenate([find_patterns(own) for own in series])
+        shared_counts = [
+            len(
+                fingerprint_readings(power_w)
+                & fingerprint_readings(disguise(power_w, np.random.default_rng(3)))
+            )
+            for power_w in readings_w
+        ]
+        print(
+            f"| {name} | {sum(count >= SHARED for count in shared_counts)} of {len(readings_w)} |"
+        )
+    patterns = np.concatenate([find_patterns(power_w) for power_w in readings_w])
     patterns = patterns[~repeat_themselves(patterns)]
     print(
-        f"\nOf {len(patterns)} patterns of {len(series)} accelerators "
+        f"\nOf {len(patterns)} patterns of {len(readings_w)} accelerators "
         f"{len(patterns) - len(np.unique(patterns))} are there twice."
     )
 
 
-def _few(power_w: Floats) -> frozenset[int]:
+def fingerprint_readings(power_w: Floats) -> frozenset[int]:
     return fingerprint_patterns(find_patterns(power_w))
 
 
-def _print_scatter(evidences: Sequence[EvidenceFrames]) -> None:
-    """How far epochs are from a smooth drift, a parabola, as a share of how far they are from their
-    mean (X109)."""
+def print_scatter(evidences: Sequence[EvidenceFrames]) -> None:
+    """Print the scatter of epochs about a parabola, a smooth drift, as a share of their scatter
+    about the mean (X109)."""
     shares = []
     for evidence in evidences:
         scored = [e["figures"] for e in evidence.result["epochs"] if e["scored"]]
         for name in ("items_per_s_per_accelerator", "mean_power_w_per_accelerator"):
             values = np.array([figures[name] for figures in scored])
-            at = np.arange(len(values))
+            places = np.arange(len(values))
             shares.append(
-                float(np.std(values - np.polyval(np.polyfit(at, values, 2), at)) / values.std())
+                float(
+                    np.std(values - np.polyval(np.polyfit(places, values, 2), places))
+                    / values.std()
+                )
             )
     print(
         f"\nScatter of epochs beside a smooth drift: {min(shares):.0%} to "

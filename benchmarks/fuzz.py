@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from mutate import file_mutated  # noqa: E402
+from mutate import mutate_file  # noqa: E402
 from support import bundles as good  # noqa: E402
 
 from checker import engine  # noqa: E402
@@ -74,16 +74,16 @@ Tree = dict[str, bytes]
 # What is mutated
 
 
-def bases(scratch: Path) -> list[Tree]:
+def make_bases(scratch: Path) -> list[Tree]:
     """Small good submissions: a simulated run with review, waiver and LOG, that withdrawn, training
     and serving on two boards."""
     trees = []
     for withdrawn in (False, True):
         submissions = scratch / f"simulated-{withdrawn}"
         shutil.copytree(ROOT / "tests/checker/golden/1.2.0/submissions", submissions)
-        for other in (submissions / "golden/h200").iterdir():
-            if not other.name.endswith("-good"):
-                shutil.rmtree(other)
+        for run in (submissions / "golden/h200").iterdir():
+            if not run.name.endswith("-good"):
+                shutil.rmtree(run)
         directory = next((submissions / "golden/h200").iterdir())
         forge.add_review(directory)
         forge.add_waiver(directory)
@@ -92,7 +92,7 @@ def bases(scratch: Path) -> list[Tree]:
         forge.write_log(directory, {})
         trees.append(submissions)
     good.BATCHES, good.CONCURRENCY, good.REQUESTS = 5, 10, 12
-    for name, make in (("training", good.good_evidence), ("serving", good.good_serving_evidence)):
+    for name, make in (("training", good.make_evidence), ("serving", good.make_serving_evidence)):
         trees.append(scratch / name)
         bundle.write(make().evidence(), scratch / name / "example/system" / name)
         (scratch / name / "keyring").mkdir()
@@ -106,18 +106,18 @@ def bases(scratch: Path) -> list[Tree]:
 # How it is mutated
 
 
-def tree_mutated(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], None]]:
+def mutate_tree(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], None]]:
     """The tree with a file or two mutated, and what else is to be done once it lies on the disk."""
-    made = dict(tree)
+    mutated_tree = dict(tree)
     for _ in range(random.choice((1, 1, 2, 3))):
-        name = random.choice(sorted(made))
+        name = random.choice(sorted(mutated_tree))
         action = random.randrange(20)
         if action == 0:
-            del made[name]
+            del mutated_tree[name]
         elif action == 1:
-            made[name] = made[random.choice(sorted(made))]
+            mutated_tree[name] = mutated_tree[random.choice(sorted(mutated_tree))]
         elif action == 2:
-            made[
+            mutated_tree[
                 str(
                     Path(name).with_name(
                         random.choice(
@@ -125,15 +125,15 @@ def tree_mutated(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], Non
                         )
                     )
                 )
-            ] = made[name]
+            ] = mutated_tree[name]
         elif action == 3:
-            return made, partial(replaced_by_odd, name, random.randrange(6))
+            return mutated_tree, partial(replace_with_special_file, name, random.randrange(6))
         else:
-            made[name] = file_mutated(name, made[name], random)
-    return made, lambda _: None
+            mutated_tree[name] = mutate_file(name, mutated_tree[name], random)
+    return mutated_tree, lambda _: None
 
 
-def replaced_by_odd(name: str, kind: int, submissions: Path) -> None:
+def replace_with_special_file(name: str, kind: int, submissions: Path) -> None:
     path = submissions / name
     path.unlink()
     if kind == 0:
@@ -165,8 +165,8 @@ class Watch:
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.inside or event not in ("open", "os.listdir", "os.scandir", "subprocess.Popen"):
             return
-        named = arguments[1][1:] if event == "subprocess.Popen" else arguments[:1]
-        self.opened += [os.fspath(path) for path in named if isinstance(path, (str, Path))]
+        paths = arguments[1][1:] if event == "subprocess.Popen" else arguments[:1]
+        self.opened += [os.fspath(path) for path in paths if isinstance(path, (str, Path))]
 
     def outside(self) -> list[str]:
         """What was opened that lies neither below the directory watched nor among the checker's own
@@ -179,20 +179,20 @@ class Watch:
         return [path for path in paths if not os.path.realpath(path).startswith(allowed)]
 
 
-def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: Watch) -> None:
-    made, then = tree_mutated(tree, random)
+def judge_tree(tree: Tree, trust: bool, scratch: Path, random: Random, watch: Watch) -> None:
+    mutated_tree, alter_disk = mutate_tree(tree, random)
     submissions = scratch / "submissions"
     shutil.rmtree(submissions, ignore_errors=True)
-    for name, content in made.items():
+    for name, content in mutated_tree.items():
         (submissions / name).parent.mkdir(parents=True, exist_ok=True)
         (submissions / name).write_bytes(content)
-    then(submissions)
+    alter_disk(submissions)
     directory = submissions / next(
         name for name in tree if name.endswith("/result.json")
     ).removesuffix("/result.json")
     watch.opened, watch.inside = [], str(submissions)
     try:
-        with in_time():
+        with limit_time():
             (judged,) = judge_bundles({directory: submissions}, JudgeOptions(signed=trust))
             verdicts = list(add_round_findings([judged]))
             problems = check_round_files([judged.trust], None, [submissions]) if trust else ()
@@ -206,70 +206,71 @@ def judged_whole(tree: Tree, trust: bool, scratch: Path, random: Random, watch: 
         raise AssertionError(internal)
 
 
-def judged_alone(tree: Tree, scratch: Path, random: Random) -> None:
+def read_single_file(tree: Tree, scratch: Path, random: Random) -> None:
     """One document or table, read as the checker reads it."""
     name = random.choice(sorted(n for n in tree if not n.endswith((".sig", "signers"))))
-    raw, short = file_mutated(name, tree[name], random), Path(name).name
-    if short == "LOG":
+    raw, file_name = mutate_file(name, tree[name], random), Path(name).name
+    if file_name == "LOG":
         (scratch / "LOG").write_bytes(raw)
-    with in_time(), contextlib.suppress(Refused):
-        if short == "LOG":
+    with limit_time(), contextlib.suppress(Refused):
+        if file_name == "LOG":
             read_log(scratch)
-        elif short in COLUMNS:
-            read_table(short, unpack(short, raw))
-        elif short == records.LOG_FILE:
-            unpack(short, raw)
+        elif file_name in COLUMNS:
+            read_table(file_name, unpack(file_name, raw))
+        elif file_name == records.LOG_FILE:
+            unpack(file_name, raw)
         else:
-            of = next(
-                (form for start, form in FORMATS.items() if short.startswith(start)),
+            form = next(
+                (form for start, form in FORMATS.items() if file_name.startswith(start)),
                 records.WAIVER_FORMAT,
             )
-            read_document(short, raw, of)
+            read_document(file_name, raw, form)
 
 
-def one_case(random: Random, trees: list[Tree], scratch: Path, watch: Watch) -> None:
-    tree, alone = random.choice(trees), random.random() < 0.75
-    if alone:
-        judged_alone(tree, scratch, random)
+def run_case(random: Random, trees: list[Tree], scratch: Path, watch: Watch) -> None:
+    tree, single_file = random.choice(trees), random.random() < 0.75
+    if single_file:
+        read_single_file(tree, scratch, random)
     else:
         trust = tree is trees[0] or tree is trees[1]
-        judged_whole(tree, trust and random.random() < 0.2, scratch, random, watch)
+        judge_tree(tree, trust and random.random() < 0.2, scratch, random, watch)
     mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert mib < MOST_MIB, f"{mib:.0f} MiB"
 
 
 @contextlib.contextmanager
-def in_time() -> Iterator[None]:
+def limit_time() -> Iterator[None]:
     """Breaks off what hangs. Raises AssertionError for what took too much CPU time: others may have
     the cores meanwhile."""
-    begin = cpu_s()
+    begin = get_cpu_s()
     signal.alarm(HANG_S)
     try:
         yield
     finally:
         signal.alarm(0)
-    assert cpu_s() - begin < MOST_CPU_S, f"{cpu_s() - begin:.1f} s of CPU time"
+    assert get_cpu_s() - begin < MOST_CPU_S, f"{get_cpu_s() - begin:.1f} s of CPU time"
 
 
-def cpu_s() -> float:
+def get_cpu_s() -> float:
     return sum(
-        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        sum(resource.getrusage(scope)[:2])
+        for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
 
 
-def broken_off(*_: object) -> None:
+def raise_timeout(*_: object) -> None:
     raise TimeoutError(f"broken off after {HANG_S} s")
 
 
-def chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
+def run_chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
     """Run one chunk; returns how many cases it had, the longest of them in s, and what went wrong,
     by kind."""
-    signal.signal(signal.SIGALRM, broken_off)
+    signal.signal(signal.SIGALRM, raise_timeout)
     warnings.simplefilter("ignore")
-    wrong: Counter[str] = Counter()
-    ran, longest_s = 0, 0.0
+    failures: Counter[str] = Counter()
+    case_count, longest_s = 0, 0.0
     with tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None) as place:
-        trees, watch = bases(Path(place)), WATCH
+        trees, watch = make_bases(Path(place)), WATCH
         for path in Path(place).glob("*/*/*/*"):  # what is loaded at the first use is loaded now
             engine.judge(path)
 
@@ -283,20 +284,20 @@ def chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
         )
         @given(st.randoms(use_true_random=True))
         def run(random: Random) -> None:
-            nonlocal ran, longest_s
+            nonlocal case_count, longest_s
             begin = time.perf_counter()
             try:
-                one_case(Random(random.getrandbits(64)), trees, Path(place), watch)
+                run_case(Random(random.getrandbits(64)), trees, Path(place), watch)
             except Exception as error:
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                wrong[
-                    f"chunk {number}, case {ran}: {error!r:.600} at "
-                    f"{Path(last.filename).name}:{last.lineno}"
+                frame = traceback.extract_tb(error.__traceback__)[-1]
+                failures[
+                    f"chunk {number}, case {case_count}: {error!r:.600} at "
+                    f"{Path(frame.filename).name}:{frame.lineno}"
                 ] += 1
-            ran, longest_s = ran + 1, max(longest_s, time.perf_counter() - begin)
+            case_count, longest_s = case_count + 1, max(longest_s, time.perf_counter() - begin)
 
         run()
-    return ran, longest_s, list(wrong)
+    return case_count, longest_s, list(failures)
 
 
 WATCH = Watch()
@@ -314,19 +315,23 @@ def main() -> None:
         default=0,
         help="the case to begin with, a multiple of 2 000",
     )
-    asked = parser.parse_args()
-    numbers = range(asked.first // CHUNK, -(-(asked.first + asked.cases) // CHUNK))
-    begin, ran, longest_s, failures = time.perf_counter(), 0, 0.0, 0
-    of_each = partial(chunk, cases=min(CHUNK, asked.cases))
+    options = parser.parse_args()
+    numbers = range(options.first // CHUNK, -(-(options.first + options.cases) // CHUNK))
+    begin, case_count, longest_s, failures = time.perf_counter(), 0, 0.0, 0
+    run_one_chunk = partial(run_chunk, cases=min(CHUNK, options.cases))
     with ProcessPoolExecutor() as pool:
-        for number, (count, seconds, wrong) in zip(
-            numbers, pool.map(of_each, numbers), strict=True
+        for number, (count, seconds, chunk_failures) in zip(
+            numbers, pool.map(run_one_chunk, numbers), strict=True
         ):
-            ran, longest_s, failures = ran + count, max(longest_s, seconds), failures + len(wrong)
-            print(*wrong, sep="\n", end="\n" if wrong else "")
+            case_count, longest_s, failures = (
+                case_count + count,
+                max(longest_s, seconds),
+                failures + len(chunk_failures),
+            )
+            print(*chunk_failures, sep="\n", end="\n" if chunk_failures else "")
             took_s = time.perf_counter() - begin
             print(
-                f"chunk {number}: {ran} cases by now, {failures} failed, {took_s:.0f} s, "
+                f"chunk {number}: {case_count} cases by now, {failures} failed, {took_s:.0f} s, "
                 f"longest {longest_s:.1f} s",
                 flush=True,
             )

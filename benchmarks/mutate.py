@@ -87,26 +87,26 @@ CELLS = (
 )
 
 
-def bytes_mutated(raw: bytes, random: Random) -> bytes:
-    made = bytearray(raw)
+def mutate_bytes(raw: bytes, random: Random) -> bytes:
+    mutated = bytearray(raw)
     for _ in range(random.choice((1, 1, 2, 8))):
-        at, length = random.randrange(len(made) + 1), random.choice((1, 2, 16, 400))
-        part = made[at : at + length]
+        start, length = random.randrange(len(mutated) + 1), random.choice((1, 2, 16, 400))
+        part = mutated[start : start + length]
         action = random.randrange(5)
         if action == 0 and part:
-            made[at] ^= 1 << random.randrange(8)
+            mutated[start] ^= 1 << random.randrange(8)
         elif action == 1:
-            made[at : at + length] = b""
+            mutated[start : start + length] = b""
         elif action == 2:
-            made[at:at] = random.randbytes(length)
+            mutated[start:start] = random.randbytes(length)
         elif action == 3:
-            made[at:at] = part * random.choice((1, 50))
+            mutated[start:start] = part * random.choice((1, 50))
         elif action == 4:
-            del made[at:]
-    return bytes(made)
+            del mutated[start:]
+    return bytes(mutated)
 
 
-def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def list_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all values inside a JSON value."""
     inner = (
         value.items()
@@ -115,10 +115,10 @@ def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(value, list)
         else ()
     )
-    return [path, *(deeper for key, part in inner for deeper in nodes(part, (*path, key)))]
+    return [path, *(deeper for key, part in inner for deeper in list_paths(part, (*path, key)))]
 
 
-def hostile(random: Random) -> Any:
+def make_hostile_value(random: Random) -> Any:
     kind = random.randrange(6)
     if kind == 0:
         return random.choice(TEXTS)
@@ -127,7 +127,7 @@ def hostile(random: Random) -> Any:
     return random.choice(NUMBERS)
 
 
-def scaled(value: Any, random: Random) -> Any:
+def alter_value(value: Any, random: Random) -> Any:
     """A value of the same type: what a schema lets through."""
     if isinstance(value, bool):
         return not value
@@ -154,35 +154,37 @@ def scaled(value: Any, random: Random) -> Any:
         return random.choice((value[:-1], value + value, value.upper(), *TEXTS))
     if isinstance(value, list):
         return random.choice(([], value[:-1], value + value, value[::-1], value[:1]))
-    return dict(list(value.items())[:-1]) if value else hostile(random)
+    return dict(list(value.items())[:-1]) if value else make_hostile_value(random)
 
 
-def json_mutated(raw: bytes, random: Random) -> bytes:
+def mutate_json(raw: bytes, random: Random) -> bytes:
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
-        return bytes_mutated(raw, random)
+        return mutate_bytes(raw, random)
     for _ in range(random.choice((1, 1, 1, 2, 5))):
-        *path, last = random.choice(nodes(value)[1:] or [()]) or (None,)
-        if last is None:
-            return json.dumps(hostile(random)).encode()
-        of = value
+        *path, last_key = random.choice(list_paths(value)[1:] or [()]) or (None,)
+        if last_key is None:
+            return json.dumps(make_hostile_value(random)).encode()
+        parent = value
         for key in path:
-            of = of[key]
+            parent = parent[key]
         action = random.randrange(8)
         if action == 0:
-            del of[last]
+            del parent[last_key]
         elif action == 1:
-            of[last] = hostile(random)
-        elif action == 2 and isinstance(of, dict):
-            of[random.choice(("x-a", "format", "a", "", "loss", "A" * 300))] = hostile(random)
+            parent[last_key] = make_hostile_value(random)
+        elif action == 2 and isinstance(parent, dict):
+            parent[random.choice(("x-a", "format", "a", "", "loss", "A" * 300))] = (
+                make_hostile_value(random)
+            )
         elif action == 3:
-            other = value
-            for key in random.choice(nodes(value)):
-                other = other[key]
-            of[last] = json.loads(json.dumps(other))
+            source = value
+            for key in random.choice(list_paths(value)):
+                source = source[key]
+            parent[last_key] = json.loads(json.dumps(source))
         else:
-            of[last] = scaled(of[last], random)
+            parent[last_key] = alter_value(parent[last_key], random)
     text = json.dumps(value, ensure_ascii=random.random() < 0.5)
     if random.random() < 0.05:
         text = text.replace(
@@ -191,7 +193,7 @@ def json_mutated(raw: bytes, random: Random) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def table_mutated(raw: bytes, random: Random) -> bytes:
+def mutate_table(raw: bytes, random: Random) -> bytes:
     """Cells, rows and columns of a CSV text, of the right form or not."""
     rows = [line.split(b",") for line in raw.rstrip(b"\n").split(b"\n")]
     for _ in range(random.choice((1, 1, 2, 4))):
@@ -201,69 +203,73 @@ def table_mutated(raw: bytes, random: Random) -> bytes:
             random.randrange(9),
             random.choice((0.01, 0.3, 1.0)),
         )
-        where = [i for i in body if random.random() < share] or list(body)[:1]
-        if action == 0 and where:
-            rows[where[0]][column:][:1] = [random.choice(CELLS)]
-            rows[where[0]][min(column, len(rows[where[0]]) - 1)] = random.choice(CELLS)
+        places = [i for i in body if random.random() < share] or list(body)[:1]
+        if action == 0 and places:
+            rows[places[0]][column:][:1] = [random.choice(CELLS)]
+            rows[places[0]][min(column, len(rows[places[0]]) - 1)] = random.choice(CELLS)
         elif action == 1:
-            gone = set(where)
-            rows = [row for i, row in enumerate(rows) if i == 0 or i not in gone]
+            removed = set(places)
+            rows = [row for i, row in enumerate(rows) if i == 0 or i not in removed]
         elif action == 2:
-            rows += [rows[i] for i in where]
+            rows += [rows[i] for i in places]
         elif action == 3:
             rows[1:] = random.sample(rows[1:], len(rows) - 1)
         elif action == 4:
             shift = random.choice((-(10**9), -1, 1, 10**9, 10**12))
-            change(rows, where, column, lambda cell, shift=shift: b"%d" % max(0, int(cell) + shift))
+            change_cells(
+                rows, places, column, lambda cell, shift=shift: b"%d" % max(0, int(cell) + shift)
+            )
         elif action == 5:
             factor = random.choice((0, 2, 10, 1000, 10**6))
-            change(rows, where, column, lambda cell, factor=factor: b"%d" % (int(cell) * factor))
+            change_cells(
+                rows, places, column, lambda cell, factor=factor: b"%d" % (int(cell) * factor)
+            )
         elif action == 6:
             constant = random.choice(
                 (*CELLS, *[row[min(column, len(row) - 1)] for row in rows[1:2]])
             )
-            change(rows, where, column, lambda _, constant=constant: constant)
+            change_cells(rows, places, column, lambda _, constant=constant: constant)
         elif action == 7:
-            other = random.randrange(width)
+            other_column = random.randrange(width)
             for row in rows[1:]:
-                if max(column, other) < len(row):
-                    row[column], row[other] = row[other], row[column]
+                if max(column, other_column) < len(row):
+                    row[column], row[other_column] = row[other_column], row[column]
         else:
             rows = rows[: random.choice((1, 2, 3, len(rows) // 2 + 1))]
     return b"\n".join(map(b",".join, rows)) + random.choice((b"\n", b"\n", b"\n", b"", b"\n\n"))
 
 
-def change(
-    rows: list[list[bytes]], where: list[int], column: int, to: Callable[[bytes], bytes]
+def change_cells(
+    rows: list[list[bytes]], places: list[int], column: int, convert: Callable[[bytes], bytes]
 ) -> None:
     """Change the cells of a column in some rows; `to` may raise ValueError for what is no
     number."""
-    for i in where:
+    for i in places:
         with contextlib.suppress(ValueError):
             if i < len(rows) and column < len(rows[i]):
-                rows[i] = [*rows[i][:column], to(rows[i][column]), *rows[i][column + 1 :]]
+                rows[i] = [*rows[i][:column], convert(rows[i][column]), *rows[i][column + 1 :]]
 
 
-def file_mutated(name: str, raw: bytes, random: Random) -> bytes:
+def mutate_file(name: str, raw: bytes, random: Random) -> bytes:
     if random.random() < 0.1:
-        return bytes_mutated(raw, random)
+        return mutate_bytes(raw, random)
     if name.endswith(".gz"):
         try:
             text = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error):  # it was mutated before
-            return bytes_mutated(raw, random)
-        made = (
-            bytes_mutated(text, random)
+            return mutate_bytes(raw, random)
+        mutated = (
+            mutate_bytes(text, random)
             if "log.txt" in name or random.random() < 0.1
-            else table_mutated(text, random)
+            else mutate_table(text, random)
         )
-        return gzip.compress(made, 1, mtime=0)
+        return gzip.compress(mutated, 1, mtime=0)
     if name.endswith(".json"):
-        return json_mutated(raw, random)
+        return mutate_json(raw, random)
     if Path(name).name == "LOG":
         lines = raw.splitlines(keepends=True)
-        at = random.randrange(len(lines))
-        lines[at] = json_mutated(lines[at], random) + b"\n"
+        number = random.randrange(len(lines))
+        lines[number] = mutate_json(lines[number], random) + b"\n"
         return b"".join(lines * random.choice((1, 1, 2)))
     if Path(name).name in ("allowed_signers", "revoked_signers"):
         words = re.split(rb"(\s+|,|\")", raw)
@@ -271,4 +277,4 @@ def file_mutated(name: str, raw: bytes, random: Random) -> bytes:
             (b"", b'"', b"*", b"!", b"cert-authority", b"a@b", b"\n", b'valid-before="1"')
         )
         return b"".join(words)
-    return bytes_mutated(raw, random)
+    return mutate_bytes(raw, random)

@@ -57,7 +57,7 @@ class Recorded(Bare):
         self.left -= 1
 
 
-def timed(built: Built, recorder: Bare, items: int) -> float:
+def time_run(built: Built, recorder: Bare, items: int) -> float:
     """Items per second of one leg."""
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -73,11 +73,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--pairs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=1024)
-    asked = parser.parse_args()
-    built = build(Job("resnet50-train", "tuned", "full", asked.batch, 1, "cuda:0"))
+    options = parser.parse_args()
+    built = build(Job("resnet50-train", "tuned", "full", options.batch, 1, "cuda:0"))
     built.run(Bare(5))
     batches = max(
-        1, round(asked.seconds * timed(built, Bare(50), 50))
+        1, round(options.seconds * time_run(built, Bare(50), 50))
     )  # 50 batches of one item: batches/s
     print(f"{batches} batches a leg, heating for one leg", flush=True)
     built.run(Bare(batches))
@@ -85,23 +85,23 @@ def main() -> None:
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
     assert uuid in {d.uuid for d in open_source("nvidia").devices()}
     clock, bare, recorded, intervals_ms, missed = CudaClock(), [], [], [], 0
-    for _ in range(asked.pairs):
-        bare.append(timed(built, Bare(batches), batches * asked.batch))
+    for _ in range(options.pairs):
+        bare.append(time_run(built, Bare(batches), batches * options.batch))
         print(f"A bare      {bare[-1]:9.1f} images/s", flush=True)
         with tempfile.TemporaryDirectory() as place:
             with Sampler(Settings("nvidia", (uuid,), "node0", 100, place)) as sampler:
                 clock.open()
-                recorded.append(timed(built, Recorded(batches, clock), batches * asked.batch))
+                recorded.append(time_run(built, Recorded(batches, clock), batches * options.batch))
                 clock.close()
                 missed += sampler.stop()["missed"]
             read_ns = pd.read_csv(Path(place) / SAMPLES_FILE)["read_ns"]
             intervals_ms += list(read_ns.diff().dropna() / 1e6)
         print(f"B recorded  {recorded[-1]:9.1f} images/s", flush=True)
     print(f"ratio B/A   {statistics.mean(recorded) / statistics.mean(bare):.4f}")
-    shown = pd.Series(intervals_ms).quantile([0.01, 0.5, 0.99, 1.0])
+    quantiles_ms = pd.Series(intervals_ms).quantile([0.01, 0.5, 0.99, 1.0])
     print(
         "sampler     "
-        + ", ".join(f"p{100 * q:.0f} {v:.3f} ms" for q, v in shown.items())
+        + ", ".join(f"p{100 * q:.0f} {v:.3f} ms" for q, v in quantiles_ms.items())
         + f", missed ticks {missed}"
     )
 

@@ -20,7 +20,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from check_bundles import ROOT, RUNS_A_SYSTEM, allow, count_cores, cpu_s, make
+from check_bundles import ROOT, RUNS_A_SYSTEM, allow, count_cores, get_children_cpu_s, make_run
 
 
 def main() -> None:
@@ -39,9 +39,9 @@ def main() -> None:
         if not (place / "submissions").exists():
             fill(place / "submissions", arguments.bundles)
         page = place / "report.html"
-        begin, cpu_before = time.perf_counter(), cpu_s()
+        begin, cpu_before = time.perf_counter(), get_children_cpu_s()
         most_kib = run([place / "submissions", ROOT / "submissions" / "published"], page)
-        seconds, cpu = time.perf_counter() - begin, cpu_s() - cpu_before
+        seconds, cpu = time.perf_counter() - begin, get_children_cpu_s() - cpu_before
         print(
             f"{arguments.bundles} bundles on {count_cores()} cores: {seconds:.1f} s, "
             f"{cpu:.1f} s of CPU"
@@ -67,7 +67,7 @@ def fill(submissions: Path, count: int) -> None:
         place, of_source = number % len(sources), number // len(sources)
         runs.append((sources[place], number, f"system-{place:02}-{of_source // RUNS_A_SYSTEM:03}"))
     with multiprocessing.Pool() as pool:
-        pool.starmap(partial(make, submissions, key), sorted(runs), chunksize=8)
+        pool.starmap(partial(make_run, submissions, key), sorted(runs), chunksize=8)
 
 
 def run(paths: list[Path], page: Path) -> int:
@@ -79,7 +79,7 @@ def run(paths: list[Path], page: Path) -> int:
         cwd=ROOT,
         start_new_session=True,
     )
-    most = 0
+    max_kib = 0
     while process.poll() is None:
         listed = subprocess.run(
             ["ps", "-o", "rss=", "-s", str(process.pid)],
@@ -87,11 +87,11 @@ def run(paths: list[Path], page: Path) -> int:
             text=True,
             check=False,
         )
-        most = max(most, sum(map(int, listed.stdout.split())))
+        max_kib = max(max_kib, sum(map(int, listed.stdout.split())))
         time.sleep(0.2)
     if process.returncode:
         raise SystemExit(f"bench-report failed with status {process.returncode}")
-    return most
+    return max_kib
 
 
 def browse(page: Path) -> None:

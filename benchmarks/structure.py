@@ -51,7 +51,7 @@ class CodeFigures:
         return sum(self.file_lines.values())
 
 
-def core_files(checkout: Path) -> Iterator[Path]:
+def list_core_files(checkout: Path) -> Iterator[Path]:
     """The Python files of the packages, without what rules are tested with."""
     for package in PACKAGES:
         for path in sorted((checkout / package).rglob("*.py")):
@@ -59,7 +59,7 @@ def core_files(checkout: Path) -> Iterator[Path]:
                 yield path
 
 
-def test_files(checkout: Path) -> Iterator[Path]:
+def list_test_files(checkout: Path) -> Iterator[Path]:
     """The Python files of tests/ and rules/testing/."""
     for folder in ("tests", "rules/testing"):
         yield from sorted((checkout / folder).rglob("*.py"))
@@ -88,8 +88,8 @@ def has_mark(node: ast.AST, marks: frozenset[str]) -> bool:
     """Whether a function has a decorator `@RULE.MARK` of these marks, with or without arguments."""
     if not isinstance(node, ast.FunctionDef):
         return False
-    called = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-    return any(isinstance(mark, ast.Attribute) and mark.attr in marks for mark in called)
+    decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    return any(isinstance(mark, ast.Attribute) and mark.attr in marks for mark in decorators)
 
 
 def is_generic_type(value: ast.expr) -> bool:
@@ -143,10 +143,10 @@ def count_text_lines(statement: ast.stmt) -> int:
     return 0
 
 
-def fullest_folder(checkout: Path) -> str:
+def find_fullest_folder(checkout: Path) -> str:
     """The folder of the packages and tests with the most Python files, rules/checks left out."""
     counts: dict[str, int] = {}
-    for path in [*core_files(checkout), *test_files(checkout)]:
+    for path in [*list_core_files(checkout), *list_test_files(checkout)]:
         folder = path.parent.relative_to(checkout).as_posix()
         if path.name != "__init__.py" and not folder.startswith(("rules/checks", "rules/testing/")):
             counts[folder] = counts.get(folder, 0) + 1
@@ -154,27 +154,27 @@ def fullest_folder(checkout: Path) -> str:
     return f"{counts[folder]} ({folder}/)"
 
 
-def longest(lines: dict[str, int]) -> str:
+def find_longest(lines: dict[str, int]) -> str:
     """The largest number of lines and where it is."""
     name = max(lines, key=lambda key: lines[key])
     return f"{lines[name]} ({name.rpartition(':')[0] or name})"
 
 
-def rows_of(checkout: Path) -> dict[str, str]:
+def make_rows(checkout: Path) -> dict[str, str]:
     """The rows of the table, by what they state."""
-    core = measure_code(checkout, core_files(checkout))
-    tests = measure_code(checkout, test_files(checkout))
+    core = measure_code(checkout, list_core_files(checkout))
+    tests = measure_code(checkout, list_test_files(checkout))
     files, functions = core.file_lines, core.function_lines
     return {
         "core: files, lines": f"{len(files)}, {core.lines}",
         "core: median file, lines": f"{median(files.values()):g}",
-        "core: longest file, lines": longest(files),
+        "core: longest file, lines": find_longest(files),
         f"core: files above {MAX_FILE_LINES} lines": str(
             sum(lines > MAX_FILE_LINES for lines in files.values())
         ),
         "core: functions": str(len(functions)),
         "core: median function, lines": f"{median(functions.values()):g}",
-        "core: longest function, lines": longest(functions),
+        "core: longest function, lines": find_longest(functions),
         f"core: functions above {MAX_FUNCTION_LINES} lines": str(
             sum(lines > MAX_FUNCTION_LINES for lines in functions.values())
         ),
@@ -187,16 +187,16 @@ def rows_of(checkout: Path) -> dict[str, str]:
             f"{1000 * core.text_lookups / core.lines:.1f}"
         ),
         f"core: lines wider than {WIDTH}, %": f"{100 * core.wide_lines / core.lines:.1f}",
-        "most Python files in a folder (rules/checks/ aside)": fullest_folder(checkout),
+        "most Python files in a folder (rules/checks/ aside)": find_fullest_folder(checkout),
         "tests: files, lines": f"{len(tests.file_lines)}, {tests.lines}",
-        "tests: longest file, lines": longest(tests.file_lines),
-        "tests: longest function, lines": longest(tests.function_lines),
+        "tests: longest file, lines": find_longest(tests.file_lines),
+        "tests: longest function, lines": find_longest(tests.function_lines),
     }
 
 
-def table_of(checkouts: list[Path]) -> str:
+def make_table(checkouts: list[Path]) -> str:
     """The table in Markdown, one column per checkout."""
-    columns = [rows_of(checkout) for checkout in checkouts]
+    columns = [make_rows(checkout) for checkout in checkouts]
     heads = ["before", "after"] if len(columns) == 2 else [path.name for path in checkouts]
     lines = [f"| | {' | '.join(heads)} |", f"|---|{'---|' * len(columns)}"]
     for name in columns[0]:
@@ -207,12 +207,12 @@ def table_of(checkouts: list[Path]) -> str:
 def main(arguments: list[str]) -> None:
     """Print the table, or write it into the page."""
     directories = [argument for argument in arguments if argument != "--write"]
-    table = table_of([Path(name).resolve() for name in directories] or [ROOT])
+    table = make_table([Path(name).resolve() for name in directories] or [ROOT])
     if "--write" in arguments:
         page = PAGE.read_text(encoding="utf-8")
-        before, _, rest = page.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}", encoding="utf-8")
+        text_before, _, remainder = page.partition(BEGIN)
+        _, _, text_after = remainder.partition(END)
+        PAGE.write_text(f"{text_before}{BEGIN}\n\n{table}\n{END}{text_after}", encoding="utf-8")
     else:
         print(table, end="")
 

@@ -19,7 +19,7 @@ from rules.declarations import (
     EnvironmentDeclaration,
     Implementation,
     Rank,
-    Readback,
+    ReadbackRecord,
     RunDeclaration,
     RunSettings,
     StatedEpoch,
@@ -165,7 +165,7 @@ class Bundle:
         return self.declaration.ranks
 
     @property
-    def readbacks(self) -> tuple[Readback, ...]:
+    def readbacks(self) -> tuple[ReadbackRecord, ...]:
         """All readbacks, in the order of result.json."""
         return self.declaration.readbacks
 

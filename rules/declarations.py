@@ -157,7 +157,7 @@ class Rank(JsonRecord):
 
 
 @dataclass(frozen=True)
-class Readback(JsonRecord):
+class ReadbackRecord(JsonRecord):
     """Settings and counters of one accelerator, read back from the driver. None: the meter has no
     such quantity."""
 
@@ -211,7 +211,7 @@ class RunDeclaration(JsonRecord):
         "power": PowerSetting.from_json,
         "sampling": Sampling.from_json,
         "ranks": Rank.from_json,
-        "readbacks": Readback.from_json,
+        "readbacks": ReadbackRecord.from_json,
         "clocks": ClockPair.from_json,
         "sweep": SweepLabel.from_json,
         "tally": TokenTally.from_json,
@@ -233,7 +233,7 @@ class RunDeclaration(JsonRecord):
     power: PowerSetting
     sampling: Sampling
     ranks: tuple[Rank, ...]
-    readbacks: tuple[Readback, ...]
+    readbacks: tuple[ReadbackRecord, ...]
     clocks: tuple[ClockPair, ...] | None
     """None if the harness did not record clocks."""
     sweep: SweepLabel | None

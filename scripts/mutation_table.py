@@ -24,25 +24,27 @@ HEAD = (
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from conftest import Submissions, make_key  # noqa: E402
-from support.mutation_cases import Case, cases  # noqa: E402
+from support.mutation_cases import Case, list_cases  # noqa: E402
 
 from rules.registry import rules_by_id  # noqa: E402
 from rules.rule import Rule  # noqa: E402
 
 
 def try_mutation(number: int) -> str:
-    """Return what is wrong with the case of this number (see `Case.differs`)."""
+    """Return what is wrong with the case of this number (see `Case.find_difference`)."""
     with tempfile.TemporaryDirectory() as scratch:
         submissions = Submissions(Path(scratch) / "submissions", make_key(Path(scratch) / "key"))
         submissions.allow(submissions.key)
-        return list(cases())[number].differs(submissions)
+        return list(list_cases())[number].find_difference(submissions)
 
 
 def render_row(rule: Rule, rule_cases: Sequence[Case], failures: Mapping[str, str]) -> str:
     """Return the row of a rule. `failures` holds the failure of each case by its name, empty if the
     case passed."""
-    ways = list(dict.fromkeys(case.spoiling.name for case in rule_cases))
-    companions = sorted({rule_id for case in rule_cases for rule_id in case.spoiling.also_reported})
+    ways = list(dict.fromkeys(case.alteration.name for case in rule_cases))
+    companions = sorted(
+        {rule_id for case in rule_cases for rule_id in case.alteration.also_reported}
+    )
     missed_count = sum(bool(failures[case.name]) for case in rule_cases)
     names = (
         ", ".join(way.replace("_", " ") for way in ways)
@@ -55,13 +57,13 @@ def render_row(rule: Rule, rule_cases: Sequence[Case], failures: Mapping[str, st
 
 def render_page(failures: Mapping[str, str]) -> str:
     """Return the whole page. `failures` is as in `render_row`."""
-    all_cases, rules = list(cases()), rules_by_id()
+    all_cases, rules = list(list_cases()), rules_by_id()
     rows = [
         render_row(rule, [case for case in all_cases if case.rule is rule], failures)
         for rule in rules.values()
     ]
     missed_count = sum(bool(text) for text in failures.values())
-    ways = len({(case.rule.id, case.spoiling.name) for case in all_cases})
+    ways = len({(case.rule.id, case.alteration.name) for case in all_cases})
     summary = (
         f"{len(rules)} rules, {ways} ways of spoiling, tried {len(all_cases)} times on made "
         "and measured bundles: "
@@ -80,7 +82,7 @@ def render_page(failures: Mapping[str, str]) -> str:
 
 def is_current() -> bool:
     """Return whether the page has the current rules and mutations, all caught."""
-    return PAGE.read_text() == render_page({case.name: "" for case in cases()})
+    return PAGE.read_text() == render_page({case.name: "" for case in list_cases()})
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -89,11 +91,13 @@ def main(arguments: Sequence[str]) -> None:
             0 if is_current() else f"{PAGE} is not current; run python scripts/mutation_table.py"
         )
     numbers = [
-        number for number, case in enumerate(cases()) if not arguments or case.rule.id in arguments
+        number
+        for number, case in enumerate(list_cases())
+        if not arguments or case.rule.id in arguments
     ]
     with ProcessPoolExecutor() as pool:
         outcomes = list(pool.map(try_mutation, numbers, chunksize=4))
-    failures = {case.name: "" for case in cases()}
+    failures = {case.name: "" for case in list_cases()}
     names = list(failures)
     for number, text in zip(numbers, outcomes, strict=True):
         failures[names[number]] = text

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from click.testing import CliRunner
-from support.bundles import good_evidence, good_serving_evidence, write_bundle
+from support.bundles import make_evidence, make_serving_evidence, write_bundle
 from support.report.html import Element, Report, Tree
 
 from harness.sign import sign
@@ -39,14 +39,14 @@ QUIET = [
 
 
 @cache
-def _good(serving: bool) -> EvidenceFrames:
-    return good_serving_evidence() if serving else good_evidence()
+def _make_good_evidence(serving: bool) -> EvidenceFrames:
+    return make_serving_evidence() if serving else make_evidence()
 
 
-def fresh_evidence(serving: bool = False) -> EvidenceFrames:
+def copy_evidence(serving: bool = False) -> EvidenceFrames:
     """The good evidence of tests/support/bundles.py, of training or of serving, made once and
     copied, so that a test may alter it."""
-    return copy.deepcopy(_good(serving))
+    return copy.deepcopy(_make_good_evidence(serving))
 
 
 def make_key(path: Path) -> Path:
@@ -89,7 +89,7 @@ class Submissions:
         principal: str = PRINCIPAL,
     ) -> Path:
         """Write, seal and sign a bundle (the good one by default) and return its directory."""
-        evidence = evidence or fresh_evidence()
+        evidence = evidence or copy_evidence()
         evidence.result["run_id"] = run_id or evidence.result["run_id"]
         directory = self.root / principal.split("@")[0] / system / evidence.result["run_id"]
         write_bundle(evidence, directory)
@@ -112,9 +112,9 @@ def signing_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def submissions(tmp_path: Path, signing_key: Path) -> Submissions:
     """An empty submissions directory, one per test, whose keyring knows the signing key."""
-    made = Submissions(tmp_path / "submissions", signing_key)
-    made.allow(signing_key)
-    return made
+    empty_round = Submissions(tmp_path / "submissions", signing_key)
+    empty_round.allow(signing_key)
+    return empty_round
 
 
 @pytest.fixture
@@ -127,14 +127,14 @@ def sealed_bundle(submissions: Submissions) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of a Chromium, for the tests that render the report."""
-    found = (
+    path = (
         shutil.which("chromium")
         or shutil.which("chromium-browser")
         or shutil.which("google-chrome")
     )
-    if found is None:
+    if path is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
-    return found
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -167,7 +167,7 @@ def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figures/."""
     directory = tmp_path_factory.mktemp("report")
     submissions = Path(__file__).parents[1] / "submissions"
-    to = [
+    options = [
         "-o",
         str(directory / "report.html"),
         "--tables",
@@ -175,8 +175,8 @@ def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--figures",
         str(directory / "figures"),
     ]
-    done = CliRunner().invoke(main, [str(submissions), *to])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, [str(submissions), *options])
+    assert result.exit_code == 0, result.output
     return directory
 
 
@@ -196,18 +196,18 @@ def page(browser: Any, whole_report: Path) -> Iterator[Any]:
     anything."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.set_default_timeout(60_000)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on(
         "request",
         lambda request: (
-            said.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
+            messages.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
         ),
     )
     page.goto((whole_report / "report.html").as_uri())
     yield page
-    assert said == []
+    assert messages == []
     page.close()
 
 
@@ -217,8 +217,8 @@ def report(tmp_path: Path) -> Report:
 
     def run(*paths: Path) -> tuple[Element, str]:
         out = tmp_path / "report.html"
-        done = CliRunner().invoke(main, [*map(str, paths), "-o", str(out)])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(main, [*map(str, paths), "-o", str(out)])
+        assert result.exit_code == 0, result.output
         html = out.read_text(encoding="utf-8")
         return Tree(html).open[0], html
 

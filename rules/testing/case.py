@@ -57,9 +57,9 @@ class Pairing:
     name: str
     apply: Pair
     also_reported: frozenset[str]
-    both: bool
+    both_at_fault: bool
     """Whether both bundles are at fault."""
-    elsewhere: bool
+    other_center: bool
     """Whether the second bundle is of another center."""
 
 
@@ -77,8 +77,8 @@ def mutation(
     """Mark a function that alters the evidence of a good bundle."""
 
     def mark(function: Mutate) -> Mutate:
-        others = frozenset(also_reported), frozenset(may_report)
-        _add(rule, Mutation(function.__name__, function, *others, rederive, serving))
+        rule_ids = frozenset(also_reported), frozenset(may_report)
+        _add(rule, Mutation(function.__name__, function, *rule_ids, rederive, serving))
         return function
 
     return mark
@@ -95,12 +95,17 @@ def tampering(rule: Rule, *also_reported: str, reseal: bool = False) -> Callable
 
 
 def pairing(
-    rule: Rule, *also_reported: str, both: bool = False, elsewhere: bool = False
+    rule: Rule, *also_reported: str, both_at_fault: bool = False, other_center: bool = False
 ) -> Callable[[Pair], Pair]:
     """Mark a function that alters the evidence of two good bundles."""
 
     def mark(function: Pair) -> Pair:
-        _add(rule, Pairing(function.__name__, function, frozenset(also_reported), both, elsewhere))
+        _add(
+            rule,
+            Pairing(
+                function.__name__, function, frozenset(also_reported), both_at_fault, other_center
+            ),
+        )
         return function
 
     return mark

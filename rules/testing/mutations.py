@@ -34,8 +34,8 @@ def get_last_epoch(evidence: EvidenceFrames) -> int:
 def select_load(evidence: EvidenceFrames, *epochs: int) -> Mask:
     """Mask of the samples of the first accelerator that lie in the epochs of its rank, shape (n,).
     Without epochs: in all scored epochs."""
-    last = get_last_epoch(evidence)
-    selected = epochs or range(get_protocol(evidence).discarded_epochs, last + 1)
+    last_epoch = get_last_epoch(evidence)
+    selected = epochs or range(get_protocol(evidence).discarded_epochs, last_epoch + 1)
     read_ns = evidence.samples["read_ns"].to_numpy()
     mask = np.zeros(len(read_ns), dtype=bool)
     windows = evidence.batches[evidence.batches["rank"] == evidence.result["ranks"][0]["rank"]]
@@ -86,17 +86,17 @@ def slow_down(evidence: EvidenceFrames, share: float) -> None:
     whole time of the epoch."""
     batches = evidence.batches
     count = int(evidence.result["settings"]["batches_per_epoch"] * share)
-    kept = batches[batches["batch"] < count].reset_index(drop=True)
-    groups = kept.groupby(["epoch", "rank"])
+    remaining = batches[batches["batch"] < count].reset_index(drop=True)
+    groups = remaining.groupby(["epoch", "rank"])
     begin_ns = groups["start_ns"].transform("min").to_numpy()
     last_ns = groups["end_ns"].transform("max").to_numpy()
     end_ns = batches.groupby(["epoch", "rank"])["end_ns"].max()
-    until_ns = end_ns.loc[list(zip(kept["epoch"], kept["rank"], strict=True))].to_numpy()
+    until_ns = end_ns.loc[list(zip(remaining["epoch"], remaining["rank"], strict=True))].to_numpy()
     for column in ("start_ns", "end_ns"):
-        kept[column] = begin_ns + (
-            (kept[column] - begin_ns) * ((until_ns - begin_ns) / (last_ns - begin_ns))
+        remaining[column] = begin_ns + (
+            (remaining[column] - begin_ns) * ((until_ns - begin_ns) / (last_ns - begin_ns))
         ).astype("int64")
-    evidence.batches = kept
+    evidence.batches = remaining
     evidence.result["settings"]["batches_per_epoch"] = count
 
 
@@ -125,10 +125,10 @@ def swap_neighbours(samples: "pd.DataFrame", seed: int) -> None:
     samples["read_ns"] += random.integers(0, 1000, len(samples))
     for _, rows in samples.groupby("accelerator", sort=False):
         power_mw = rows["power_mw"].to_numpy(np.float64, copy=True)
-        first = np.flatnonzero(random.random(len(power_mw) // 2) < SWAPPED_SHARE) * 2
+        pairs = np.flatnonzero(random.random(len(power_mw) // 2) < SWAPPED_SHARE) * 2
         high = power_mw > np.nanmax(power_mw, initial=0) / 2
-        first = first[high[first] & high[first + 1]]
-        power_mw[first], power_mw[first + 1] = power_mw[first + 1], power_mw[first].copy()
+        pairs = pairs[high[pairs] & high[pairs + 1]]
+        power_mw[pairs], power_mw[pairs + 1] = power_mw[pairs + 1], power_mw[pairs].copy()
         samples.loc[rows.index, "power_mw"] = power_mw
 
 
@@ -147,19 +147,21 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     Its readings are swapped and shifted by 11 mW, and its batches are some microseconds shorter, so
     that no rule on copies reports it.
     """
-    result, first, uuid = (
+    result, first_rank, uuid = (
         evidence.result,
         evidence.result["ranks"][0],
         get_first_accelerator(evidence),
     )
     twin, rank = f"{uuid}-twin", len(result["ranks"])
-    home = next(n for n in evidence.system["nodes"] if n["name"] == first["node"])
-    board = {**next(a for a in home["accelerators"] if a["uuid"] == uuid), "uuid": twin}
+    twin_node = next(n for n in evidence.system["nodes"] if n["name"] == first_rank["node"])
+    board = {**next(a for a in twin_node["accelerators"] if a["uuid"] == uuid), "uuid": twin}
     if node is None:
-        home["accelerators"].append(board)
+        twin_node["accelerators"].append(board)
     else:
-        evidence.system["nodes"].append({**home, "name": node, "accelerators": [board]})
-    result["ranks"].append({"rank": rank, "node": node or first["node"], "accelerators": [twin]})
+        evidence.system["nodes"].append({**twin_node, "name": node, "accelerators": [board]})
+    result["ranks"].append(
+        {"rank": rank, "node": node or first_rank["node"], "accelerators": [twin]}
+    )
     result["settings"].update(
         accelerators=result["settings"]["accelerators"] + 1, nodes=len(evidence.system["nodes"])
     )
@@ -167,18 +169,22 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
         {**r, "accelerator": twin} for r in result["readbacks"] if r["accelerator"] == uuid
     ]
     samples = evidence.samples[select_first(evidence)].assign(
-        accelerator=twin, node=node or first["node"]
+        accelerator=twin, node=node or first_rank["node"]
     )
     for column in ("power_mw", "power_avg_mw"):
         samples[column] += 11
     swap_neighbours(samples, rank)
     if node is not None:
         result.get("clocks", []).extend(
-            [{**p, "node": node} for p in result.get("clocks", []) if p["node"] == first["node"]]
+            [
+                {**p, "node": node}
+                for p in result.get("clocks", [])
+                if p["node"] == first_rank["node"]
+            ]
         )
         for name in ("ticks", "missed"):
             result["sampling"][name] *= 2
-    batches = evidence.batches[evidence.batches["rank"] == first["rank"]].assign(rank=rank)
+    batches = evidence.batches[evidence.batches["rank"] == first_rank["rank"]].assign(rank=rank)
     batches["end_ns"] -= batches["batch"] * 7919 % 97 * 100
     evidence.samples = concatenate(evidence.samples, samples)
     evidence.batches = concatenate(evidence.batches, batches)

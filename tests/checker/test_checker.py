@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import PRINCIPAL, Submissions, fresh_evidence
+from conftest import PRINCIPAL, Submissions, copy_evidence
 from jsonschema import Draft202012Validator
-from support.bundles import another_run, rederive
-from support.verdicts import bench_check
+from support.bundles import make_other_run, rederive
+from support.verdicts import run_bench_check
 
 from checker.cli import COMMANDS, check, load
 from checker.commands import explain, rules
@@ -29,13 +29,13 @@ from rules.testing.frames import EvidenceFrames
 ROOT = Path(__file__).parents[2]
 
 
-def rules_of(path: Path, keyring: Path | None = None, root: Path | None = None) -> set[str]:
+def list_rules(path: Path, keyring: Path | None = None, root: Path | None = None) -> set[str]:
     return {f.rule for f in judge(path, keyring, root).findings}
 
 
-def run_number(number: int) -> EvidenceFrames:
+def make_numbered_run(number: int) -> EvidenceFrames:
     """Good evidence, each number that of a run of its own."""
-    evidence = another_run(fresh_evidence(), number)
+    evidence = make_other_run(copy_evidence(), number)
     rederive(evidence)
     return evidence
 
@@ -44,20 +44,22 @@ def run_number(number: int) -> EvidenceFrames:
 
 
 def test_good_bundle_passes(submissions: Submissions) -> None:
-    done = bench_check(submissions.root if submissions.add() else "")
-    assert done.exit_code == 0
-    assert done.output.splitlines()[-1] == "1 judged: 1 pass, 0 fail; 0 errors, 0 warnings, 0 notes"
-    assert f"pass (closed, signed by {PRINCIPAL})" in done.output
+    result = run_bench_check(submissions.root if submissions.add() else "")
+    assert result.exit_code == 0
+    assert (
+        result.output.splitlines()[-1] == "1 judged: 1 pass, 0 fail; 0 errors, 0 warnings, 0 notes"
+    )
+    assert f"pass (closed, signed by {PRINCIPAL})" in result.output
 
 
 def test_json_has_the_promised_shape(submissions: Submissions) -> None:
     bundle = submissions.add()
     (bundle / "log.txt.gz").unlink()
-    done = bench_check(submissions.root, "--format", "json")
-    assert done.exit_code == 1
-    said = json.loads(done.output)
-    Draft202012Validator(read_schema(said["format"])).validate(said)
-    (judged,) = said["bundles"]
+    result = run_bench_check(submissions.root, "--format", "json")
+    assert result.exit_code == 1
+    document = json.loads(result.output)
+    Draft202012Validator(read_schema(document["format"])).validate(document)
+    (judged,) = document["bundles"]
     assert (judged["path"], judged["standing"], judged["status"]) == (str(bundle), None, "fail")
     assert judged["signer"] == PRINCIPAL
     (finding,) = judged["findings"]
@@ -73,22 +75,22 @@ def test_verdict_says_how_many_rules_were_not_asked(submissions: Submissions) ->
     (bundle / "log.txt.gz").unlink()
     of_evidence = len(bundle_rules()) + len(round_rules())
     assert judge(bundle).rules_not_run == of_evidence
-    assert f"{of_evidence} rules were not run" in bench_check(bundle).output
+    assert f"{of_evidence} rules were not run" in run_bench_check(bundle).output
 
 
 def test_path_without_a_bundle_is_an_error(tmp_path: Path, submissions: Submissions) -> None:
     (tmp_path / "empty").mkdir()
-    done = bench_check(tmp_path / "empty", submissions.root if submissions.add() else "")
-    assert done.exit_code == 1
-    assert "no bundle at or below this path" in done.output
-    assert "1 pass, 1 fail; 1 error," in done.output.splitlines()[-1]
+    result = run_bench_check(tmp_path / "empty", submissions.root if submissions.add() else "")
+    assert result.exit_code == 1
+    assert "no bundle at or below this path" in result.output
+    assert "1 pass, 1 fail; 1 error," in result.output.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
     "arguments", [(), ("/nowhere/at/all",), (".", "--format", "xml"), (".", "--keyring", "/no")]
 )
 def test_wrong_usage_exits_2(arguments: tuple[str, ...]) -> None:
-    assert bench_check(*arguments).exit_code == 2
+    assert run_bench_check(*arguments).exit_code == 2
 
 
 def test_rule_that_raises_is_an_internal_error(
@@ -104,38 +106,40 @@ def test_rule_that_raises_is_an_internal_error(
     assert finding.rule == INTERNAL
     assert "rule T101" in finding.message
     assert str(bundle) in finding.message
-    done = bench_check(bundle)  # the workers are forked, or import the rule anew where they are not
-    assert done.exit_code == 3 or sys.version_info >= (3, 14)
+    result = run_bench_check(
+        bundle
+    )  # the workers are forked, or import the rule anew where they are not
+    assert result.exit_code == 3 or sys.version_info >= (3, 14)
 
 
 def test_killed_worker_loses_its_own_bundle_only(
     submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = [submissions.add(run_number(i), run_id=f"good-bundle-{i}") for i in range(3)]
+    bundles = [submissions.add(make_numbered_run(i), run_id=f"good-bundle-{i}") for i in range(3)]
     evil = submissions.add(run_id="evil-bundle")
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "ssh-keygen"
-    real = shutil.which("ssh-keygen")
+    original = shutil.which("ssh-keygen")
     fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *evil-bundle*) kill -9 $PPID;; *) exec {real} "$@";; esac\n'
+        f'#!/bin/sh\ncase "$*" in *evil-bundle*) kill -9 $PPID;; *) exec {original} "$@";; esac\n'
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    done = bench_check(submissions.root, "--format", "json")
-    assert done.exit_code == 3
-    judged = {b["path"]: b for b in json.loads(done.output)["bundles"]}
-    assert [judged[str(path)]["status"] for path in good] == ["pass"] * 3
+    result = run_bench_check(submissions.root, "--format", "json")
+    assert result.exit_code == 3
+    judged = {b["path"]: b for b in json.loads(result.output)["bundles"]}
+    assert [judged[str(path)]["status"] for path in bundles] == ["pass"] * 3
     assert [f["rule"] for f in judged[str(evil)]["findings"]] == [INTERNAL]
 
 
 def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
     paths = [
-        submissions.add(run_number(i), run_id=f"bundle-{i}", system=f"system-{i % 2}")
+        submissions.add(make_numbered_run(i), run_id=f"bundle-{i}", system=f"system-{i % 2}")
         for i in range(5)
     ]
     (paths[2] / "result.json").write_text("{")
-    done = bench_check(submissions.root, "--format", "json")
-    status = {b["path"]: b["status"] for b in json.loads(done.output)["bundles"]}
+    result = run_bench_check(submissions.root, "--format", "json")
+    status = {b["path"]: b["status"] for b in json.loads(result.output)["bundles"]}
     assert status == {str(path): "fail" if path == paths[2] else "pass" for path in paths}
 
 
@@ -145,9 +149,9 @@ def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
 def test_hidden_directories_are_skipped_and_mentioned(submissions: Submissions) -> None:
     bundle = submissions.add()
     draft = shutil.copytree(bundle, bundle.with_name(".draft.writing"))
-    done = bench_check(submissions.root)
-    assert done.exit_code == 0
-    assert f"not judged, because hidden (unfinished runs): {draft}" in done.output
+    result = run_bench_check(submissions.root)
+    assert result.exit_code == 0
+    assert f"not judged, because hidden (unfinished runs): {draft}" in result.output
 
 
 def test_nothing_in_the_keyring_is_a_bundle(submissions: Submissions) -> None:
@@ -161,10 +165,10 @@ def test_linked_directory_is_refused_not_followed(submissions: Submissions) -> N
     link = submissions.root / "example" / "latest"
     link.symlink_to(bundle.parent)
     assert find_places(submissions.root).bundles == [bundle, link]
-    assert rules_of(link) == {"S102"}
+    assert list_rules(link) == {"S102"}
 
 
-def published() -> dict[str, Any]:
+def copy_published() -> dict[str, Any]:
     row = {
         "workload": "resnet50-train",
         "accelerator": "H200",
@@ -186,7 +190,7 @@ def published() -> dict[str, Any]:
 def test_published_figures_are_validated(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     path = tmp_path / "published" / "paper.json"
-    path.write_text(json.dumps(published()))
+    path.write_text(json.dumps(copy_published()))
     (tmp_path / "published" / "README.md").write_text("not judged")
     for checked in (tmp_path, path.parent, path):
         (verdict,) = judge_all([checked]).verdicts
@@ -196,7 +200,7 @@ def test_published_figures_are_validated(tmp_path: Path) -> None:
             None,
             "pass",
         )
-    path.write_text(json.dumps({**published(), "rows": []}))
+    path.write_text(json.dumps({**copy_published(), "rows": []}))
     (verdict,) = judge_all([tmp_path]).verdicts
     assert [f.rule for f in verdict.findings] == ["S107"]
 
@@ -205,7 +209,7 @@ def test_bundle_as_the_path_itself(
     submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(submissions.add())
-    assert bench_check(".").exit_code == 0
+    assert run_bench_check(".").exit_code == 0
 
 
 # explain.
@@ -213,18 +217,20 @@ def test_bundle_as_the_path_itself(
 
 @pytest.mark.parametrize("name", ["S101", "s101", "file-missing"])
 def test_explain_prints_the_page(name: str) -> None:
-    done = CliRunner().invoke(explain, [name])
-    assert done.exit_code == 0
-    assert done.output.startswith("S101 file-missing (error)\n\nA file of the bundle is missing\n")
+    result = CliRunner().invoke(explain, [name])
+    assert result.exit_code == 0
+    assert result.output.startswith(
+        "S101 file-missing (error)\n\nA file of the bundle is missing\n"
+    )
 
 
 @pytest.mark.parametrize(
     "name, near", [("S1O1", "S101"), ("file-mising", "file-missing"), ("???", "bench-check rules")]
 )
 def test_explain_lists_near_rules(name: str, near: str) -> None:
-    done = CliRunner().invoke(explain, [name])
-    assert done.exit_code == 2
-    assert near in done.output
+    result = CliRunner().invoke(explain, [name])
+    assert result.exit_code == 2
+    assert near in result.output
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -245,9 +251,9 @@ def test_command_answers_and_its_name_may_be_a_directory(tmp_path: Path, name: s
 
 
 def test_help_names_every_command() -> None:
-    said = bench_check("--help").output
+    output = run_bench_check("--help").output
     for name, (_, does) in COMMANDS.items():
-        assert re.search(rf"bench-check {name} +{re.escape(does)}", said)
+        assert re.search(rf"bench-check {name} +{re.escape(does)}", output)
 
 
 def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
@@ -261,28 +267,28 @@ def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
     options = {
         p for c in [check, *map(load, COMMANDS)] for parameter in c.params for p in parameter.opts
     }
-    asked = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
-    assert len(asked) > 10
-    assert asked <= options
+    page_options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
+    assert len(page_options) > 10
+    assert page_options <= options
 
 
 def test_rules_lists_the_whole_book() -> None:
-    said = CliRunner().invoke(rules, []).output
+    output = CliRunner().invoke(rules, []).output
     listed = json.loads(CliRunner().invoke(rules, ["--format", "json"]).output)["rules"]
     assert [r["id"] for r in listed] == list(rules_by_id())
     for rule in rules_by_id().values():
         assert re.search(
             rf"^  {rule.id}  {rule.severity} +{re.escape(rule.added)}  {rule.name}\b",
-            said,
+            output,
             re.MULTILINE,
         )
     assert {
         "family": "Schema and form",
         "added": "1.0.0",
         "severity": "error",
-    }.items() <= listed_by_id(listed)["S101"].items()
-    assert listed_by_id(listed)["M109"]["standings"] == ["closed", "open"]
+    }.items() <= list_by_id(listed)["S101"].items()
+    assert list_by_id(listed)["M109"]["standings"] == ["closed", "open"]
 
 
-def listed_by_id(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def list_by_id(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {r["id"]: r for r in listed}

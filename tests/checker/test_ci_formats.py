@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft4Validator
-from support.verdicts import finding, hostile, render, verdict, view_of
+from support.verdicts import make_finding, make_hostile_view, make_verdict, make_view, render
 
 from checker.baseline import compute_fingerprint
 from checker.selection import RoundView
@@ -24,20 +24,24 @@ SARIF_SCHEMA = json.loads(
 # sarif.
 
 
-def sarif(what: RoundView) -> dict[str, Any]:
-    said = json.loads(render(what, "sarif"))
-    Draft4Validator(SARIF_SCHEMA, format_checker=Draft4Validator.FORMAT_CHECKER).validate(said)
-    (run,) = said["runs"]
+def render_sarif(view: RoundView) -> dict[str, Any]:
+    document = json.loads(render(view, "sarif"))
+    Draft4Validator(SARIF_SCHEMA, format_checker=Draft4Validator.FORMAT_CHECKER).validate(document)
+    (run,) = document["runs"]
     return dict(run)
 
 
 @pytest.mark.parametrize(
-    "what",
-    [hostile(), view_of(), view_of(verdict(finding(), finding("M108")))],
+    "view",
+    [
+        make_hostile_view(),
+        make_view(),
+        make_view(make_verdict(make_finding(), make_finding("M108"))),
+    ],
     ids=["hostile", "empty", "findings"],
 )
-def test_sarif_is_valid_by_its_schema(what: RoundView) -> None:
-    run = sarif(what)
+def test_sarif_is_valid_by_its_schema(view: RoundView) -> None:
+    run = render_sarif(view)
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == list(rules_by_id())
     assert all(rule["helpUri"] and rule["fullDescription"]["text"] for rule in rules)
@@ -47,11 +51,11 @@ def test_sarif_is_valid_by_its_schema(what: RoundView) -> None:
 def test_sarif_locates_rows_and_pointers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b" / "c").mkdir(parents=True)
-    row = finding(pointer="row 12")
-    rows, member = finding(), finding(file="result.json", pointer="/epochs/3")
+    row = make_finding(pointer="row 12")
+    rows, member = make_finding(), make_finding(file="result.json", pointer="/epochs/3")
     places = [
         r["locations"][0]
-        for r in sarif(view_of(verdict(row, rows, member, path="a b/c")))["results"]
+        for r in render_sarif(make_view(make_verdict(row, rows, member, path="a b/c")))["results"]
     ]
     assert places[0]["physicalLocation"]["artifactLocation"] == {
         "uri": "a%20b/c/samples.csv.gz",
@@ -67,7 +71,9 @@ def test_sarif_locates_rows_and_pointers(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_sarif_suppresses_what_is_lifted_and_reports_failures_of_the_checker() -> None:
-    run = sarif(view_of(verdict(finding(waived="waivers/w.json"), finding(INTERNAL))))
+    run = render_sarif(
+        make_view(make_verdict(make_finding(waived="waivers/w.json"), make_finding(INTERNAL)))
+    )
     (result,) = run["results"]
     assert result["suppressions"] == [
         {"kind": "external", "justification": "waived by waivers/w.json"}
@@ -80,28 +86,36 @@ def test_sarif_suppresses_what_is_lifted_and_reports_failures_of_the_checker() -
 def test_fingerprints_depend_on_what_is_found_and_on_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = finding(), finding(pointer="row 3")
-    here, there = (
-        verdict(one, path="x/submissions/c/s/r"),
-        verdict(one, path="/somewhere/else/c/s/r"),
+    finding, other_finding = make_finding(), make_finding(pointer="row 3")
+    verdict, moved_verdict = (
+        make_verdict(finding, path="x/submissions/c/s/r"),
+        make_verdict(finding, path="/somewhere/else/c/s/r"),
     )
-    assert compute_fingerprint(here, one) == compute_fingerprint(
-        there, replace(one, message="Other words.", expected="others")
+    assert compute_fingerprint(verdict, finding) == compute_fingerprint(
+        moved_verdict, replace(finding, message="Other words.", expected="others")
     )
-    assert compute_fingerprint(here, one) != compute_fingerprint(here, other)
-    assert compute_fingerprint(here, one) != compute_fingerprint(verdict(path="c/s/r2"), one)
-    forwards = [r["partialFingerprints"] for r in sarif(view_of(verdict(one, other)))["results"]]
+    assert compute_fingerprint(verdict, finding) != compute_fingerprint(verdict, other_finding)
+    assert compute_fingerprint(verdict, finding) != compute_fingerprint(
+        make_verdict(path="c/s/r2"), finding
+    )
+    forwards = [
+        r["partialFingerprints"]
+        for r in render_sarif(make_view(make_verdict(finding, other_finding)))["results"]
+    ]
     assert (
         forwards
-        == [r["partialFingerprints"] for r in sarif(view_of(verdict(other, one)))["results"]][::-1]
+        == [
+            r["partialFingerprints"]
+            for r in render_sarif(make_view(make_verdict(other_finding, finding)))["results"]
+        ][::-1]
     )
 
 
 # junit.
 
 
-def suites(what: RoundView) -> list[ET.Element]:
-    root = ET.fromstring(render(what, "junit"))
+def render_suites(view: RoundView) -> list[ET.Element]:
+    root = ET.fromstring(render(view, "junit"))
     assert root.tag == "testsuites"
     for kind in ("tests", "failures", "errors", "skipped"):
         assert int(root.attrib[kind]) == sum(int(suite.attrib[kind]) for suite in root)
@@ -118,7 +132,7 @@ def suites(what: RoundView) -> list[ET.Element]:
     return list(root)
 
 
-def cases(suite: ET.Element) -> dict[str, list[str]]:
+def list_cases(suite: ET.Element) -> dict[str, list[str]]:
     return {
         case.attrib["name"].split()[0]: [child.tag for child in case]
         for case in suite.iter("testcase")
@@ -126,18 +140,18 @@ def cases(suite: ET.Element) -> dict[str, list[str]]:
 
 
 def test_junit_has_a_case_for_each_rule() -> None:
-    found = (
-        finding("W103"),
-        finding("W103"),
-        finding("M108"),
-        finding("P103", waived="waivers/w.json"),
-        finding(INTERNAL),
+    findings = (
+        make_finding("W103"),
+        make_finding("W103"),
+        make_finding("M108"),
+        make_finding("P103", waived="waivers/w.json"),
+        make_finding(INTERNAL),
     )
-    (suite,) = suites(view_of(verdict(*found)))
-    by_rule = cases(suite)
+    (suite,) = render_suites(make_view(make_verdict(*findings)))
+    by_rule = list_cases(suite)
     assert by_rule.keys() == {*rules_by_id(), INTERNAL}
-    told = {rule: by_rule[rule] for rule in ("W103", "M108", "P103", INTERNAL, "S101")}
-    assert told == {
+    rule_cases = {rule: by_rule[rule] for rule in ("W103", "M108", "P103", INTERNAL, "S101")}
+    assert rule_cases == {
         "W103": ["failure"],
         "M108": ["system-out"],
         "P103": ["skipped"],
@@ -148,26 +162,29 @@ def test_junit_has_a_case_for_each_rule() -> None:
 
 
 def test_junit_skips_what_was_not_asked() -> None:
-    unread, demo = suites(
-        view_of(verdict(standing=None, rules_not_run=70), verdict(standing="demo", path="a/b/c"))
+    unread, demo = render_suites(
+        make_view(
+            make_verdict(standing=None, rules_not_run=70),
+            make_verdict(standing="demo", path="a/b/c"),
+        )
     )
-    assert (cases(unread)["P103"], cases(unread)["S101"]) == (["skipped"], [])
+    assert (list_cases(unread)["P103"], list_cases(unread)["S101"]) == (["skipped"], [])
     assert "demo" not in rules_by_id()["M109"].standings
-    assert (cases(demo)["M109"], cases(demo)["S101"]) == (["skipped"], [])
+    assert (list_cases(demo)["M109"], list_cases(demo)["S101"]) == (["skipped"], [])
 
 
 def test_junit_skips_what_was_not_asked_for() -> None:
-    partial, suite = suites(
-        view_of(verdict(), selected=frozenset({"S101"}), partial=("--select S101",))
+    partial, suite = render_suites(
+        make_view(make_verdict(), selected=frozenset({"S101"}), partial=("--select S101",))
     )
     assert (partial.attrib["errors"], [child.tag for child in partial[1]]) == ("1", ["error"]), (
         "a part never looks clean"
     )
-    assert (cases(suite)["S102"], cases(suite)["S101"]) == (["skipped"], [])
+    assert (list_cases(suite)["S102"], list_cases(suite)["S101"]) == (["skipped"], [])
 
 
 def test_junit_survives_hostile_strings() -> None:
-    _, suite = suites(hostile())
+    _, suite = render_suites(make_hostile_view())
     assert "<x y=" in suite.attrib["name"]
 
 
@@ -175,33 +192,36 @@ def test_junit_survives_hostile_strings() -> None:
 
 
 def test_github_escapes_as_workflow_commands_ask() -> None:
-    evil = finding(file="a,b:c%.json", found="50% of\nall")
-    (line, said) = render(view_of(verdict(evil, path="c")), "github").splitlines()
+    evil = make_finding(file="a,b:c%.json", found="50% of\nall")
+    (line, lines) = render(make_view(make_verdict(evil, path="c")), "github").splitlines()
     assert (
         line == "::error file=c,title=W103 constant-power::found at rows 12-40: 50%25 of\\nall; "
         "expected: more. Look."
     )
-    assert said.startswith("1 judged: ")
+    assert lines.startswith("1 judged: ")
 
 
 def test_github_escapes_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c").mkdir()
     (line, _) = render(
-        view_of(verdict(finding(file="a,b:c%.json"), path="c")), "github"
+        make_view(make_verdict(make_finding(file="a,b:c%.json"), path="c")), "github"
     ).splitlines()
     assert line.startswith("::error file=c/a%2Cb%3Ac%25.json,title=W103 constant-power::found ")
 
 
 def test_github_lines_are_commands_or_harmless() -> None:
-    for line in render(hostile(), "github").splitlines():
+    for line in render(make_hostile_view(), "github").splitlines():
         assert re.fullmatch(
             r"::(error|warning|notice) (file=[^,:]+,)?title=[^,:]+::.*", line
         ) or not line.startswith("::")
 
 
 def test_github_makes_notices_of_what_does_not_count() -> None:
-    lifted = view_of(verdict(finding(waived="waivers/w.json")), verdict(finding(), withdrawn="why"))
+    lifted = make_view(
+        make_verdict(make_finding(waived="waivers/w.json")),
+        make_verdict(make_finding(), withdrawn="why"),
+    )
     assert [line.split(" ")[0] for line in render(lifted, "github").splitlines()[:2]] == [
         "::notice",
         "::notice",

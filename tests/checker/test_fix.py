@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PRINCIPAL, Submissions, fresh_evidence
+from conftest import PRINCIPAL, Submissions, copy_evidence
 
 from checker.cli import check
 from checker.engine import judge
@@ -22,7 +22,7 @@ from rules.bundle_format.records import EVIDENCE_FILES, JSON_FILES, MANIFEST_FIL
 ROOT = Path(__file__).parents[2]
 
 
-def bench_fix(*arguments: str | Path) -> Result:
+def run_bench_fix(*arguments: str | Path) -> Result:
     return CliRunner().invoke(check, ["--fix", *map(str, arguments)])
 
 
@@ -33,7 +33,7 @@ def unsigned(submissions: Submissions) -> Path:
     return bundle
 
 
-def contents(bundle: Path) -> dict[str, bytes]:
+def read_contents(bundle: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(bundle)): path.read_bytes()
         for path in sorted(bundle.rglob("*"))
@@ -41,7 +41,7 @@ def contents(bundle: Path) -> dict[str, bytes]:
     }
 
 
-def reword(path: Path) -> None:
+def reformat(path: Path) -> None:
     """The same content in another form: other spaces, other order of keys."""
     path.write_text(json.dumps(dict(reversed(json.loads(path.read_text()).items())), indent=4))
 
@@ -60,20 +60,20 @@ def test_bundle_as_the_run_wrote_it_is_not_touched(unsigned: Path) -> None:
 
 @pytest.mark.parametrize("name", [MANIFEST_FILE, *JSON_FILES])
 def test_form_of_json_is_made_anew(unsigned: Path, name: str) -> None:
-    good = contents(unsigned)
-    reword(unsigned / name)
+    original = read_contents(unsigned)
+    reformat(unsigned / name)
     assert [change.split(":")[0] for change in fix(unsigned)] == [name]
-    assert contents(unsigned) == good
+    assert read_contents(unsigned) == original
 
 
 def test_manifest_follows_what_was_made_anew(unsigned: Path) -> None:
-    good = contents(unsigned)
+    original = read_contents(unsigned)
     manifest = json.loads((unsigned / MANIFEST_FILE).read_text())
     (entry,) = (entry for entry in manifest["files"] if entry["path"] == "system.json")
     entry["sha256"] = "0" * 64
     (unsigned / MANIFEST_FILE).write_text(json.dumps(manifest))
     assert fix(unsigned) == ["MANIFEST.json: written again"]
-    assert contents(unsigned) == good
+    assert read_contents(unsigned) == original
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"format": "wattmark-manifest/1"}'])
@@ -84,14 +84,14 @@ def test_without_the_manifest_of_the_run_nothing_is_sealed(
     (unsigned / MANIFEST_FILE).unlink()
     if content is not None:
         (unsigned / MANIFEST_FILE).write_text(content)
-    before = contents(unsigned)
+    before = read_contents(unsigned)
     with pytest.raises(UnfixableError, match=r"run again"):
         fix(unsigned)
-    assert contents(unsigned) == before
+    assert read_contents(unsigned) == before
 
 
 def test_figures_are_recomputed_and_told(unsigned: Path, submissions: Submissions) -> None:
-    good = contents(unsigned)
+    original = read_contents(unsigned)
 
     def spoil(result: dict) -> None:
         result["headline"]["joules_per_item"]["mean"] = 1.5
@@ -99,12 +99,12 @@ def test_figures_are_recomputed_and_told(unsigned: Path, submissions: Submission
         result["observed"][0]["cap_enforced"] = None
 
     alter(unsigned, spoil)
-    done = bench_fix(unsigned)
-    assert contents(unsigned) == good
-    assert "result.json /headline/joules_per_item/mean: 1.5 is now " in done.stderr
-    assert done.stderr.count("\n") == 3
-    assert done.exit_code == 1  # nobody has signed it yet
-    assert "I105" in done.stdout and "T102" not in done.stdout
+    cli_result = run_bench_fix(unsigned)
+    assert read_contents(unsigned) == original
+    assert "result.json /headline/joules_per_item/mean: 1.5 is now " in cli_result.stderr
+    assert cli_result.stderr.count("\n") == 3
+    assert cli_result.exit_code == 1  # nobody has signed it yet
+    assert "I105" in cli_result.stdout and "T102" not in cli_result.stdout
     sign(unsigned, submissions.key, PRINCIPAL)
     assert judge(unsigned).status == "pass"
 
@@ -121,32 +121,32 @@ def test_what_was_declared_is_kept(unsigned: Path) -> None:
 
 def test_signed_bundle_is_left_alone(submissions: Submissions) -> None:
     bundle = submissions.add()
-    reword(bundle / "result.json")
-    before = contents(bundle)
-    done = bench_fix(submissions.root)
-    assert (done.exit_code, "not fixed" in done.stderr, "it is signed" in done.stderr) == (
+    reformat(bundle / "result.json")
+    before = read_contents(bundle)
+    result = run_bench_fix(submissions.root)
+    assert (result.exit_code, "not fixed" in result.stderr, "it is signed" in result.stderr) == (
         1,
         True,
         True,
     )
-    assert contents(bundle) == before
+    assert read_contents(bundle) == before
 
 
 def test_nothing_to_fix_is_no_refusal(submissions: Submissions) -> None:
     submissions.add()
-    done = bench_fix(submissions.root)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert "not fixed" not in done.stdout
+    result = run_bench_fix(submissions.root)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "not fixed" not in result.stdout
 
 
 def test_refusal_is_no_success_even_where_all_pass(submissions: Submissions) -> None:
     bundle = submissions.add()
-    reword(bundle / "system.json")
+    reformat(bundle / "system.json")
     submissions.reseal(bundle)
     assert judge(bundle).status == "pass"
-    done = bench_fix(submissions.root)
-    assert (done.exit_code, "it is signed" in done.stderr) == (1, True)
-    assert "1 pass, 0 fail, 1 not fixed;" in done.stdout.splitlines()[-1]
+    result = run_bench_fix(submissions.root)
+    assert (result.exit_code, "it is signed" in result.stderr) == (1, True)
+    assert "1 pass, 0 fail, 1 not fixed;" in result.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", sorted(set(EVIDENCE_FILES) - OPTIONAL_FILES - JSON_FILES.keys()))
@@ -157,18 +157,18 @@ def test_evidence_is_never_made_anew(
     unsigned: Path, name: str, spoil: Callable[[Path], None]
 ) -> None:
     spoil(unsigned / name)
-    before = contents(unsigned)
+    before = read_contents(unsigned)
     with pytest.raises(UnfixableError, match=name):
         fix(unsigned)
-    assert contents(unsigned) == before
+    assert read_contents(unsigned) == before
 
 
 def test_samples_of_another_run_are_not_taken_in(unsigned: Path, submissions: Submissions) -> None:
     """They can be read, but they are not what the manifest lists."""
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples["power_mw"] += 1
-    other = submissions.add(evidence, run_id="another-run")
-    shutil.copy(other / "samples.csv.gz", unsigned)
+    other_bundle = submissions.add(evidence, run_id="another-run")
+    shutil.copy(other_bundle / "samples.csv.gz", unsigned)
     with pytest.raises(UnfixableError, match=r"samples.csv.gz is not the file that the run wrote"):
         fix(unsigned)
 
@@ -186,7 +186,7 @@ def test_evidence_that_the_manifest_does_not_list_is_not_taken_in(unsigned: Path
 def test_links_are_not_followed(unsigned: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"
     shutil.move(unsigned / "result.json", outside)
-    reword(outside)
+    reformat(outside)
     before = outside.read_bytes()
     (unsigned / "result.json").symlink_to(outside)
     with pytest.raises(UnfixableError, match="symbolic link"):
@@ -209,27 +209,27 @@ def test_writing_replaces_a_link(tmp_path: Path) -> None:
 def test_disk_that_is_full_is_told_and_nothing_is_left_behind(
     unsigned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reword(unsigned / "result.json")
-    before = contents(unsigned)
+    reformat(unsigned / "result.json")
+    before = read_contents(unsigned)
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    done = bench_fix(unsigned)
+    result = run_bench_fix(unsigned)
     assert (
-        done.exit_code,
-        "No space left on device" in done.stderr,
-        "Traceback" in done.stderr,
+        result.exit_code,
+        "No space left on device" in result.stderr,
+        "Traceback" in result.stderr,
     ) == (1, True, False)
-    assert contents(unsigned) == before
+    assert read_contents(unsigned) == before
 
 
 def test_published_figures_are_left_alone(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "submissions" / "published", tmp_path / "published")
-    assert "fixed" not in bench_fix(tmp_path).output
-    before = contents(ROOT / "submissions" / "published")
-    assert contents(tmp_path / "published") == before
+    assert "fixed" not in run_bench_fix(tmp_path).output
+    before = read_contents(ROOT / "submissions" / "published")
+    assert read_contents(tmp_path / "published") == before
 
 
 def test_epochs_that_the_tables_do_not_have_are_refused(unsigned: Path) -> None:

@@ -33,11 +33,11 @@ FIRST_WITH_RULE = [1, 3, 0]
 
 
 @cache
-def then(version: str) -> dict:
+def read_golden_verdicts(version: str) -> dict:
     return json.loads((GOLDEN / version / "verdicts.json").read_text())
 
 
-def now(tmp_path: Path, version: str, run: str, accepted: str | None) -> Verdict:
+def judge_golden(tmp_path: Path, version: str, run: str, accepted: str | None) -> Verdict:
     """Today's verdict on a golden bundle, in a tree whose LOG says under which version it was
     accepted, if it was."""
     submissions = tmp_path / "submissions"
@@ -51,7 +51,7 @@ def now(tmp_path: Path, version: str, run: str, accepted: str | None) -> Verdict
     return next(v for v in judge_all([submissions]).verdicts if v.path == submissions / place)
 
 
-def as_stored(verdict: Verdict, of_version: str) -> dict:
+def format_stored(verdict: Verdict, of_version: str) -> dict:
     """The verdict in the form of `verdicts.json`, with the findings of the rules that the book of
     that version had."""
     rules = rules_by_id()
@@ -68,12 +68,12 @@ def as_stored(verdict: Verdict, of_version: str) -> dict:
                 "found": f.found,
             }
             for f in verdict.findings
-            if number(rules[f.rule].added) <= number(of_version)
+            if parse_version(rules[f.rule].added) <= parse_version(of_version)
         ],
     }
 
 
-def number(version: str) -> list[int]:
+def parse_version(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
@@ -81,32 +81,43 @@ def test_there_are_bundles_of_every_past_version() -> None:
     minor = int(VERSION.split(".")[1])
     assert {v for v, _ in CASES} == {f"1.{n}.0" for n in range(minor)}
     assert all(
-        {r.removeprefix(f"{v}-") for w, r in CASES if w == v} == set(then(v)) for v, _ in CASES
+        {r.removeprefix(f"{v}-") for w, r in CASES if w == v} == set(read_golden_verdicts(v))
+        for v, _ in CASES
     )
-    assert {b["status"] for v, _ in CASES for b in then(v).values()} == {"pass", "fail"}
+    assert {b["status"] for v, _ in CASES for b in read_golden_verdicts(v).values()} == {
+        "pass",
+        "fail",
+    }
 
 
 @pytest.mark.parametrize(("version", "run"), CASES)
 def test_an_accepted_bundle_has_the_verdict_that_it_had(
     version: str, run: str, tmp_path: Path
 ) -> None:
-    verdict = now(tmp_path, version, run, accepted=version)
-    assert as_stored(verdict, version) == then(version)[run.removeprefix(f"{version}-")]
-    later = [f for f in verdict.findings if number(rules_by_id()[f.rule].added) > number(version)]
+    verdict = judge_golden(tmp_path, version, run, accepted=version)
+    assert (
+        format_stored(verdict, version)
+        == read_golden_verdicts(version)[run.removeprefix(f"{version}-")]
+    )
+    later = [
+        f
+        for f in verdict.findings
+        if parse_version(rules_by_id()[f.rule].added) > parse_version(version)
+    ]
     assert {f.severity for f in later} <= {Severity.NOTE}
     assert ("E108" in {f.rule for f in later}) == (
-        run.endswith(LATER) and number(version) < FIRST_WITH_RULE
+        run.endswith(LATER) and parse_version(version) < FIRST_WITH_RULE
     )
 
 
 @pytest.mark.parametrize(
-    "version", sorted({version for version, _ in CASES if number(version) < FIRST_WITH_RULE})
+    "version", sorted({version for version, _ in CASES if parse_version(version) < FIRST_WITH_RULE})
 )
 def test_a_bundle_that_nobody_accepted_is_judged_by_the_book_of_today(
     version: str, tmp_path: Path
 ) -> None:
-    assert then(version)[LATER]["status"] == "pass"
-    verdict = now(tmp_path, version, f"{version}-{LATER}", accepted=None)
+    assert read_golden_verdicts(version)[LATER]["status"] == "pass"
+    verdict = judge_golden(tmp_path, version, f"{version}-{LATER}", accepted=None)
     assert json.loads((verdict.path / "result.json").read_text())["rules_version"] == version
     assert verdict.status == "fail"
     assert "E108" in {f.rule for f in verdict.findings if f.severity == Severity.ERROR}

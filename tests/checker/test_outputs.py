@@ -16,13 +16,13 @@ from jsonschema import Draft202012Validator
 from support.verdicts import (
     REVIEW,
     WITHDRAWN,
-    bench_check,
-    finding,
-    hostile,
+    add_altered_bundle,
+    make_finding,
+    make_hostile_view,
+    make_verdict,
+    make_view,
     render,
-    spoilt,
-    verdict,
-    view_of,
+    run_bench_check,
 )
 
 from checker.cli import check
@@ -37,7 +37,7 @@ from rules.registry import rules_by_id
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_hostile_strings_stay_strings(form: str) -> None:
-    text = click.unstyle(render(hostile(), form))
+    text = click.unstyle(render(make_hostile_view(), form))
     text.encode()
     assert not {c for c in text if not c.isprintable()} - {"\n"}
     assert "\n::error::b" not in text
@@ -45,69 +45,74 @@ def test_hostile_strings_stay_strings(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_says_that_a_check_was_partial(submissions: Submissions, form: str) -> None:
-    spoilt(submissions)
-    whole = bench_check(submissions.root, "--format", form)
+    add_altered_bundle(submissions)
+    whole = run_bench_check(submissions.root, "--format", form)
     assert (whole.exit_code, "--ignore" in whole.output) == (1, False)
-    part = bench_check(submissions.root, "--format", form, "--ignore", "T102,T")
+    part = run_bench_check(submissions.root, "--format", form, "--ignore", "T102,T")
     assert (part.exit_code, "--ignore T102,T" in part.output) == (4, True)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_round_without_findings(form: str, submissions: Submissions) -> None:
     submissions.add()
-    done = bench_check(submissions.root, "--format", form)
-    assert (done.exit_code, bool(done.output.strip())) == (0, True)
+    result = run_bench_check(submissions.root, "--format", form)
+    assert (result.exit_code, bool(result.output.strip())) == (0, True)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_output_that_has_not_all_letters(form: str, submissions: Submissions) -> None:
     submissions.add(system="größe-…")
     run = [sys.executable, "-m", "checker", "--format", form, str(submissions.root)]
-    done = subprocess.run(
+    process = subprocess.run(
         run, capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "latin-1"}
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (process.returncode, process.stderr) == (0, b"")
     if form in ("json", "sarif"):
-        assert "größe-…" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
+        assert "größe-…" in json.dumps(json.loads(process.stdout), ensure_ascii=False)
     elif form == "junit":
-        assert "größe-…" in ET.fromstring(done.stdout)[0].attrib["name"]
+        assert "größe-…" in ET.fromstring(process.stdout)[0].attrib["name"]
 
 
 # text.
 
 
 def test_summary_never_says_fine_after_an_error() -> None:
-    error, warning = finding("W103"), finding("M108")
+    error, warning = make_finding("W103"), make_finding("M108")
     assert rules_by_id()["M108"].severity == "warning"
-    for what in (
-        view_of(verdict(error)),
-        view_of(verdict(error), partial=("--ignore P",)),
-        view_of(verdict(error), verdict(path="a/b/c")),
+    for view in (
+        make_view(make_verdict(error)),
+        make_view(make_verdict(error), partial=("--ignore P",)),
+        make_view(make_verdict(error), make_verdict(path="a/b/c")),
     ):
-        said = format_summary(what)
-        assert ", 1 fail" in said and "1 error," in said
-        assert what.status(what.verdicts[0]) == "fail"
-    assert "1 pass, 0 fail; 0 errors, 1 warning" in format_summary(view_of(verdict(warning)))
+        summary = format_summary(view)
+        assert ", 1 fail" in summary and "1 error," in summary
+        assert view.status(view.verdicts[0]) == "fail"
+    assert "1 pass, 0 fail; 0 errors, 1 warning" in format_summary(make_view(make_verdict(warning)))
 
 
 def test_summary_counts_what_was_lifted() -> None:
-    error = finding("W103")
-    waived = view_of(verdict(replace(error, waived="waivers/w.json")))
+    error = make_finding("W103")
+    waived = make_view(make_verdict(replace(error, waived="waivers/w.json")))
     assert (
         format_summary(waived)
         == "1 judged: 1 pass, 0 fail; 0 errors, 0 warnings, 0 notes, 1 waived"
     )
-    withdrawn = view_of(verdict(error, withdrawn="a fan had failed"))
+    withdrawn = make_view(make_verdict(error, withdrawn="a fan had failed"))
     assert format_summary(withdrawn).startswith("1 judged: 0 pass, 0 fail, 1 withdrawn; ")
-    assert view_of(partial=("--ignore P",)).status(withdrawn.verdicts[0]) == "withdrawn"
-    beside = view_of(verdict(), verdict(finding("I101"), path="submissions/LOG", standing="log"))
+    assert make_view(partial=("--ignore P",)).status(withdrawn.verdicts[0]) == "withdrawn"
+    beside = make_view(
+        make_verdict(), make_verdict(make_finding("I101"), path="submissions/LOG", standing="log")
+    )
     assert format_summary(beside).startswith("1 judged: 1 pass, 0 fail, 1 fail beside them")
 
 
 def test_text_tells_waivers_withdrawals_reviews_and_hidden_directories() -> None:
-    waived = verdict(finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0")
+    waived = make_verdict(
+        make_finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0"
+    )
     text = render(
-        view_of(waived, verdict(path="a/b/c", **WITHDRAWN), skipped=(Path("a/.draft"),)), "text"
+        make_view(waived, make_verdict(path="a/b/c", **WITHDRAWN), skipped=(Path("a/.draft"),)),
+        "text",
     )
     assert "W103 samples.csv.gz rows 12-40 (waived by waivers/w.json)" in text
     assert "reviewed by zoe@y, accepted under rule book 1.2.0)" in text
@@ -116,8 +121,10 @@ def test_text_tells_waivers_withdrawals_reviews_and_hidden_directories() -> None
 
 
 def test_repeated_findings_are_folded() -> None:
-    many = [finding(pointer=f"row {i}") for i in range(9)]
-    lines = click.unstyle(render(view_of(verdict(*many, finding("M108"))), "text")).splitlines()
+    findings = [make_finding(pointer=f"row {i}") for i in range(9)]
+    lines = click.unstyle(
+        render(make_view(make_verdict(*findings, make_finding("M108"))), "text")
+    ).splitlines()
     assert sum("W103" in line for line in lines) == 1
     assert lines[4:9] == [
         "    Look.",
@@ -130,23 +137,26 @@ def test_repeated_findings_are_folded() -> None:
 
 
 def test_errors_come_first() -> None:
-    text = render(view_of(verdict(finding("M108"), finding("W103"), finding("M108"))), "text")
+    text = render(
+        make_view(make_verdict(make_finding("M108"), make_finding("W103"), make_finding("M108"))),
+        "text",
+    )
     assert text.index("W103") < text.index("M108")
 
 
 def test_findings_of_other_rules_or_files_are_not_folded() -> None:
-    three = (
-        finding(),
-        finding(waived="waivers/w.json", found="1 mW"),
-        finding(file="batches.csv.gz", found="2 mW"),
+    findings = (
+        make_finding(),
+        make_finding(waived="waivers/w.json", found="1 mW"),
+        make_finding(file="batches.csv.gz", found="2 mW"),
     )
-    text = render(view_of(verdict(*three)), "text")
+    text = render(make_view(make_verdict(*findings)), "text")
     assert [text.count(f"    found: {i} mW") for i in range(3)] == [1, 1, 1]
 
 
 def test_what_was_said_of_another_bundle_is_not_said_again() -> None:
-    other = verdict(finding(), finding(found="1 mW"), path="a/b/c")
-    text = click.unstyle(render(view_of(verdict(finding()), other), "text"))
+    other_verdict = make_verdict(make_finding(), make_finding(found="1 mW"), path="a/b/c")
+    text = click.unstyle(render(make_view(make_verdict(make_finding()), other_verdict), "text"))
     assert text.count("found: 0 mW") == 1
     assert (
         "a/b/c: fail (closed, signed by center@x)\n  error W103 samples.csv.gz rows 12-40: "
@@ -173,24 +183,30 @@ def test_colour_on_a_terminal_only(
 
 
 @pytest.mark.parametrize(
-    "what",
-    [hostile(), view_of(), view_of(verdict(finding(), finding("M108")))],
+    "view",
+    [
+        make_hostile_view(),
+        make_view(),
+        make_view(make_verdict(make_finding(), make_finding("M108"))),
+    ],
     ids=["hostile", "empty", "findings"],
 )
-def test_json_is_valid_by_its_schema(what: RoundView) -> None:
-    said = json.loads(render(what, "json"))
-    Draft202012Validator(read_schema(said["format"])).validate(said)
+def test_json_is_valid_by_its_schema(view: RoundView) -> None:
+    document = json.loads(render(view, "json"))
+    Draft202012Validator(read_schema(document["format"])).validate(document)
 
 
 def test_json_tells_what_the_text_tells() -> None:
-    waived = verdict(
-        finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0", withdrawn="why"
+    waived = make_verdict(
+        make_finding(waived="waivers/w.json"), reviews=(REVIEW,), accepted="1.2.0", withdrawn="why"
     )
-    (told,) = json.loads(render(view_of(waived, skipped=(Path("a/.draft"),)), "json"))["bundles"]
-    assert (told["reviewers"], told["accepted"], told["withdrawn"], told["status"]) == (
+    (bundles,) = json.loads(render(make_view(waived, skipped=(Path("a/.draft"),)), "json"))[
+        "bundles"
+    ]
+    assert (bundles["reviewers"], bundles["accepted"], bundles["withdrawn"], bundles["status"]) == (
         ["zoe@y"],
         "1.2.0",
         "why",
         "withdrawn",
     )
-    assert told["findings"][0]["waived"] == "waivers/w.json"
+    assert bundles["findings"][0]["waived"] == "waivers/w.json"

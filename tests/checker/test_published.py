@@ -45,10 +45,12 @@ def test_file_follows_its_schema() -> None:
 
 
 def test_rows_add_up_to_the_tables() -> None:
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    rows_by_table: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in MAYR["rows"]:
-        found[row["workload"], row["accelerator"]].append(row["items_per_s_per_accelerator"])
-    assert {k: (len(v), pytest.approx(sum(v), abs=1e-6)) for k, v in found.items()} == SUMS
+        rows_by_table[row["workload"], row["accelerator"]].append(
+            row["items_per_s_per_accelerator"]
+        )
+    assert {k: (len(v), pytest.approx(sum(v), abs=1e-6)) for k, v in rows_by_table.items()} == SUMS
     assert len(MAYR["rows"]) == 95
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Submissions, fresh_evidence
-from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
+from conftest import Submissions, copy_evidence
+from support.trust_rounds import delay_samples, list_errors, make_second_run, rules_of
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles
@@ -18,7 +18,7 @@ from rules.testing import tampering as forge
 
 
 def test_bundle_with_a_waived_error_is_still_compared(submissions: Submissions) -> None:
-    evidence = late_sampling(fresh_evidence())
+    evidence = delay_samples(copy_evidence())
     original, copy = (
         submissions.add(evidence, run_id=name) for name in ("first-run", "second-run")
     )
@@ -26,11 +26,11 @@ def test_bundle_with_a_waived_error_is_still_compared(submissions: Submissions) 
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
     for path in (original, copy):
         assert {f.rule for f in verdicts[path].findings if f.waived} >= {"P104"}
-        assert "X102" in errors_of(verdicts[path])
+        assert "X102" in list_errors(verdicts[path])
 
 
 def test_bundle_with_an_error_is_not_compared(submissions: Submissions) -> None:
-    evidence = late_sampling(fresh_evidence())
+    evidence = delay_samples(copy_evidence())
     for name in ("first-run", "second-run"):
         submissions.add(evidence, run_id=name)
     for verdict in judge_all([submissions.root]).verdicts:
@@ -46,7 +46,7 @@ def test_failure_of_a_rule_across_bundles_is_an_error_of_an_accepted_bundle_too(
         yield
 
     accepted = submissions.add(run_id="accepted-run")
-    submissions.add(second_run(), run_id="newer-run")
+    submissions.add(make_second_run(), run_id="newer-run")
     forge.write_log(accepted, {})
     monkeypatch.setattr(rules_by_id()["X102"], "run", broken)
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
@@ -58,10 +58,13 @@ def test_failure_of_a_rule_across_bundles_is_an_error_of_an_accepted_bundle_too(
 
 
 def test_only_bundles_that_pass_are_kept(submissions: Submissions) -> None:
-    good = submissions.add(run_id="good-run")
-    failing = submissions.add(late_sampling(second_run()), run_id="failing-run")
-    kept: list[Path] = []
-    options = JudgeOptions(keep=lambda bundle: kept.append(bundle.path) or bundle.path.name)
-    verdicts = [judged.verdict for judged in judge_bundles({good: good, failing: failing}, options)]
+    good_bundle = submissions.add(run_id="good-run")
+    failing = submissions.add(delay_samples(make_second_run()), run_id="failing-run")
+    summaries: list[Path] = []
+    options = JudgeOptions(keep=lambda bundle: summaries.append(bundle.path) or bundle.path.name)
+    verdicts = [
+        judged.verdict
+        for judged in judge_bundles({good_bundle: good_bundle, failing: failing}, options)
+    ]
     assert [verdict.kept for verdict in verdicts] == ["good-run", None]
-    assert kept == [good]
+    assert summaries == [good_bundle]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Submissions, fresh_evidence
+from conftest import Submissions, copy_evidence
 
 from checker.engine import judge
 from checker.judging import bundle_judge
@@ -39,7 +39,7 @@ def judge_chunk(paths: Sequence[Path]) -> list[JudgedBundle]:
     return judge_bundles({path: path for path in paths}, JudgeOptions())
 
 
-def crashed(path: Path, error: Exception) -> JudgedBundle:
+def crash(path: Path, error: Exception) -> JudgedBundle:
     finding = build_internal_finding(path, "judging the bundle", error)
     return JudgedBundle(Verdict(path, None, None, (finding,)))
 
@@ -48,24 +48,24 @@ def crashed(path: Path, error: Exception) -> JudgedBundle:
 def eight(submissions: Submissions) -> dict[Path, Path]:
     """A bundle with a note, one with an error, one that cannot be read, one that is not sealed, and
     four more good ones."""
-    made = {f"run-{n}": submissions.add(run_id=f"run-number-{n}") for n in range(8)}
+    bundles = {f"run-{n}": submissions.add(run_id=f"run-number-{n}") for n in range(8)}
     for path, key, value in (
-        (made["run-1"], "attempt", 2),
-        (made["run-3"], "protocol", "0.9"),
-        (made["run-5"], "attempt", 0),
+        (bundles["run-1"], "attempt", 2),
+        (bundles["run-3"], "protocol", "0.9"),
+        (bundles["run-5"], "attempt", 0),
     ):
         result = json.loads((path / "result.json").read_text())
         (path / "result.json").write_text(json.dumps({**result, key: value}))
         submissions.reseal(path)
-    (made["run-6"] / "MANIFEST.json").unlink()
-    return {path: path for path in made.values()}
+    (bundles["run-6"] / "MANIFEST.json").unlink()
+    return {path: path for path in bundles.values()}
 
 
 def test_verdicts_are_those_of_each_alone(eight: dict[Path, Path]) -> None:
-    together = judge_together(eight)
-    assert [verdict.path for verdict in together] == list(eight)
-    assert together == [judge(path) for path in eight]
-    assert [verdict.status for verdict in together].count("fail") == 3
+    verdicts = judge_together(eight)
+    assert [verdict.path for verdict in verdicts] == list(eight)
+    assert verdicts == [judge(path) for path in eight]
+    assert [verdict.status for verdict in verdicts].count("fail") == 3
 
 
 def test_no_other_bundle_is_opened_where_much_is_in_memory(
@@ -96,12 +96,12 @@ def test_no_other_bundle_is_opened_where_much_is_in_memory(
 def test_rule_that_raises_for_one_of_them(
     eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = rules_by_id()["P103"].run
+    original = rules_by_id()["P103"].run
 
     def broken(bundle: Bundle) -> Iterator[Any]:
         if bundle.path.name == "run-number-2":
             raise MemoryError("too large")
-        yield from real(bundle) if real else ()
+        yield from original(bundle) if original else ()
 
     monkeypatch.setattr(rules_by_id()["P103"], "run", broken)
     internal = [
@@ -116,21 +116,21 @@ def test_rule_that_raises_for_one_of_them(
 def test_killed_process_loses_one_bundle_of_eight(
     eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = bundle_judge.read_files
+    original = bundle_judge.read_files
 
     def killed(path: Path) -> Any:
         if path.name == "run-number-4":
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(path)
+        return original(path)
 
-    alone = {path: judge(path) for path in eight if path.name != "run-number-4"}
+    separate_verdicts = {path: judge(path) for path in eight if path.name != "run-number-4"}
     monkeypatch.setattr(bundle_judge, "read_files", killed)
-    results = map_in_processes(judge_chunk, list(eight), crashed)
+    results = map_in_processes(judge_chunk, list(eight), crash)
     judged = {result.verdict.path: result.verdict for result in results}
     assert judged.keys() == eight.keys()
-    (lost,) = judged.keys() - alone.keys()
-    assert [f.rule for f in judged[lost].findings] == [INTERNAL]
-    assert {path: judged[path] for path in alone} == alone
+    (lost_bundles,) = judged.keys() - separate_verdicts.keys()
+    assert [f.rule for f in judged[lost_bundles].findings] == [INTERNAL]
+    assert {path: judged[path] for path in separate_verdicts} == separate_verdicts
 
 
 def test_interrupt_ends_them_all(eight: dict[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,41 +154,43 @@ def test_what_is_remembered_of_a_waiver_keeps_no_evidence_in_memory(
     judge_together(paths)
     assert waivers._verify_cached.cache_info().currsize
     gc.collect()
-    assert not [one.path for one in gc.get_objects() if type(one) is Bundle and one.path in paths]
+    assert not [
+        item.path for item in gc.get_objects() if type(item) is Bundle and item.path in paths
+    ]
 
 
 # What the rules make of evidence that nobody has.
 
 
-def without(*tables: str) -> EvidenceFrames:
-    evidence = fresh_evidence(serving=True)
+def delete_keys(*tables: str) -> EvidenceFrames:
+    evidence = copy_evidence(serving=True)
     for name in tables:
         setattr(evidence, name, getattr(evidence, name).head(0))
     return evidence
 
 
-def asking_for_batches(wanted: int) -> EvidenceFrames:
-    evidence = fresh_evidence()
-    evidence.result["settings"]["batches_per_epoch"] = wanted
+def make_evidence_of_batches(expected: int) -> EvidenceFrames:
+    evidence = copy_evidence()
+    evidence.result["settings"]["batches_per_epoch"] = expected
     return evidence
 
 
-def with_a_reading(power_mw: float) -> EvidenceFrames:
-    evidence = fresh_evidence()
+def replace_reading(power_mw: float) -> EvidenceFrames:
+    evidence = copy_evidence()
     evidence.samples.loc[3001, "power_mw"] = power_mw
     return evidence
 
 
 ODD = {
-    "no rows at all": partial(without, "samples", "batches", "requests"),
-    "no samples": partial(without, "samples"),
-    "no batches": partial(without, "batches"),
-    "no requests": partial(without, "requests"),
-    "neither batches nor requests": partial(without, "batches", "requests"),
-    "many batches declared": partial(asking_for_batches, 10**11),
-    "as many batches as can be declared": partial(asking_for_batches, 2**63 - 1),
-    "a high reading": partial(with_a_reading, 2.0**53),
-    "a low reading": partial(with_a_reading, -(2.0**53)),
+    "no rows at all": partial(delete_keys, "samples", "batches", "requests"),
+    "no samples": partial(delete_keys, "samples"),
+    "no batches": partial(delete_keys, "batches"),
+    "no requests": partial(delete_keys, "requests"),
+    "neither batches nor requests": partial(delete_keys, "batches", "requests"),
+    "many batches declared": partial(make_evidence_of_batches, 10**11),
+    "as many batches as can be declared": partial(make_evidence_of_batches, 2**63 - 1),
+    "a high reading": partial(replace_reading, 2.0**53),
+    "a low reading": partial(replace_reading, -(2.0**53)),
 }
 
 
@@ -202,13 +204,13 @@ def test_odd_evidence_is_judged_to_the_end(tmp_path: Path, make: partial[Evidenc
 
 def test_differences_are_told_in_the_order_of_the_figures(tmp_path: Path) -> None:
     """And not in one that changes from run to run."""
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     figures = evidence.result["epochs"][3]["figures"]
     for name in figures:
         figures[name] = (figures[name] or 0.0) * 1.5
     bundle.write(evidence.evidence(), tmp_path / "bundle")
-    told = [
+    pointers = [
         f.pointer for f in judge(tmp_path / "bundle", signed=False).findings if f.rule == "T102"
     ]
-    order = list(fresh_evidence().result["epochs"][3]["figures"])
-    assert told == [f"/epochs/3/figures/{name}" for name in order]
+    order = list(copy_evidence().result["epochs"][3]["figures"])
+    assert pointers == [f"/epochs/3/figures/{name}" for name in order]

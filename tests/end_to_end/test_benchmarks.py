@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 MEASURED = sorted(result.parent for result in (ROOT / "submissions/reference").rglob("result.json"))
 
 
-def printed_by(script: str, *arguments: object) -> str:
+def run_benchmark(script: str, *arguments: object) -> str:
     command = [sys.executable, ROOT / "benchmarks" / script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def printed_by(script: str, *arguments: object) -> str:
     ],
 )
 def test_rounds_that_are_timed_are_good_ones(script: str, bundles: int, says: str) -> None:
-    assert says in printed_by(script, "--bundles", bundles)
+    assert says in run_benchmark(script, "--bundles", bundles)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_what_scripts_import_from_the_project_is_there(script: Path) -> None:
                     importlib.import_module(f"{node.module}.{alias.name}")
 
 
-def rows(script: str) -> list[list[str]]:
+def read_rows(script: str) -> list[list[str]]:
     """The cells of the rows that the script prints, heads left out."""
     lines = [
         line.strip("| ").split(" | ")
-        for line in printed_by(script, *MEASURED).splitlines()
+        for line in run_benchmark(script, *MEASURED).splitlines()
         if line.startswith("| ")
     ]
     return [cells for cells in lines if cells[0] != "run"]
@@ -65,7 +65,7 @@ def rows(script: str) -> list[list[str]]:
 
 def test_agreement_of_each_run_is_in_the_page() -> None:
     page = (ROOT / "docs/measurement.md").read_text()
-    printed = rows("agreement.py")
+    printed = read_rows("agreement.py")
     assert len(printed) == len(MEASURED)
     for name, *figures in printed:
         assert f"| {' | '.join(figures)} |" in page, name
@@ -73,7 +73,7 @@ def test_agreement_of_each_run_is_in_the_page() -> None:
 
 def test_throughput_of_each_run_is_in_the_page() -> None:
     page = (ROOT / "docs/performance.md").read_text()
-    printed = rows("reached.py")
+    printed = read_rows("reached.py")
     several = [path for path in MEASURED if path.parent.name != "h200"]
     assert len(printed) == len(MEASURED) + len(several)
     for name, *figures in printed[: len(MEASURED)]:
@@ -101,20 +101,20 @@ def test_changes_to_code_are_small_and_leave_docstrings_and_formatted_text() -> 
     """Of benchmarks/mutate_code.py."""
     find_changes = runpy.run_path(str(ROOT / "benchmarks/code_changes.py"))["find_changes"]
     changes = find_changes("module.py", SOURCE)
-    told = {(change.line, change.code, change.changed_to) for change in changes}
-    assert (4, "700", "701") in told and (4, "700", "699") in told
-    assert (7, "5.0", "6.0") in told
-    assert (9, 'print(f"{1 < 2}")', "pass") in told
-    assert (10, "w <= cap_w", "(w < cap_w)") in told
-    assert (10, "w <= cap_w", "(w >= cap_w)") in told
-    assert (10, "power_w[1:]", "(power_w[:])") in told
-    assert (10, "not LIMIT_W", "(LIMIT_W)") in told
+    edits = {(change.line, change.code, change.changed_to) for change in changes}
+    assert (4, "700", "701") in edits and (4, "700", "699") in edits
+    assert (7, "5.0", "6.0") in edits
+    assert (9, 'print(f"{1 < 2}")', "pass") in edits
+    assert (10, "w <= cap_w", "(w < cap_w)") in edits
+    assert (10, "w <= cap_w", "(w >= cap_w)") in edits
+    assert (10, "power_w[1:]", "(power_w[:])") in edits
+    assert (10, "not LIMIT_W", "(LIMIT_W)") in edits
     assert {change.changed_to for change in changes if change.line == 10} >= {"return None"}
     assert {change.line for change in changes} == {4, 7, 9, 10}
     assert len({change.key for change in changes}) == len(changes)
     for change in changes:
-        changed = change.apply(SOURCE).splitlines()
+        edited_lines = change.apply(SOURCE).splitlines()
         original = SOURCE.splitlines()
-        pairs = enumerate(zip(original, changed, strict=True), 1)
+        pairs = enumerate(zip(original, edited_lines, strict=True), 1)
         differ = [n for n, (before, after) in pairs if before != after]
         assert differ == [change.line]

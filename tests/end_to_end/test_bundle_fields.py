@@ -29,12 +29,12 @@ UNITS = {
 """By the end of a name; the longest that fits counts."""
 
 
-def every_field() -> list[tuple[str, str, dict[str, Any]]]:
+def list_fields() -> list[tuple[str, str, dict[str, Any]]]:
     read_schema, list_fields = SCRIPT["read_schema"], SCRIPT["list_fields"]
     return [
-        (name, field, own)
+        (name, field, field_name)
         for name in SCRIPT["FILES"]
-        for field, own, _ in list_fields(read_schema(name), read_schema(name))
+        for field, field_name, _ in list_fields(read_schema(name), read_schema(name))
     ]
 
 
@@ -51,23 +51,25 @@ def test_page_has_every_schema() -> None:
 
 
 def test_every_field_is_described() -> None:
-    assert len(every_field()) > 250
+    assert len(list_fields()) > 250
     assert [
         (name, field)
-        for name, field, own in every_field()
-        if not own.get("description", "").strip()
+        for name, field, field_name in list_fields()
+        if not field_name.get("description", "").strip()
     ] == []
 
 
 def test_descriptions_name_the_units_that_names_have() -> None:
     bare = []
-    for name, field, own in every_field():
+    for name, field, field_name in list_fields():
         fitting = [end for end in UNITS if field.split("/")[-1].endswith(end)]
-        numeric = own.get("type") not in ("object", "boolean", "null")
+        numeric = field_name.get("type") not in ("object", "boolean", "null")
         if (
             fitting
             and numeric
-            and not re.search(rf"\b{re.escape(UNITS[max(fitting, key=len)])}\b", own["description"])
+            and not re.search(
+                rf"\b{re.escape(UNITS[max(fitting, key=len)])}\b", field_name["description"]
+            )
         ):
             bare.append((name, field))
     assert bare == []

@@ -10,7 +10,7 @@ CLEAN_RUNS = Path(__file__).parents[2] / "benchmarks" / "clean_runs.py"
 
 def test_no_error_on_clean_runs(tmp_path: Path) -> None:
     command = [sys.executable, CLEAN_RUNS, "--simulated", "3", "--made", "8", "--keep", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "simulated: 3 judged, 0 errors" in done.stdout
-    assert "made: 8 judged, 0 errors" in done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "simulated: 3 judged, 0 errors" in process.stdout
+    assert "made: 8 judged, 0 errors" in process.stdout

@@ -32,28 +32,28 @@ TORCH = re.compile(
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-def sections(text: str) -> dict[str, list[str]]:
+def read_sections(text: str) -> dict[str, list[str]]:
     """The lines of each section, without comments and blanks; those before the first are of the
     section ``""``."""
-    found: dict[str, list[str]] = {"": []}
+    lines_by_section: dict[str, list[str]] = {"": []}
     current = ""
     for line in text.splitlines():
         if line.startswith("%"):
             current = line[1:].strip()
-            found[current] = []
+            lines_by_section[current] = []
         elif line.strip() and not line.strip().startswith("#"):
-            found[current].append(line.strip())
-    return found
+            lines_by_section[current].append(line.strip())
+    return lines_by_section
 
 
-def shell_error(script: str) -> str:
+def find_shell_error(script: str) -> str:
     """What bash says of the syntax of a script; empty where it has nothing to say."""
     return subprocess.run(
         ["bash", "-n"], input=script, capture_output=True, check=False, text=True
     ).stderr
 
 
-def pinned(image: str) -> bool:
+def is_pinned(image: str) -> bool:
     """Whether an image is named with a tag that is a version."""
     tag = image.rpartition("/")[2].partition(":")[2]
     return any(c.isdigit() for c in tag) and "latest" not in tag
@@ -61,26 +61,26 @@ def pinned(image: str) -> bool:
 
 def lint(stack: str, text: str) -> list[str]:
     """What is wrong with the definition of a stack."""
-    wrong = []
-    parts = sections(text)
+    problems = []
+    parts = read_sections(text)
     if parts[""] != ["Bootstrap: docker", "From: {{ base }}"]:
-        wrong.append(f"header: {parts['']}")
+        problems.append(f"header: {parts['']}")
     if set(parts) - {""} != SECTIONS:
-        wrong.append(f"sections: {set(parts) ^ SECTIONS}")
-        return wrong
+        problems.append(f"sections: {set(parts) ^ SECTIONS}")
+        return problems
     arguments = dict(line.split("=", 1) for line in parts["arguments"])
-    if set(arguments) != {"base"} or not pinned(arguments["base"]):
-        wrong.append(f"base: {arguments}")
+    if set(arguments) != {"base"} or not is_pinned(arguments["base"]):
+        problems.append(f"base: {arguments}")
     if undefined := set(re.findall(r"\{\{\s*(\w+)\s*\}\}", text)) - set(arguments):
-        wrong.append(f"undefined: {undefined}")
-    wrong += [f"file: {line}" for line in parts["files"] if not copied(line)]
-    wrong += [
+        problems.append(f"undefined: {undefined}")
+    problems += [f"file: {line}" for line in parts["files"] if not is_copied(line)]
+    problems += [
         f"shell: {name}: {e}"
         for name in ("post", "environment", "runscript", "test")
-        if (e := shell_error("\n".join(parts[name])))
+        if (e := find_shell_error("\n".join(parts[name])))
     ]
     if parts["post"][:1] != ["set -eu"]:
-        wrong.append("post: does not stop at the first error")
+        problems.append("post: does not stop at the first error")
     calls = [
         line.removeprefix(INSTALL).split() for line in parts["post"] if line.startswith(INSTALL)
     ]
@@ -88,56 +88,56 @@ def lint(stack: str, text: str) -> list[str]:
         len(calls) != 1
         or "containers/install.sh /opt/wattmark/containers/install.sh" not in parts["files"]
     ):
-        wrong.append(f"install: {parts['post']}")
+        problems.append(f"install: {parts['post']}")
     elif stack == OWN_BASE:
-        wrong += [f"extra: {calls[0]}"] if calls[0] else []
+        problems += [f"extra: {calls[0]}"] if calls[0] else []
     else:
-        wrong += uninstallable(stack, calls[0])
+        problems += find_uninstallable(stack, calls[0])
     if TORCH.search("\n".join(parts["post"])):
-        wrong.append("torch: is installed over that of the base")
+        problems.append("torch: is installed over that of the base")
     if "export PYTHONNOUSERSITE=1" not in parts["environment"]:
-        wrong.append("environment: packages of the home directory are imported")
+        problems.append("environment: packages of the home directory are imported")
     if any(
         "WATTMARK_CONTAINER" in line for name in ("environment", "post") for line in parts[name]
     ):
-        wrong.append("digest: an image cannot know its own")
+        problems.append("digest: an image cannot know its own")
     if parts["runscript"] != ['exec bench-submit "$@"']:
-        wrong.append(f"runscript: {parts['runscript']}")
+        problems.append(f"runscript: {parts['runscript']}")
     if parts["test"][:1] != ["bench-submit --version"] or not any(
         "import torch, " in line for line in parts["test"]
     ):
-        wrong.append(f"test: {parts['test']}")
-    return wrong
+        problems.append(f"test: {parts['test']}")
+    return problems
 
 
-def copied(line: str) -> bool:
+def is_copied(line: str) -> bool:
     """Whether a line of %files copies something of the repository to where `install.sh` looks for
     it."""
     source, _, target = line.partition(" ")
     return (ROOT / source).exists() and target == f"/opt/wattmark/{source}"
 
 
-def uninstallable(stack: str, words: list[str]) -> list[str]:
+def find_uninstallable(stack: str, words: list[str]) -> list[str]:
     """What is wrong with what `install.sh` is asked for: an extra, and exact versions of packages
     that it names."""
     if words[:1] != [stack] or stack not in EXTRAS:
         return [f"extra: {words}"]
     allowed = {r.name: r.specifier for r in map(Requirement, EXTRAS[stack])}
-    wanted = [Requirement(word) for word in words[1:]]
+    expected = [Requirement(word) for word in words[1:]]
     return [
-        f"pin: {one}"
-        for one in wanted
-        if one.name not in allowed
-        or [s.operator for s in one.specifier] != ["=="]
-        or not all(allowed[one.name].contains(s.version) for s in one.specifier)
-    ] or ([] if wanted else ["pin: none"])
+        f"pin: {requirement}"
+        for requirement in expected
+        if requirement.name not in allowed
+        or [s.operator for s in requirement.specifier] != ["=="]
+        or not all(allowed[requirement.name].contains(s.version) for s in requirement.specifier)
+    ] or ([] if expected else ["pin: none"])
 
 
-def definition(stack: str) -> str:
+def read_definition(stack: str) -> str:
     return (CONTAINERS / f"{stack}.def").read_text()
 
 
-def table_row(stack: str) -> list[str]:
+def find_table_row(stack: str) -> list[str]:
     (row,) = [line for line in README.read_text().splitlines() if line.startswith(f"| {stack} |")]
     return [cell.strip().strip("`") for cell in row.strip("|").split("|")]
 
@@ -148,11 +148,11 @@ def test_there_is_a_definition_for_every_stack_and_no_other():
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_definition_is_well_formed(stack):
-    assert lint(stack, definition(stack)) == []
+    assert lint(stack, read_definition(stack)) == []
 
 
 @pytest.mark.parametrize(
-    ("stack", "old", "new", "says"),
+    ("stack", "original", "replacement", "says"),
     [
         ("vision", "Bootstrap: docker", "Bootstrap: library", "header"),
         ("vision", "From: {{ base }}", "From: ubuntu:24.04", "header"),
@@ -204,22 +204,24 @@ def test_a_definition_is_well_formed(stack):
         ),
     ],
 )
-def test_the_linter_sees_what_is_wrong(stack, old, new, says):
-    text = definition(stack)
-    assert old in text
-    assert says in [one.partition(":")[0] for one in lint(stack, text.replace(old, new))]
+def test_the_linter_sees_what_is_wrong(stack, original, replacement, says):
+    text = read_definition(stack)
+    assert original in text
+    assert says in [
+        problem.partition(":")[0] for problem in lint(stack, text.replace(original, replacement))
+    ]
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_readme_names_both_bases_and_what_is_installed(stack):
-    _, name, _, cuda, rocm, versions = table_row(stack)
-    text = definition(stack)
+    _, name, _, cuda, rocm, versions = find_table_row(stack)
+    text = read_definition(stack)
     assert name == f"{stack}.def"
-    assert sections(text)["arguments"] == [f"base={cuda}"]
-    assert pinned(cuda) and pinned(rocm) and "rocm" in rocm
+    assert read_sections(text)["arguments"] == [f"base={cuda}"]
+    assert is_pinned(cuda) and is_pinned(rocm) and "rocm" in rocm
     if stack != OWN_BASE:
         assert (cuda, rocm) == (NGC, ROCM)
-    for version in re.findall(r"==(\S+)", "\n".join(sections(text)["post"])):
+    for version in re.findall(r"==(\S+)", "\n".join(read_sections(text)["post"])):
         assert version in versions
 
 
@@ -234,11 +236,11 @@ def test_the_extra_lets_the_torch_of_both_bases_be(stack):
 def test_the_scripts_stop_at_errors_and_can_be_executed(script):
     path = CONTAINERS / script
     assert "\nset -euo pipefail\n" in path.read_text()
-    assert shell_error(path.read_text()) == ""
+    assert find_shell_error(path.read_text()) == ""
     assert os.access(path, os.X_OK)
 
 
-def stub(directory: Path, name: str, body: str) -> dict[str, str]:
+def write_stub(directory: Path, name: str, body: str) -> dict[str, str]:
     """An environment in which a command is a stub of ours."""
     directory.mkdir(exist_ok=True)
     (directory / name).write_text(f"#!/bin/bash\n{body}\n")
@@ -249,19 +251,19 @@ def stub(directory: Path, name: str, body: str) -> dict[str, str]:
 def test_the_digest_of_the_image_comes_into_the_bundle(tmp_path):
     image = tmp_path / "wattmark vision.sif"
     image.write_bytes(b"an image")
-    environment = stub(tmp_path / "bin", "apptainer", 'printf "%s\\n" "$@"')
+    environment = write_stub(tmp_path / "bin", "apptainer", 'printf "%s\\n" "$@"')
     command = [CONTAINERS / "run.sh", image, "run", "resnet50-train", "--option", "a=b c"]
-    told = subprocess.run(
+    output = subprocess.run(
         command, env=environment, capture_output=True, check=True, text=True
     ).stdout.splitlines()
-    assert told[0] == "run" and told[-5:] == [
+    assert output[0] == "run" and output[-5:] == [
         str(image),
         "run",
         "resnet50-train",
         "--option",
         "a=b c",
     ]
-    variable, _, value = told[told.index("--env") + 1].partition("=")
+    variable, _, value = output[output.index("--env") + 1].partition("=")
     assert value == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
     described = describe_environment(None, "0" * 64, {variable: value})
     assert described["container"] == value
@@ -282,10 +284,12 @@ def test_what_cannot_be_run_is_said(tmp_path, arguments, says):
     (tmp_path / "bin" / "bash").symlink_to(shutil.which("bash"))
     environment = {"PATH": str(tmp_path / "bin")}  # nothing else: some machine may have Apptainer
     command = [CONTAINERS / "run.sh", *arguments]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environment, cwd=tmp_path, capture_output=True, check=False, text=True
     )
-    assert done.returncode == 2 and done.stderr.startswith("run.sh: ") and says in done.stderr
+    assert (
+        process.returncode == 2 and process.stderr.startswith("run.sh: ") and says in process.stderr
+    )
 
 
 FOUND = (
@@ -317,29 +321,29 @@ esac
     ],
 )
 def test_install_holds_the_torch_that_it_finds(tmp_path, arguments, vendor, extras):
-    environment = stub(tmp_path / "bin", "python3", PYTHON.replace("VENDOR", vendor)) | {
+    environment = write_stub(tmp_path / "bin", "python3", PYTHON.replace("VENDOR", vendor)) | {
         "PIP_CONSTRAINT": "/etc/pip/constraint.txt"
     }
     command = [CONTAINERS / "install.sh", *arguments]
-    said = subprocess.run(
+    lines = subprocess.run(
         command, env=environment, capture_output=True, check=True, text=True
     ).stdout.splitlines()
-    (install,) = [line for line in said if "--constraint" in line]
+    (install,) = [line for line in lines if "--constraint" in line]
     assert install.startswith("1 unset ") and f" {ROOT}[{extras}]" in install
     assert all(word in install for word in arguments[1:])
-    assert said[said.index(install) + 1 :] == HELD
+    assert lines[lines.index(install) + 1 :] == HELD
 
 
 def test_install_refuses_a_base_without_torch(tmp_path):
-    environment = stub(tmp_path / "bin", "python3", "exit 1")
-    done = subprocess.run(
+    environment = write_stub(tmp_path / "bin", "python3", "exit 1")
+    process = subprocess.run(
         [CONTAINERS / "install.sh", "vision"],
         env=environment,
         capture_output=True,
         check=False,
         text=True,
     )
-    assert done.returncode == 1 and "the base image must bring PyTorch" in done.stderr
+    assert process.returncode == 1 and "the base image must bring PyTorch" in process.stderr
 
 
 def test_what_the_definitions_copy_is_all_that_the_wheel_needs():
@@ -350,4 +354,6 @@ def test_what_the_definitions_copy_is_all_that_the_wheel_needs():
         "pyproject.toml",
     }
     for stack in STACKS:
-        assert needed <= {line.split()[0] for line in sections(definition(stack))["files"]}
+        assert needed <= {
+            line.split()[0] for line in read_sections(read_definition(stack))["files"]
+        }

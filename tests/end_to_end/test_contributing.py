@@ -42,15 +42,15 @@ def test_section_on_writing_a_rule_works_as_written(tmp_path: Path) -> None:
             assert (tmp_path / name).exists(), "the skeleton has another name"
             (tmp_path / name).write_text(block.partition("\n")[2], encoding="utf-8")
             continue
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-e", "-c", block],
             cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        outputs.append(done.stdout)
+        assert process.returncode == 0, process.stdout + process.stderr
+        outputs.append(process.stdout)
     assert "M119: edit both files" in outputs[0]
     assert "findings on the committed bundles: 0" in outputs[1]
     page = (tmp_path / "docs/rules/M119-system-name-generic.md").read_text(encoding="utf-8")
@@ -64,15 +64,15 @@ def test_a_rule_that_misses_its_mutation_fails_the_check(tmp_path: Path) -> None
     text = path.read_text(encoding="utf-8")
     assert "bundle.protocol.min_epoch_s" in text
     path.write_text(text.replace("bundle.protocol.min_epoch_s", "0.0"), encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         ["make", "check-rule", "NAME=epoch-too-short"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode != 0
-    assert "P103" in done.stdout + done.stderr
+    assert process.returncode != 0
+    assert "P103" in process.stdout + process.stderr
 
 
 def test_make_rule_refuses_a_name_and_a_family_that_do_not_fit() -> None:
@@ -81,12 +81,12 @@ def test_make_rule_refuses_a_name_and_a_family_that_do_not_fit() -> None:
         (["NAME=cap-rises", "FAMILY=cap"], "unknown family; choose from"),
         (["NAME=cap-moved", "FAMILY=caps"], "already exists; choose another NAME"),
     ):
-        done = subprocess.run(
+        process = subprocess.run(
             ["make", "-o", ".venv/ready", "rule", *values],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode != 0
-        assert message in done.stderr, done.stderr
+        assert process.returncode != 0
+        assert message in process.stderr, process.stderr

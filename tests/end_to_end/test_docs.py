@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, fresh_evidence
+from conftest import Submissions, copy_evidence
 
 from checker.engine import judge
 from checker.judging import bundle_judge
@@ -35,63 +35,67 @@ ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|cont
 PATH = re.compile(rf"`((?:{ROOMS}|examples|docs|submissions)/[\w./-]+)`")
 
 
-def name_of(page: Path) -> str:
+def get_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
 @cache
-def prose(page: Path) -> str:
+def extract_prose(page: Path) -> str:
     """The text of a page without its fenced blocks."""
     return re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 @cache
-def anchors(page: Path) -> set[str]:
+def list_anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    seen: dict[str, int] = {}
-    made = set()
-    for heading in re.findall(r"^#+ +(.+?) *$", prose(page), re.MULTILINE):
+    counts: dict[str, int] = {}
+    slugs = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", extract_prose(page), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
-        kept = "".join(
+        slug = "".join(
             c for c in plain if c in " -_" or unicodedata.category(c)[0] in "LN"
         ).replace(" ", "-")
-        made.add(kept if kept not in seen else f"{kept}-{seen[kept]}")
-        seen[kept] = seen.get(kept, 0) + 1
-    return made
+        slugs.add(slug if slug not in counts else f"{slug}-{counts[slug]}")
+        counts[slug] = counts.get(slug, 0) + 1
+    return slugs
 
 
-def broken_links(page: Path) -> list[str]:
+def find_broken_links(page: Path) -> list[str]:
     """The links of a page that lead to no file or no heading of the project."""
-    broken = []
-    for link in LINK.findall(prose(page)):
+    problems = []
+    for link in LINK.findall(extract_prose(page)):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         exists = target.exists() and target.is_relative_to(ROOT)
-        if not exists or (anchor and anchor not in anchors(target)):
-            broken.append(link)
-    return broken
+        if not exists or (anchor and anchor not in list_anchors(target)):
+            problems.append(link)
+    return problems
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+@pytest.mark.parametrize("page", WRITTEN, ids=get_name)
 def test_links_and_anchors_exist(page: Path) -> None:
-    assert broken_links(page) == []
+    assert find_broken_links(page) == []
 
 
 def test_links_of_rule_pages_exist() -> None:
     pages = list(GENERATED.glob("*.md"))
     assert len(pages) > 100
-    assert {name_of(page): broken_links(page) for page in pages if broken_links(page)} == {}
+    assert {
+        get_name(page): find_broken_links(page) for page in pages if find_broken_links(page)
+    } == {}
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+@pytest.mark.parametrize("page", WRITTEN, ids=get_name)
 def test_paths_that_a_page_names_exist(page: Path) -> None:
     """A name in capitals stands for a name of the reader's, so `submissions/CENTER/` need not
     exist."""
-    named = [path for path in PATH.findall(prose(page)) if not re.search(r"/[A-Z]{2,}", path)]
-    missing = [path for path in named if not (ROOT / path).exists() and path not in OF_OTHERS]
-    assert missing == []
+    paths = [
+        path for path in PATH.findall(extract_prose(page)) if not re.search(r"/[A-Z]{2,}", path)
+    ]
+    missing_paths = [path for path in paths if not (ROOT / path).exists() and path not in OF_OTHERS]
+    assert missing_paths == []
 
 
 OF_OTHERS = {
@@ -104,19 +108,19 @@ OF_OTHERS = {
 """Paths that pages name and that only a user's tree has."""
 
 
-@pytest.mark.parametrize("page", [*WRITTEN, GENERATED / "README.md"], ids=name_of)
+@pytest.mark.parametrize("page", [*WRITTEN, GENERATED / "README.md"], ids=get_name)
 def test_page_begins_with_its_readers(page: Path) -> None:
     title, empty, first, *_ = page.read_text().splitlines()
     assert re.match(r"# \S", title) and empty == ""
     assert re.match(r"For \w", first), "the first line after the title says for whom the page is"
-    assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1
+    assert len(re.findall(r"^# ", extract_prose(page), re.MULTILINE)) == 1
 
 
 def test_every_page_is_in_the_index() -> None:
     index = DOCS / "README.md"
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(index.read_text())}
     assert [
-        name_of(page)
+        get_name(page)
         for page in WRITTEN
         if page.is_relative_to(DOCS) and page not in linked | {index}
     ] == []
@@ -127,29 +131,29 @@ def test_readme_is_short() -> None:
 
 
 def test_no_page_names_a_directory_of_a_machine() -> None:
-    texts = {name_of(page): page.read_text() for page in [*WRITTEN, ROOT / "CHANGELOG.md"]}
+    texts = {get_name(page): page.read_text() for page in [*WRITTEN, ROOT / "CHANGELOG.md"]}
     assert {n for n, text in texts.items() if re.search(r"/(work|home|root)/", text)} == set()
 
 
-def shown_code(page: Path) -> list[tuple[str, str]]:
+def extract_code(page: Path) -> list[tuple[str, str]]:
     """The Python blocks of a page, each with the output that follows it."""
     return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 def test_code_about_a_bundle_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    blocks = shown_code(DOCS / "look-at-your-own-run.md")
+    blocks = extract_code(DOCS / "look-at-your-own-run.md")
     assert len(blocks) == 7
     names: dict[str, object] = {}
-    for code, shown in blocks:
+    for code, page_output in blocks:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec(code, names)
         printed = [line.rstrip() for line in output.getvalue().splitlines()]
-        assert printed == shown.splitlines(), code
+        assert printed == page_output.splitlines(), code
 
 
-def shown_output(page: Path, command: str) -> list[str]:
+def extract_output(page: Path, command: str) -> list[str]:
     """The lines that a page shows below `$ command…`, up to the next command."""
     (output,) = re.findall(
         rf"^\$ {re.escape(command)}[^\n]*\n(.*?)(?=^\$ |^```)",
@@ -159,52 +163,52 @@ def shown_output(page: Path, command: str) -> list[str]:
     return [line.rstrip() for line in output.splitlines()]
 
 
-def printed_by(module: str, *arguments: str) -> list[str]:
+def run_code(module: str, *arguments: str) -> list[str]:
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=WIDE_TERMINAL
     )
-    assert done.returncode == 0, done.stderr
-    return [line.rstrip() for line in done.stdout.splitlines()]
+    assert process.returncode == 0, process.stderr
+    return [line.rstrip() for line in process.stdout.splitlines()]
 
 
 WIDE_TERMINAL = {**os.environ, "COLUMNS": "200"}
 
 
-def missing_in_order(shown: list[str], printed: list[str]) -> list[str]:
+def find_missing_lines(page_lines: list[str], printed: list[str]) -> list[str]:
     """The shown lines that do not follow in this order in what was printed; `…` stands for lines
     that the page leaves out."""
-    rest = iter(printed)
-    return [line for line in shown if line != "…" and line not in rest]
+    output_lines = iter(printed)
+    return [line for line in page_lines if line != "…" and line not in output_lines]
 
 
 def test_readme_shows_the_workloads_that_there_are() -> None:
-    shown = shown_output(ROOT / "README.md", "bench-submit workloads")
-    assert shown == printed_by("harness.cli", "workloads")
+    page_output = extract_output(ROOT / "README.md", "bench-submit workloads")
+    assert page_output == run_code("harness.cli", "workloads")
 
 
 def test_readme_shows_the_check_of_the_committed_bundles() -> None:
-    shown = shown_output(ROOT / "README.md", "bench-check submissions/")
-    assert missing_in_order(shown, printed_by("checker", "submissions/")) == []
+    page_output = extract_output(ROOT / "README.md", "bench-check submissions/")
+    assert find_missing_lines(page_output, run_code("checker", "submissions/")) == []
 
 
 def test_tutorial_shows_the_plan_of_a_sweep(tmp_path: Path) -> None:
     page = DOCS / "tutorial.md"
     (command,) = re.findall(r"^\$ bench-submit (sweep .*) --dry-run$", page.read_text(), re.M)
     arguments = [str(tmp_path) if "/" in word else word for word in command.split()]
-    printed = printed_by("harness.cli", *arguments, "--dry-run")
-    shown = shown_output(page, f"bench-submit {command} --dry-run")
-    assert [*map(without_id, shown)] == [*map(without_id, printed)]
+    printed = run_code("harness.cli", *arguments, "--dry-run")
+    page_output = extract_output(page, f"bench-submit {command} --dry-run")
+    assert [*map(remove_ids, page_output)] == [*map(remove_ids, printed)]
 
 
-def without_id(line: str) -> str:
+def remove_ids(line: str) -> str:
     return re.sub(r"\b\d{8}T\d{6}Z(-[\w-]+)-[0-9a-f]{6}\b", r"TIME\1", line)
 
 
 MESSAGE = re.compile(r"^\| `(.+?)` \|", re.MULTILINE)
 
 
-def constant_texts() -> str:
+def list_constant_texts() -> str:
     """All constant parts of texts in the packages; f-strings are split at their values."""
     texts = [
         node.value
@@ -219,7 +223,7 @@ def constant_texts() -> str:
 def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
     """Each part of a message between two `…` occurs in a text of the code. One word is too common
     to be looked for."""
-    code = constant_texts()
+    code = list_constant_texts()
     messages = MESSAGE.findall((DOCS / "troubleshooting.md").read_text())
     assert len(messages) > 50
     parts = [part.strip() for message in messages for part in message.split("…")]
@@ -233,14 +237,16 @@ def test_messages_of_troubleshooting_are_in_the_order_of_their_words() -> None:
 
 
 def test_tests_that_pages_name_exist() -> None:
-    named = {test for page in WRITTEN for test in re.findall(r"`(test_\w+)`", page.read_text())}
+    test_names = {
+        test for page in WRITTEN for test in re.findall(r"`(test_\w+)`", page.read_text())
+    }
     defined = {
         name
         for path in (ROOT / "tests").rglob("*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
     }
-    assert len(named) > 20
-    assert named - defined == set()
+    assert len(test_names) > 20
+    assert test_names - defined == set()
 
 
 MOST_HOPS = 12
@@ -286,10 +292,10 @@ def test_rule_of_the_page_finds_its_mutation_and_nothing_else(
     rule_of_the_page: str, submissions: Submissions
 ) -> None:
     assert rules_by_id()[rule_of_the_page].name == "board-too-hot"
-    good = submissions.add(fresh_evidence())
-    assert judge(good).findings == ()
-    shutil.rmtree(good)
-    evidence = fresh_evidence()
+    good_bundle = submissions.add(copy_evidence())
+    assert judge(good_bundle).findings == ()
+    shutil.rmtree(good_bundle)
+    evidence = copy_evidence()
     importlib.import_module("rules.testing.cases.power.board_too_hot").hot_under_load(evidence)
     (finding,) = judge(submissions.add(evidence)).findings
     assert finding.rule == rule_of_the_page and "samples up to 97 °C" in finding.found

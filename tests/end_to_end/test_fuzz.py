@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import Submissions, fresh_evidence
+from conftest import Submissions, copy_evidence
 
 from checker.engine import judge
 
@@ -14,14 +14,14 @@ FUZZ = Path(__file__).parents[2] / "benchmarks" / "fuzz.py"
 
 
 def test_mutated_bundles_and_documents_are_answered() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, FUZZ, "--cases", "250"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "250 cases by now, 0 failed" in done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "250 cases by now, 0 failed" in process.stdout
 
 
 def test_extension_beside_the_headline_figures_is_no_figure(submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["headline"]["x-remarks"] = []
     assert judge(submissions.add(evidence)).findings == ()

@@ -37,29 +37,29 @@ for manifest in root.glob("submissions/reference/*/*/MANIFEST.json"):
 """
 
 
-def modules_after(program: str) -> set[str]:
+def list_modules_after(program: str) -> set[str]:
     """Names in `sys.modules` after `program` has run in an interpreter of its own."""
     epilogue = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program + epilogue], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    assert process.returncode == 0, process.stderr
+    return set(json.loads(process.stderr.splitlines()[-1]))
 
 
 def test_rules_and_checker_load_no_accelerator_stack() -> None:
-    loaded = modules_after(IMPORT_EVERYTHING)
+    loaded = list_modules_after(IMPORT_EVERYTHING)
     assert {"rules.metrics.run", "checker.cli"} <= loaded
     assert not loaded & ACCELERATOR_STACK
 
 
 def test_help_of_bench_check_loads_no_data_stack() -> None:
-    loaded = modules_after(ASK_FOR_HELP)
+    loaded = list_modules_after(ASK_FOR_HELP)
     assert "checker.cli" in loaded
     assert not loaded & {"pandas", "numpy", "jsonschema", *ACCELERATOR_STACK}
 
 
 def test_to_judge_loads_no_data_frames() -> None:
-    loaded = modules_after(JUDGE_ALL)
+    loaded = list_modules_after(JUDGE_ALL)
     assert {"rules.metrics.run", "rules.bundle_format.csv_table"} <= loaded
     assert not loaded & {"pandas", "rules.testing", *ACCELERATOR_STACK}

@@ -20,13 +20,13 @@ from click.testing import CliRunner
 from support.kills import (
     KILLS,
     SEED,
-    Room,
-    command_line,
-    fill,
+    Sandbox,
+    fill_disk,
+    find_processes,
     limit_files,
-    opened,
-    processes_of,
-    small_disk,
+    mount_small_disk,
+    open_sandbox,
+    read_command_line,
     wait_for,
 )  # fmt: skip
 
@@ -52,155 +52,167 @@ SIGNS = ("repeat 1", "built in", *(f"epoch {epoch:2d}" for epoch in range(11)), 
 pytestmark = pytest.mark.xdist_group("kill-sweep")
 
 
-def cases(
+def parametrize_moments(
     kind: str, kills: int = (KILLS + 1) // 2, signs: tuple[str, ...] = SIGNS
 ) -> pytest.MarkDecorator:
     """Of which run, after which of its signs, and how many seconds later."""
-    drawn = random.Random(f"{SEED} sweep {kind}")
-    made = [
-        (drawn.choice((1, 2)), drawn.choice(signs), round(drawn.uniform(0, 0.5), 2))
+    generator = random.Random(f"{SEED} sweep {kind}")
+    moments = [
+        (generator.choice((1, 2)), generator.choice(signs), round(generator.uniform(0, 0.5), 2))
         for _ in range(kills)
     ]
     return pytest.mark.parametrize(
-        "moment", made, ids=lambda m: "-".join(f"run {m[0]} {m[1]} {m[2]}".split())
+        "moment", moments, ids=lambda m: "-".join(f"run {m[0]} {m[1]} {m[2]}".split())
     )
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    with opened(tmp_path) as made:
-        yield made
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    with open_sandbox(tmp_path) as new_sandbox:
+        yield new_sandbox
 
 
-def begin(room: Room, moment: tuple[int, str, float]) -> Path:
+def start_sweep(sandbox: Sandbox, moment: tuple[int, str, float]) -> Path:
     """Start a sweep and wait for a moment of it; the plan's path."""
     place, sign, later_s = moment
-    room.start(*SWEEP, "-o", str(room.out))
+    sandbox.start(*SWEEP, "-o", str(sandbox.out))
     wait_for(
-        lambda: sign in room.said.partition(f"run {place} of {len(CAPS_W)}:")[2] or ended(room)
+        lambda: (
+            sign in sandbox.output.partition(f"run {place} of {len(CAPS_W)}:")[2]
+            or has_ended(sandbox)
+        )
     )
     time.sleep(later_s)
-    (path,) = room.out.glob("*.sweep.json")
+    (path,) = sandbox.out.glob("*.sweep.json")
     return path
 
 
-def ended(room: Room) -> bool:
-    assert room.process is not None
-    return room.process.poll() is not None
+def has_ended(sandbox: Sandbox) -> bool:
+    assert sandbox.process is not None
+    return sandbox.process.poll() is not None
 
 
-def bundles(room: Room) -> dict[str, bytes]:
+def read_manifests(sandbox: Sandbox) -> dict[str, bytes]:
     """The manifest of every bundle that passes, by the bundle's name. It vouches for the other
     files."""
     return {
         path.name: (path / "MANIFEST.json").read_bytes()
-        for path in room.bundles
+        for path in sandbox.bundles
         if judge(path, signed=False).status == "pass"
     }
 
 
-def caps_are_back(room: Room) -> None:
+def assert_caps_restored(sandbox: Sandbox) -> None:
     """Wait for it; where the watchdog was killed too, or the kill came before it stood by,
     `restore` brings them back."""
-    wait_for(lambda: not processes_of(room.out) and not processes_of(room.state / JOURNAL_FILE))
+    wait_for(
+        lambda: not find_processes(sandbox.out) and not find_processes(sandbox.state / JOURNAL_FILE)
+    )
     restored = CliRunner().invoke(main, ["restore"])
     assert restored.exit_code == 0, restored.output
-    assert room.caps_mw == {FOUND_MW} and not (room.state / JOURNAL_FILE).exists()
+    assert sandbox.caps_mw == {FOUND_MW} and not (sandbox.state / JOURNAL_FILE).exists()
 
 
-def resumes_to_the_same_set(room: Room, path: Path, plan: bytes, kept: dict[str, bytes]) -> None:
+def assert_resumes_to_the_same_set(
+    sandbox: Sandbox, path: Path, plan: bytes, finished_bundles: dict[str, bytes]
+) -> None:
     """A disturbed machine may spoil a run, which is then made again by another resume; a finished
     one is never touched."""
     for _ in range(3):
-        room.start("sweep", "--resume", str(path))
-        status = room.ends()
+        sandbox.start("sweep", "--resume", str(path))
+        status = sandbox.wait_for_exit()
         assert (
-            f"{len(kept)} of {len(CAPS_W)} runs finished so far" in room.said
-            and "Traceback" not in room.said
-        ), room.said
-        assert kept.items() <= bundles(room).items()
-        assert room.caps_mw == {FOUND_MW} and not (room.state / JOURNAL_FILE).exists()
+            f"{len(finished_bundles)} of {len(CAPS_W)} runs finished so far" in sandbox.output
+            and "Traceback" not in sandbox.output
+        ), sandbox.output
+        assert finished_bundles.items() <= read_manifests(sandbox).items()
+        assert sandbox.caps_mw == {FOUND_MW} and not (sandbox.state / JOURNAL_FILE).exists()
         if status == 0:
             break
-        kept = bundles(room)
-    assert status == 0, room.said
+        finished_bundles = read_manifests(sandbox)
+    assert status == 0, sandbox.output
     assert path.read_bytes() == plan
-    results = [json.loads((room.out / name / "result.json").read_text()) for name in bundles(room)]
+    results = [
+        json.loads((sandbox.out / name / "result.json").read_text())
+        for name in read_manifests(sandbox)
+    ]
     planned = [
         (entry["place"], entry["cap_w"], entry["repeat"]) for entry in json.loads(plan)["entries"]
     ]
     assert Counter(
         (r["sweep"]["place"], r["power"]["cap_w"], r["sweep"]["repeat"]) for r in results
     ) == Counter(planned)
-    stray = [line for line in room.said.splitlines() if line.startswith("not needed")]
-    assert all(any(str(left) in line for line in stray) for left in room.unfinished), room.said
+    stray = [line for line in sandbox.output.splitlines() if line.startswith("not needed")]
+    assert all(
+        any(str(unfinished_run) in line for line in stray) for unfinished_run in sandbox.unfinished
+    ), sandbox.output
 
 
-@cases("sigkill", KILLS)
-def test_sigkill_to_the_sweep(room: Room, moment: tuple[int, str, float]) -> None:
-    path = begin(room, moment)
+@parametrize_moments("sigkill", KILLS)
+def test_sigkill_to_the_sweep(sandbox: Sandbox, moment: tuple[int, str, float]) -> None:
+    path = start_sweep(sandbox, moment)
     plan = path.read_bytes()
-    room.process.kill()
-    room.ends()
-    caps_are_back(room)
-    resumes_to_the_same_set(room, path, plan, bundles(room))
+    sandbox.process.kill()
+    sandbox.wait_for_exit()
+    assert_caps_restored(sandbox)
+    assert_resumes_to_the_same_set(sandbox, path, plan, read_manifests(sandbox))
 
 
-@cases("sigterm")
-def test_sigterm_to_the_sweep(room: Room, moment: tuple[int, str, float]) -> None:
-    path = begin(room, moment)
+@parametrize_moments("sigterm")
+def test_sigterm_to_the_sweep(sandbox: Sandbox, moment: tuple[int, str, float]) -> None:
+    path = start_sweep(sandbox, moment)
     plan = path.read_bytes()
-    room.process.terminate()
-    status = room.ends()
-    assert status in (0, 128 + signal.SIGTERM), room.said
-    assert status == 0 or f"resume it with: bench-submit sweep --resume {path}" in room.said
+    sandbox.process.terminate()
+    status = sandbox.wait_for_exit()
+    assert status in (0, 128 + signal.SIGTERM), sandbox.output
+    assert status == 0 or f"resume it with: bench-submit sweep --resume {path}" in sandbox.output
     assert (
-        room.caps_mw == {FOUND_MW} and not (room.state / JOURNAL_FILE).exists()
+        sandbox.caps_mw == {FOUND_MW} and not (sandbox.state / JOURNAL_FILE).exists()
     )  # nothing is left to restore
-    resumes_to_the_same_set(room, path, plan, bundles(room))
+    assert_resumes_to_the_same_set(sandbox, path, plan, read_manifests(sandbox))
 
 
 @pytest.mark.parametrize("part", ["worker", "sampler"])
-@cases("part", signs=SIGNS[1:6])
+@parametrize_moments("part", signs=SIGNS[1:6])
 def test_sigkill_to_a_part_of_a_run_costs_that_run_alone(
-    room: Room, part: str, moment: tuple[int, str, float]
+    sandbox: Sandbox, part: str, moment: tuple[int, str, float]
 ) -> None:
-    path = begin(room, moment)
+    path = start_sweep(sandbox, moment)
     plan = path.read_bytes()
-    wait_for(lambda: room.part(part) is not None or ended(room))
-    pid = room.part(part)
-    assert pid is not None, room.said
+    wait_for(lambda: sandbox.find_process(part) is not None or has_ended(sandbox))
+    pid = sandbox.find_process(part)
+    assert pid is not None, sandbox.output
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not command_line(pid))
-    status = room.ends()
-    kept = bundles(room)
-    assert status in (0, 1) and "Traceback" not in room.said, room.said
-    assert len(kept) == len(CAPS_W) if status == 0 else len(kept) < len(CAPS_W), (
-        room.said
-    )  # 0 where the part had done its work
+    wait_for(lambda: not read_command_line(pid))
+    status = sandbox.wait_for_exit()
+    finished_bundles = read_manifests(sandbox)
+    assert status in (0, 1) and "Traceback" not in sandbox.output, sandbox.output
     assert (
-        "run 2 of 2" in room.said
-        and room.caps_mw == {FOUND_MW}
-        and not (room.state / JOURNAL_FILE).exists()
+        len(finished_bundles) == len(CAPS_W) if status == 0 else len(finished_bundles) < len(CAPS_W)
+    ), sandbox.output  # 0 where the part had done its work
+    assert (
+        "run 2 of 2" in sandbox.output
+        and sandbox.caps_mw == {FOUND_MW}
+        and not (sandbox.state / JOURNAL_FILE).exists()
     )
-    resumes_to_the_same_set(room, path, plan, kept)
+    assert_resumes_to_the_same_set(sandbox, path, plan, finished_bundles)
 
 
-@cases("disk")
+@parametrize_moments("disk")
 def test_a_disk_that_becomes_full_and_has_room_again(
     tmp_path: Path, moment: tuple[int, str, float]
 ) -> None:
-    with small_disk(tmp_path) as small, opened(tmp_path, small) as room:
-        path = begin(room, moment)
+    with mount_small_disk(tmp_path) as small_disk, open_sandbox(tmp_path, small_disk) as sandbox:
+        path = start_sweep(sandbox, moment)
         plan = path.read_bytes()
-        if small is None:
-            limit_files([room.pid, *list_descendants([room.pid])])
+        if small_disk is None:
+            limit_files([sandbox.pid, *list_descendants([sandbox.pid])])
         else:
-            fill(small)
-        room.ends()
-        assert "Traceback" not in room.said, room.said
-        if small is not None:
-            (small / "filler").unlink()
-        caps_are_back(room)
-        resumes_to_the_same_set(room, path, plan, bundles(room))
+            fill_disk(small_disk)
+        sandbox.wait_for_exit()
+        assert "Traceback" not in sandbox.output, sandbox.output
+        if small_disk is not None:
+            (small_disk / "filler").unlink()
+        assert_caps_restored(sandbox)
+        assert_resumes_to_the_same_set(sandbox, path, plan, read_manifests(sandbox))

@@ -24,7 +24,7 @@ GUIDE = ROOT / "docs" / "write-a-workload.md"
 pytestmark = pytest.mark.xdist_group("own-implementation")
 
 
-def bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`bench-submit run resnet50-train` in smoke size, with the template and what lies in
     `tmp_path` on the import path."""
     command = [
@@ -48,16 +48,16 @@ def bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess
     )
 
 
-def refusal(tmp_path: Path, *arguments: str) -> str:
+def run_and_get_refusal(tmp_path: Path, *arguments: str) -> str:
     """What is said when it does not run, in one line; there is no traceback and no bundle."""
-    done = bench_submit(tmp_path, *arguments)
-    assert done.returncode != 0 and "Traceback" not in done.stdout + done.stderr
+    result = run_bench_submit(tmp_path, *arguments)
+    assert result.returncode != 0 and "Traceback" not in result.stdout + result.stderr
     assert not list(tmp_path.rglob("MANIFEST.json"))
-    return " ".join(done.stderr.split())
+    return " ".join(result.stderr.split())
 
 
 def test_the_template_leaves_a_good_bundle_that_names_it(tmp_path):
-    done = bench_submit(
+    result = run_bench_submit(
         tmp_path,
         "--implementation",
         "my_resnet50:build",
@@ -66,7 +66,7 @@ def test_the_template_leaves_a_good_bundle_that_names_it(tmp_path):
         "--gpus",
         "2",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     (bundle,) = (tmp_path / "out").iterdir()
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
     evidence, problems = read_frames(read_files(bundle))
@@ -111,7 +111,7 @@ def test_the_template_stays_short():
     ],
 )
 def test_a_name_or_an_option_that_is_wrong_is_said(tmp_path, arguments, says):
-    assert says in refusal(tmp_path, *arguments)
+    assert says in run_and_get_refusal(tmp_path, *arguments)
 
 
 def test_a_demo_of_another_model_is_refused(tmp_path):
@@ -121,8 +121,8 @@ def test_a_demo_of_another_model_is_refused(tmp_path):
         "def build(job):\n"
         "    return replace(my_resnet50.build(job), parameters=23_512_130)\n"
     )
-    said = refusal(tmp_path, "--implementation", "smaller:build")
-    assert "built a model with 23512130 parameters; resnet50-train has 25557032" in said
+    output = run_and_get_refusal(tmp_path, "--implementation", "smaller:build")
+    assert "built a model with 23512130 parameters; resnet50-train has 25557032" in output
 
 
 def test_the_guide_names_rules_and_files_that_exist():

@@ -34,7 +34,7 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         Point(300.0, 95.0, 2.0, True),
         Point(400.0, 100.0, 4.0, True),
     )
-    one = script_module.SimulatedSweep(
+    sweep = script_module.SimulatedSweep(
         "H100",
         "resnet50-train",
         points,
@@ -43,7 +43,7 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         300,
     )
     text = "\n".join(
-        script_module.render_page([one, replace(one, board="MI300X", stated_peak_w=None)])
+        script_module.render_page([sweep, replace(sweep, board="MI300X", stated_peak_w=None)])
     )
     prose = " ".join(text.split())  # its lines are wrapped
     assert "at most 10.0 %" in prose and "1 of 1 stated efficiency peaks" in prose
@@ -60,17 +60,17 @@ def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(
     script_module: ModuleType,
 ) -> None:
     swept = list(script_module.read_sweeps())
-    assert len(swept) == 15 and sum(len(one.published) for one in swept) == 95
-    assert sum(one.stated_peak_w is not None for one in swept) == 10
+    assert len(swept) == 15 and sum(len(sweep.published) for sweep in swept) == 95
+    assert sum(sweep.stated_peak_w is not None for sweep in swept) == 10
 
 
 def test_simulated_sweep_that_has_a_plan_goes_on_with_it(
     script_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    called = []
+    commands = []
 
     def run(command: list[object], **_: object) -> subprocess.CompletedProcess:
-        called.append([str(one) for one in command[1:]])
+        commands.append([str(argument) for argument in command[1:]])
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(script_module.subprocess, "run", run)
@@ -79,8 +79,8 @@ def test_simulated_sweep_that_has_a_plan_goes_on_with_it(
     out.mkdir(parents=True)
     (out / "x.sweep.json").touch()
     assert script_module.run_sweep("h200", "sd2-train") == 0
-    assert called[0][:4] == ["sweep", "sd2-train", "--simulate", "h200"] and called[0][-2:] == [
+    assert commands[0][:4] == ["sweep", "sd2-train", "--simulate", "h200"] and commands[0][-2:] == [
         "--out",
         str(out),
     ]
-    assert called[1] == ["sweep", "--resume", str(out / "x.sweep.json")]
+    assert commands[1] == ["sweep", "--resume", str(out / "x.sweep.json")]

@@ -62,9 +62,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def test_command_answers_from_another_directory(
     installed: Installed, command: str, tmp_path: Path
 ) -> None:
-    done = installed.run(command, "--help", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Usage:" in done.stdout
+    result = installed.run(command, "--help", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Usage:" in result.stdout
 
 
 def test_wheel_holds_every_file_of_the_packages(installed: Installed) -> None:
@@ -89,9 +89,9 @@ def test_schemas_are_readable_where_installed(installed: Installed, tmp_path: Pa
         "f.name.endswith('.json')]\n"
         "print(*sorted(json.loads(f.read_text())['$schema'] for f in schemas), sep='\\n')\n"
     )
-    done = installed.run("python", "-c", program, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == {"https://json-schema.org/draft/2020-12/schema"}
+    result = installed.run("python", "-c", program, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert set(result.stdout.split()) == {"https://json-schema.org/draft/2020-12/schema"}
 
 
 def test_base_dependencies_bring_no_stack(installed: Installed, tmp_path: Path) -> None:

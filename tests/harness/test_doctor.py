@@ -3,30 +3,30 @@ from harness.power.cap_journal import JOURNAL_FILE, SavedLimit, lock_directory, 
 from harness.power.source import STATE_VARIABLE
 
 
-def limits_set():
+def describe_limits():
     return [check for check in doctor.examine() if check.what == "limits set"]
 
 
 def test_limits_that_a_run_left_behind_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
-    assert limits_set() == []
+    assert describe_limits() == []
     new_journal("nvidia", "a-run", (SavedLimit("GPU-1", 700_000, None),)).write(
         tmp_path / JOURNAL_FILE
     )
-    (left,) = limits_set()
+    (warning,) = describe_limits()
     assert (
-        left.ok is False
-        and "a-run" in left.found
-        and "GPU-1" in left.found
-        and "bench-submit restore" in left.advice
+        warning.ok is False
+        and "a-run" in warning.found
+        and "GPU-1" in warning.found
+        and "bench-submit restore" in warning.advice
     )
     with lock_directory(tmp_path):
-        (held,) = limits_set()
-    assert held.advice == "that run is running"
+        (warning_while_held,) = describe_limits()
+    assert warning_while_held.advice == "that run is running"
 
 
 def test_journal_that_cannot_be_read_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
     (tmp_path / JOURNAL_FILE).write_text("{")
-    (left,) = limits_set()
-    assert left.ok is False and str(tmp_path / JOURNAL_FILE) in left.advice
+    (warning,) = describe_limits()
+    assert warning.ok is False and str(tmp_path / JOURNAL_FILE) in warning.advice

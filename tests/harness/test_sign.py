@@ -36,30 +36,30 @@ def sign(bundle: Path, key: Path, principal: str = PRINCIPAL) -> Result:
 
 
 def test_a_signed_bundle_passes(unsigned, submissions):
-    done = sign(unsigned, submissions.key)
-    assert done.exit_code == 0 and f"submission.{PRINCIPAL}.sig" in done.output
+    result = sign(unsigned, submissions.key)
+    assert result.exit_code == 0 and f"submission.{PRINCIPAL}.sig" in result.output
     assert judge(unsigned, root=submissions.root).status == "pass"
 
 
 def test_what_holds_bundles_and_is_none_is_not_signed(submissions):
     first, _ = submissions.add(run_id="a"), submissions.add(run_id="b")
-    done = sign(first.parent, submissions.key)
-    assert done.exit_code == 1 and len(done.output.splitlines()) == 1
+    result = sign(first.parent, submissions.key)
+    assert result.exit_code == 1 and len(result.output.splitlines()) == 1
     assert (
         f"{first.parent}: this is not a bundle; it holds 2: sign each of them, as {first}"
-        in done.output
+        in result.output
     )
 
 
 def test_signature_of_a_colleague_goes_and_it_is_said(unsigned, submissions, tmp_path):
-    colleague = make_key_of("ed25519", "256", tmp_path / "colleague")
+    colleague = make_key_of_kind("ed25519", "256", tmp_path / "colleague")
     submissions.allow(colleague, "example@elsewhere.org")
     assert "removed" not in sign(unsigned, colleague, "example@elsewhere.org").output
-    done = sign(unsigned, submissions.key)
+    result = sign(unsigned, submissions.key)
     assert (
-        done.exit_code == 0
-        and "removed: " in done.output
-        and "submission.example@elsewhere.org.sig" in done.output
+        result.exit_code == 0
+        and "removed: " in result.output
+        and "submission.example@elsewhere.org.sig" in result.output
     )
     assert judge(unsigned).signer == PRINCIPAL
 
@@ -107,19 +107,21 @@ def use_for_reviews(submissions: Submissions, key: Path) -> tuple[str, str]:
 def test_what_the_keyring_would_refuse_is_not_signed(unsigned, submissions, tmp_path, use, before):
     if before:
         sign(unsigned, submissions.key)
-    there = {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()}
-    key = make_key_of("ed25519", "256", tmp_path / "another")
-    principal, why = use(submissions, key)
-    done = sign(unsigned, key, principal)
-    assert done.exit_code == 1 and why in done.output and str(unsigned) in done.output, done.output
-    assert {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()} == there
+    contents = {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()}
+    key = make_key_of_kind("ed25519", "256", tmp_path / "another")
+    principal, reason = use(submissions, key)
+    result = sign(unsigned, key, principal)
+    assert result.exit_code == 1 and reason in result.output and str(unsigned) in result.output, (
+        result.output
+    )
+    assert {path: path.read_bytes() for path in unsigned.rglob("*") if path.is_file()} == contents
 
 
 def test_signature_without_a_keyring_is_said_to_be_unasked(unsigned, submissions):
     assert "keyring" not in sign(unsigned, submissions.key).output
     shutil.rmtree(submissions.keyring)
-    done = sign(unsigned, submissions.key)
-    assert done.exit_code == 0 and "not compared with a keyring: no keyring" in done.output
+    result = sign(unsigned, submissions.key)
+    assert result.exit_code == 0 and "not compared with a keyring: no keyring" in result.output
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
@@ -128,64 +130,66 @@ def test_full_disk_keeps_the_signature_that_was_there(
 ):
     if before:
         sign(unsigned, submissions.key)
-    there = {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")}
+    contents = {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")}
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    done = sign(unsigned, submissions.key)
+    result = sign(unsigned, submissions.key)
     assert (
-        done.exit_code == 1
-        and f"submission.{PRINCIPAL}.sig: cannot be written: No space left" in done.output
+        result.exit_code == 1
+        and f"submission.{PRINCIPAL}.sig: cannot be written: No space left" in result.output
     )
-    assert {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")} == there
+    assert {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")} == contents
     assert (unsigned / "signatures").exists() == before
 
 
 def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submissions):
     with (unsigned / "log.txt.gz").open("ab") as file:
         file.write(b"x")
-    done = sign(unsigned, submissions.key)
-    assert done.exit_code == 1
+    result = sign(unsigned, submissions.key)
+    assert result.exit_code == 1
     assert (
-        "not signed, because its files are not those that the run wrote" in done.output
-        and "I101 log.txt.gz" in done.output
+        "not signed, because its files are not those that the run wrote" in result.output
+        and "I101 log.txt.gz" in result.output
     )
-    assert f"bench-check --fix {unsigned}" in done.output
+    assert f"bench-check --fix {unsigned}" in result.output
     assert not (unsigned / "signatures").exists()
 
 
 @pytest.mark.parametrize("principal", ["example", "a b@x", "../x@y", "x@y/../z", "", "x@"])
 def test_a_principal_must_be_like_an_address(unsigned, submissions, principal):
-    done = sign(unsigned, submissions.key, principal)
+    result = sign(unsigned, submissions.key, principal)
     assert (
-        done.exit_code == 1
-        and f"--principal '{principal}': must be like CENTER@example.org" in done.output
+        result.exit_code == 1
+        and f"--principal '{principal}': must be like CENTER@example.org" in result.output
     )
 
 
 def test_a_missing_key_is_said_with_how_to_make_one(unsigned, tmp_path):
-    done = sign(unsigned, tmp_path / "nokey")
-    assert done.exit_code == 1 and "no such key; make one with: ssh-keygen" in done.output
+    result = sign(unsigned, tmp_path / "nokey")
+    assert result.exit_code == 1 and "no such key; make one with: ssh-keygen" in result.output
 
 
 def test_directory_is_no_key(unsigned, tmp_path):
-    done = sign(unsigned, tmp_path)
-    assert done.exit_code == 1 and "this is a directory; name the key in it" in done.output
+    result = sign(unsigned, tmp_path)
+    assert result.exit_code == 1 and "this is a directory; name the key in it" in result.output
 
 
 def test_key_that_others_may_read_is_said_with_what_to_do(unsigned, submissions, tmp_path):
-    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key = make_key_of_kind("ed25519", "256", tmp_path / "key")
     key.chmod(0o644)
-    done = sign(unsigned, key)
-    assert done.exit_code == 1 and f"chmod 600 {key}" in done.output and "@@@" not in done.output
+    result = sign(unsigned, key)
+    assert (
+        result.exit_code == 1 and f"chmod 600 {key}" in result.output and "@@@" not in result.output
+    )
 
 
 def test_what_is_no_key_is_said(unsigned, tmp_path):
     (tmp_path / "notes").write_text("hello")
-    done = sign(unsigned, tmp_path / "notes")
-    assert done.exit_code == 1 and "ssh-keygen could not sign with it" in done.output
+    result = sign(unsigned, tmp_path / "notes")
+    assert result.exit_code == 1 and "ssh-keygen could not sign with it" in result.output
 
 
 # Kinds of keys, and where they are.
@@ -193,7 +197,7 @@ def test_what_is_no_key_is_said(unsigned, tmp_path):
 KINDS = [("rsa", "3072"), ("ecdsa", "256"), ("ecdsa", "521"), ("ed25519", "256")]
 
 
-def make_key_of(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
+def make_key_of_kind(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
     subprocess.run(
         ["ssh-keygen", "-q", "-t", kind, "-b", bits, "-N", passphrase, "-C", "", "-f", path],
         check=True,
@@ -203,7 +207,7 @@ def make_key_of(kind: str, bits: str, path: Path, passphrase: str = "") -> Path:
 
 @pytest.mark.parametrize(("kind", "bits"), KINDS)
 def test_key_of_each_kind_signs(unsigned, submissions, tmp_path, kind, bits):
-    key = make_key_of(kind, bits, tmp_path / "key")
+    key = make_key_of_kind(kind, bits, tmp_path / "key")
     submissions.allow(key)
     assert sign(unsigned, key).exit_code == 0
     assert judge(unsigned).signer == PRINCIPAL
@@ -211,7 +215,7 @@ def test_key_of_each_kind_signs(unsigned, submissions, tmp_path, kind, bits):
 
 @pytest.mark.parametrize(("kind", "bits"), KINDS)
 def test_key_that_an_agent_alone_has_signs(unsigned, submissions, tmp_path, agent, kind, bits):
-    key = make_key_of(kind, bits, tmp_path / "key")
+    key = make_key_of_kind(kind, bits, tmp_path / "key")
     submissions.allow(key)
     subprocess.run(["ssh-add", "-q", key], check=True, stderr=subprocess.DEVNULL)
     key.unlink()
@@ -220,60 +224,64 @@ def test_key_that_an_agent_alone_has_signs(unsigned, submissions, tmp_path, agen
 
 
 def test_agent_without_the_key_is_said(unsigned, submissions, tmp_path, agent):
-    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key = make_key_of_kind("ed25519", "256", tmp_path / "key")
     key.unlink()
-    done = sign(unsigned, key.with_suffix(".pub"))
-    assert done.exit_code == 1 and f"ssh-add {key}" in done.output
+    result = sign(unsigned, key.with_suffix(".pub"))
+    assert result.exit_code == 1 and f"ssh-add {key}" in result.output
     assert not (unsigned / "signatures").exists()
 
 
 def test_public_key_without_an_agent_is_said(unsigned, tmp_path, monkeypatch):
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    key = make_key_of("ed25519", "256", tmp_path / "key")
+    key = make_key_of_kind("ed25519", "256", tmp_path / "key")
     key.unlink()
-    done = sign(unsigned, key.with_suffix(".pub"))
-    assert done.exit_code == 1 and "needs an ssh-agent" in done.output
+    result = sign(unsigned, key.with_suffix(".pub"))
+    assert result.exit_code == 1 and "needs an ssh-agent" in result.output
 
 
 def test_passphrase_without_a_terminal_is_refused_at_once(unsigned, tmp_path):
     """In a session of its own the command has no terminal to ask on."""
-    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
-    done = subprocess.run(
-        sign_command(unsigned, key),
+    key = make_key_of_kind("ed25519", "256", tmp_path / "key", "secret words")
+    process = subprocess.run(
+        make_sign_command(unsigned, key),
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         check=False,
         timeout=120,
-        env=without_askpass(),
+        env=disable_askpass(),
     )
-    assert done.returncode == 1 and "ssh-add" in done.stderr and f"--key {key}.pub" in done.stderr
-    assert "Traceback" not in done.stderr and not (unsigned / "signatures").exists()
+    assert (
+        process.returncode == 1
+        and "ssh-add" in process.stderr
+        and f"--key {key}.pub" in process.stderr
+    )
+    assert "Traceback" not in process.stderr and not (unsigned / "signatures").exists()
 
 
 @pytest.mark.parametrize(("answer", "signs"), [("secret words", True), ("wrong words", False)])
 def test_passphrase_is_asked_for_on_a_terminal(unsigned, submissions, tmp_path, answer, signs):
-    key = make_key_of("ed25519", "256", tmp_path / "key", "secret words")
+    key = make_key_of_kind("ed25519", "256", tmp_path / "key", "secret words")
     submissions.allow(key)
     child, terminal = pty.fork()
     if child == 0:
-        os.execve(sys.executable, sign_command(unsigned, key), without_askpass())
-    said = b""
-    while b"passphrase" not in said:
-        more = read_terminal(terminal)
-        assert more, said
-        said += more
+        os.execve(sys.executable, make_sign_command(unsigned, key), disable_askpass())
+    output = b""
+    while b"passphrase" not in output:
+        chunk = read_terminal(terminal)
+        assert chunk, output
+        output += chunk
     os.write(terminal, answer.encode() + b"\n")
-    while rest := read_terminal(terminal):
-        said += rest
+    while chunk_at_end := read_terminal(terminal):
+        output += chunk_at_end
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(terminal)
-    assert (status == 0) == signs, said
+    assert (status == 0) == signs, output
     assert (judge(unsigned).signer == PRINCIPAL) == signs
 
 
-def sign_command(bundle: Path, key: Path) -> list[str]:
+def make_sign_command(bundle: Path, key: Path) -> list[str]:
     return [
         sys.executable,
         "-c",
@@ -287,7 +295,7 @@ def sign_command(bundle: Path, key: Path) -> list[str]:
     ]
 
 
-def without_askpass() -> dict[str, str]:
+def disable_askpass() -> dict[str, str]:
     return {
         k: v
         for k, v in os.environ.items()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PRINCIPAL, Submissions, fresh_evidence
+from conftest import PRINCIPAL, Submissions, copy_evidence
 
 from checker import terminal
 from checker.cli import check
@@ -24,12 +24,12 @@ from rules.testing import tampering as forge
 COMMAND = [sys.executable, "-m", "checker"]
 
 
-def bench_check(*arguments: str | Path) -> Result:
+def run_bench_check(*arguments: str | Path) -> Result:
     return CliRunner().invoke(check, [str(a) for a in arguments])
 
 
-def verify(*arguments: str | Path, **more: object) -> Result:
-    return CliRunner().invoke(trust_cli.verify, [str(a) for a in arguments], **more)
+def run_verify(*arguments: str | Path, **options: object) -> Result:
+    return CliRunner().invoke(trust_cli.verify, [str(a) for a in arguments], **options)
 
 
 # How a command ends.
@@ -42,15 +42,15 @@ def verify(*arguments: str | Path, **more: object) -> Result:
 def test_output_that_cannot_be_written(submissions: Submissions, arguments: list[str]) -> None:
     submissions.add()
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
+        process = subprocess.run(
             [*COMMAND, *arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             cwd=submissions.root.parent,
             check=False,
         )
-    assert done.returncode == 3
-    assert done.stderr == b"bench-check: the output cannot be written: No space left on device\n"
+    assert process.returncode == 3
+    assert process.stderr == b"bench-check: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize("arguments", [["submissions"], ["rules"]])
@@ -58,17 +58,17 @@ def test_reader_that_has_gone_is_no_error_to_tell(
     submissions: Submissions, arguments: list[str]
 ) -> None:
     submissions.add()
-    reading, writing = os.pipe()
+    reading, write_end = os.pipe()
     os.close(reading)
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, *arguments],
-        stdout=writing,
+        stdout=write_end,
         stderr=subprocess.PIPE,
         cwd=submissions.root.parent,
         check=False,
     )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, b"")
+    os.close(write_end)
+    assert (process.returncode, process.stderr) == (1, b"")
 
 
 def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path: Path) -> None:
@@ -83,26 +83,30 @@ def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path
         shutil.copytree(bundle, bundle.with_name(f"run-{number}"))
     begun = tmp_path / "begun"
     begun.mkdir()
-    told = tmp_path / "told"
+    error_path = tmp_path / "told"
     slow = tmp_path / "bin" / "ssh-keygen"
     slow.parent.mkdir()
     slow.write_text(
-        f"#!/bin/sh\ntouch {begun}/$$\nwhile [ ! -s {told} ]; do sleep 0.1; done\nexit 1\n"
+        f"#!/bin/sh\ntouch {begun}/$$\nwhile [ ! -s {error_path} ]; do sleep 0.1; done\nexit 1\n"
     )
     slow.chmod(0o755)
     environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
     command = [sys.executable, "-c", _ON_TWO_CORES, str(submissions.root)]
-    with told.open("w") as error:
-        running = subprocess.Popen(
+    with error_path.open("w") as error:
+        process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=error, env=environment, start_new_session=True
         )
     deadline = time.monotonic() + 300
     while not list(begun.iterdir()):
-        assert time.monotonic() < deadline and running.poll() is None
+        assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
-    os.killpg(running.pid, signal.SIGINT)
-    out, _ = running.communicate(timeout=300)
-    assert (running.returncode, out, told.read_text()) == (130, b"", "bench-check: interrupted\n")
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=300)
+    assert (process.returncode, out, error_path.read_text()) == (
+        130,
+        b"",
+        "bench-check: interrupted\n",
+    )
     assert len(list(begun.iterdir())) < 2 * 21, "it is asked twice about each bundle"
 
 
@@ -115,30 +119,32 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("word", "suggestion"),
     [("reviw", "review"), ("verfy", "verify"), ("acept", "accept"), ("xyzzy", "")],
 )
 def test_misspelt_command_is_told(
-    word: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    word: str, suggestion: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = bench_check(word, "bundle")
-    said = " ".join(done.stderr.split())
-    assert done.exit_code == 2 and f"there is no path '{word}'" in said
-    assert (f"did you mean the command {meant}?" in said) == bool(meant)
+    result = run_bench_check(word, "bundle")
+    output = " ".join(result.stderr.split())
+    assert result.exit_code == 2 and f"there is no path '{word}'" in output
+    assert (f"did you mean the command {suggestion}?" in output) == bool(suggestion)
 
 
 def test_unknown_rule_is_told_where_the_rules_are() -> None:
-    done = bench_check("--select", "QQQQQ", ".")
+    result = run_bench_check("--select", "QQQQQ", ".")
     assert (
-        done.exit_code == 2 and "see bench-check rules" in done.stderr and "S101" not in done.stderr
+        result.exit_code == 2
+        and "see bench-check rules" in result.stderr
+        and "S101" not in result.stderr
     )
 
 
 def test_file_of_a_bundle_is_told_to_be_no_bundle(submissions: Submissions) -> None:
     bundle = submissions.add()
-    done = bench_check(bundle / "result.json")
-    assert done.exit_code == 1 and f"Name the directory, such as {bundle}." in done.stdout
+    result = run_bench_check(bundle / "result.json")
+    assert result.exit_code == 1 and f"Name the directory, such as {bundle}." in result.stdout
 
 
 # Paths are told as they were given.
@@ -149,7 +155,7 @@ def test_paths_are_those_that_were_given(
 ) -> None:
     bundle = submissions.add()
     (submissions.root / "LOG").write_text("garbage\n")
-    for here, path, log in (
+    for directory, path, log in (
         (submissions.root.parent, "submissions", "submissions/LOG"),
         (
             submissions.root.parent,
@@ -160,11 +166,11 @@ def test_paths_are_those_that_were_given(
         (bundle, ".", "../../../LOG"),
         (bundle, str(bundle), str(submissions.root / "LOG")),
     ):
-        monkeypatch.chdir(here)
-        for done in (bench_check(path), verify(path)):
-            lines = done.output.splitlines()
-            assert any(line.startswith(f"{log}: ") for line in lines), (path, done.output)
-            assert path.startswith("/") or str(submissions.root) not in done.output
+        monkeypatch.chdir(directory)
+        for result in (run_bench_check(path), run_verify(path)):
+            lines = result.output.splitlines()
+            assert any(line.startswith(f"{log}: ") for line in lines), (path, result.output)
+            assert path.startswith("/") or str(submissions.root) not in result.output
 
 
 def test_path_below_a_link_is_called_by_the_link(tmp_path: Path) -> None:
@@ -179,32 +185,37 @@ def test_path_below_a_link_is_called_by_the_link(tmp_path: Path) -> None:
 def test_verify_counts_the_log(submissions: Submissions) -> None:
     bundle = submissions.add()
     log = submissions.root / "LOG"
-    lines = verify(submissions.root).output.splitlines()
+    lines = run_verify(submissions.root).output.splitlines()
     assert lines[1:] == [f"{log}: none", "1 verified: 1 good, 0 bad; the evidence was not judged"]
     forge.write_log(bundle, {})
-    lines = verify(submissions.root).output.splitlines()
+    lines = run_verify(submissions.root).output.splitlines()
     assert lines[1].startswith(f"{log}: good, 1 line, head ")
     assert lines[2] == "2 verified: 2 good, 0 bad; the evidence was not judged"
     log.write_text("garbage\n")
-    done = verify(submissions.root)
+    result = run_verify(submissions.root)
     assert (
-        done.exit_code == 1
-        and done.output.splitlines()[-1] == "2 verified: 1 good, 1 bad; the evidence was not judged"
+        result.exit_code == 1
+        and result.output.splitlines()[-1]
+        == "2 verified: 1 good, 1 bad; the evidence was not judged"
     )
-    assert "none" not in done.output
+    assert "none" not in result.output
 
 
 def test_verify_has_colour_where_it_should(submissions: Submissions) -> None:
     (submissions.add() / "log.txt.gz").write_bytes(b"x")
-    error, bad = "\x1b[31merror\x1b[0m", "\x1b[31m\x1b[1mbad\x1b[0m"
-    for colour, no_color, has in ((True, "", True), (True, "1", False), (False, "", False)):
-        done = verify(submissions.root, color=colour, env={"NO_COLOR": no_color})
-        assert ((error in done.output), (bad in done.output), ("\x1b" in done.output)) == (
-            has,
-            has,
-            has,
+    error, colour_codes = "\x1b[31merror\x1b[0m", "\x1b[31m\x1b[1mbad\x1b[0m"
+    for colour, no_color, has_colour in ((True, "", True), (True, "1", False), (False, "", False)):
+        result = run_verify(submissions.root, color=colour, env={"NO_COLOR": no_color})
+        assert (
+            (error in result.output),
+            (colour_codes in result.output),
+            ("\x1b" in result.output),
+        ) == (
+            has_colour,
+            has_colour,
+            has_colour,
         )
-        assert "\\x1b" not in done.output
+        assert "\\x1b" not in result.output
 
 
 # How far a round is.
@@ -216,34 +227,35 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "many", "told"), [(Terminal, 1, True), (Terminal, 0, False), (io.StringIO, 1, False)]
+    ("stream", "bundle_count", "has_progress"),
+    [(Terminal, 1, True), (Terminal, 0, False), (io.StringIO, 1, False)],
 )
 def test_big_round_tells_on_a_terminal_how_far_it_is(
-    stream: type, many: int, told: bool, monkeypatch: pytest.MonkeyPatch
+    stream: type, bundle_count: int, has_progress: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    total = PROGRESS_FROM if many else PROGRESS_FROM - 1
-    written = stream()
-    monkeypatch.setattr(sys, "stderr", written)
+    total = PROGRESS_FROM if bundle_count else PROGRESS_FROM - 1
+    output = stream()
+    monkeypatch.setattr(sys, "stderr", output)
     assert list(show_progress(iter(range(total)), total)) == list(range(total))
-    assert (f"{PROGRESS_FROM}/{PROGRESS_FROM}" in written.getvalue()) == told
-    assert bool(written.getvalue()) == told
-    assert written.getvalue().count("\n") == told
+    assert (f"{PROGRESS_FROM}/{PROGRESS_FROM}" in output.getvalue()) == has_progress
+    assert bool(output.getvalue()) == has_progress
+    assert output.getvalue().count("\n") == has_progress
 
 
 def test_both_commands_over_a_round_tell_it(
     submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submissions.add(fresh_evidence())
-    seen = []
+    submissions.add(copy_evidence())
+    rounds = []
 
     def note(judged, total):
-        seen.append(total)
+        rounds.append(total)
         return judged
 
     monkeypatch.setattr(terminal, "show_progress", note)
     monkeypatch.setattr(trust_cli, "show_progress", note)
     assert (
         f"signed by {PRINCIPAL}"
-        in bench_check(submissions.root).output + verify(submissions.root).output
+        in run_bench_check(submissions.root).output + run_verify(submissions.root).output
     )
-    assert seen == [1, 1]
+    assert rounds == [1, 1]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Submissions, fresh_evidence
-from support.report.altered_runs import altered
-from support.report.html import Element, Line, Report, lines, table_ids
+from conftest import Submissions, copy_evidence
+from support.report.altered_runs import make_altered_run
+from support.report.html import Element, Line, Report, list_table_ids, read_lines
 
 from reporting.cli import main
 from reporting.report_table import format_number
@@ -29,11 +29,13 @@ def results(
     page: Element, standing: str = "closed", workload: str = "resnet50-train"
 ) -> list[Line]:
     """The rows of a table of results that have a standing."""
-    return [line for line in lines(page, f"{workload}-results") if line["standing"] == standing]
+    return [
+        line for line in read_lines(page, f"{workload}-results") if line["standing"] == standing
+    ]
 
 
 def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, report: Report) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     submissions.add(evidence)
     page, _ = report(submissions.root)
     tables = evidence.evidence()
@@ -62,7 +64,7 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
     ]
     stated = [row.text(key) for key in ("accelerators", "variant", "precision", "batch")]
     assert stated == ["NVIDIA H200 \u00d7 2", "tuned", "bf16", "1\u202f024"]
-    (told,) = lines(page, "evidence")
+    (told,) = read_lines(page, "evidence")
     apart = relative_difference(
         computed["energy_j_counter"]["mean"], computed["energy_j_trapezoid"]["mean"]
     )
@@ -84,7 +86,7 @@ def test_signer_and_energy_of_record_are_one_link_from_the_row(
     page, _ = report(submissions.root)
     (row,) = results(page)
     assert "example@wattmark" in row.text("evidence")
-    (told,) = lines(page, "evidence")
+    (told,) = read_lines(page, "evidence")
     assert told.element.attributes["id"] == "e1"
     shown = [told.text(key) for key in ("signer", "energy_of_record", "scope")]
     assert shown == ["example@wattmark", "counter", "accelerators only"]
@@ -93,9 +95,9 @@ def test_signer_and_energy_of_record_are_one_link_from_the_row(
 def test_faster_rows_stand_first_and_rows_above_their_cap_last(
     submissions: Submissions, report: Report
 ) -> None:
-    submissions.add(altered(name="slow", rate=0.5), run_id="run-slow")
-    submissions.add(altered(name="fast"), run_id="run-fast")
-    submissions.add(altered(name="loose", cap_w=500.0), run_id="run-loose")
+    submissions.add(make_altered_run(name="slow", rate=0.5), run_id="run-slow")
+    submissions.add(make_altered_run(name="fast"), run_id="run-fast")
+    submissions.add(make_altered_run(name="loose", cap_w=500.0), run_id="run-loose")
     page, _ = report(submissions.root)
     shown_rows = results(page)
     assert [row.text("system") for row in shown_rows] == ["fast", "slow", "loose"]
@@ -105,21 +107,21 @@ def test_faster_rows_stand_first_and_rows_above_their_cap_last(
         "power_w"
     ).startswith("(")
     assert "did not hold" in next(loose.cells["evidence"].find("span", class_="reason")).text
-    (best,) = lines(page, "workloads")
+    (best,) = read_lines(page, "workloads")
     assert best["fastest"].startswith("fast ") and best["not_trusted"] == 1
-    assert all("loose" not in row["result"] for row in lines(page, "resnet50-train-compare"))
+    assert all("loose" not in row["result"] for row in read_lines(page, "resnet50-train-compare"))
 
 
 def test_waiting_times_of_a_server_stand_below_its_throughput(
     submissions: Submissions, report: Report
 ) -> None:
-    evidence = fresh_evidence(serving=True)
+    evidence = copy_evidence(serving=True)
     submissions.add(evidence)
     page, _ = report(submissions.root)
     assert evidence.requests is not None
     own = evidence.requests[evidence.requests["epoch"] > 0]
     waited_s = (own["first_ns"] - own["sent_ns"]) / 1e9
-    (row,) = lines(page, "llama3-8b-serve-serving")
+    (row,) = read_lines(page, "llama3-8b-serve-serving")
     told = [row.text(key) for key in ("prompt_tokens", "output_tokens", "load", "requests")]
     assert told == ["1\u202f024", "512", "closed loop, 400 in flight", "5\u202f000"]
     assert [row[f"ttft_s_{p}"] for p in ("p50", "p95", "p99")] == pytest.approx(
@@ -133,7 +135,7 @@ def test_waiting_times_of_a_server_stand_below_its_throughput(
 def test_every_link_within_the_page_leads_somewhere(
     submissions: Submissions, report: Report
 ) -> None:
-    loose = altered(cap_w=500.0)
+    loose = make_altered_run(cap_w=500.0)
     loose.result["standing"] = "demo"
     submissions.add(loose)
     page, _ = report(published_below(submissions.root))
@@ -148,7 +150,7 @@ def test_rejected_bundle_shows_findings_and_no_figure(
     submissions: Submissions, report: Report
 ) -> None:
     submissions.add()
-    spoilt = submissions.add(altered(name="cheat"), run_id="run-spoilt")
+    spoilt = submissions.add(make_altered_run(name="cheat"), run_id="run-spoilt")
     (spoilt / "log.txt.gz").write_bytes(b"no log")
     page, html = report(submissions.root)
     assert [row.text("system") for row in results(page)] == ["example-h200x2"]
@@ -163,7 +165,7 @@ def test_page_of_nothing_that_passed_says_so(submissions: Submissions, report: R
     assert any(
         p.text.startswith("There is no result to show") for p in page.find("p", class_="about")
     )
-    assert "workloads" not in table_ids(page)
+    assert "workloads" not in list_table_ids(page)
     assert [a.text for nav in page.find("nav") for a in nav.find("a")][-1] == "Failed"
 
 
@@ -176,8 +178,8 @@ def published_below(directory: Path) -> Path:
 def test_published_rows_beside_submitted_ones(submissions: Submissions, report: Report) -> None:
     submissions.add()
     page, _ = report(published_below(submissions.root))
-    ids = [id for id in table_ids(page) if id.endswith("-results")]
-    every = [row for id in ids for row in lines(page, id) if row["standing"] == "published"]
+    ids = [id for id in list_table_ids(page) if id.endswith("-results")]
+    every = [row for id in ids for row in read_lines(page, id) if row["standing"] == "published"]
     assert len(every) == 95
     flagged = [row for row in every if "implausible" in row.element.attributes["class"]]
     assert len(flagged) == 8
@@ -206,9 +208,9 @@ def test_published_row_shows_printed_digits_and_marks_what_is_assumed(
     )
     unenforced = [
         r
-        for id in table_ids(page)
+        for id in list_table_ids(page)
         if id.endswith("-results")
-        for r in lines(page, id)
+        for r in read_lines(page, id)
         if r["doubt"]
     ]
     assert len(unenforced) == 10
@@ -220,18 +222,18 @@ def test_every_workload_with_rows_has_charts_beside_its_table(
 ) -> None:
     page, _ = report(published_below(tmp_path / "s"))
     sections = [
-        s for s in page.find("section") if f"{s.attributes['id']}-results" in table_ids(page)
+        s for s in page.find("section") if f"{s.attributes['id']}-results" in list_table_ids(page)
     ]
     assert len(sections) == 5
     for section in sections:
         figures = list(section.find("figure", class_="chart"))
         plots = [next(f.find("div", class_="plot")) for f in figures]
         assert figures and all(p.attributes["aria-label"] and list(p.find("svg")) for p in plots)
-        assert {f.attributes["data-table"] for f in figures} <= set(table_ids(section))
+        assert {f.attributes["data-table"] for f in figures} <= set(list_table_ids(section))
 
 
 def test_hostile_names_are_text(submissions: Submissions, report: Report) -> None:
-    submissions.add(altered(name=HOSTILE))
+    submissions.add(make_altered_run(name=HOSTILE))
     page, html = report(submissions.root)
     assert not list(page.find("img")) and HOSTILE not in html
     assert results(page)[0].text("system") == HOSTILE
@@ -321,7 +323,7 @@ def test_findings_are_counted_by_severity() -> None:
 
 def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) -> None:
     page, _ = report(PUBLISHED.parents[1])
-    every = lines(page, "evidence")
+    every = read_lines(page, "evidence")
     told = [
         item
         for line in every

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.browser import JOULES, RATE, drawn, rows
+from support.report.browser import JOULES, RATE, draw_figure, read_rows
 
 from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
@@ -47,12 +47,12 @@ def test_sorting_by_keyboard_orders_the_rows_and_is_in_the_address(page: Any) ->
     given = column(page, id, RATE)
     sort(page, id, RATE).focus()
     page.keyboard.press("Enter")
-    falling = sorted((row[RATE] for row in rows(page, id)), reverse=True)
+    falling = sorted((row[RATE] for row in read_rows(page, id)), reverse=True)
     shown = [
         float(cell.split("n")[0].strip("()").replace("\u202f", "").split("\u2013")[0])
         for cell in column(page, id, "cap_w")
     ]
-    by_rate = sorted(rows(page, id), key=lambda row: -row[RATE])
+    by_rate = sorted(read_rows(page, id), key=lambda row: -row[RATE])
     assert [row[RATE] for row in by_rate] == falling and shown == [row["cap_w"] for row in by_rate]
     assert page.locator(f'table[data-table="{id}"] th[aria-sort="descending"]').count() == 1
     assert f"{id}.sort=-{RATE}" in page.url
@@ -110,7 +110,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
     panel.get_by_label("score").select_option("printed")
     panel.get_by_label("maximum W").fill("600")
     compared: dict[tuple[str, bool], list[dict[str, Any]]] = {}
-    for row in rows(page, "what-if"):
+    for row in read_rows(page, "what-if"):
         year = comparison.site_kwh(row[JOULES], comparison.items_per_year(2000), 1.1)
         assert row["eur_per_million"] == pytest.approx(
             comparison.site_kwh(row[JOULES], 1e6, 1.1) * 0.4
@@ -132,7 +132,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
             )
         assert sorted((r["rank"] for r in own), key=int) == list(range(1, len(own) + 1))
     shown = column(page, "what-if", "eur_per_million")
-    assert len(shown) == sum(map(len, compared.values())) < len(rows(page, "what-if"))
+    assert len(shown) == sum(map(len, compared.values())) < len(read_rows(page, "what-if"))
     other = browser.new_page()
     other.goto(page.url, timeout=60_000)
     assert column(other, "what-if", "eur_per_million") == shown
@@ -143,8 +143,8 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
     id = "vitl16-train-compare"
     pinned = "Mayr et al. 2026 · H200 · 700 W"
     page.get_by_label("baseline of ViT-L/16 training").select_option(label=pinned)
-    base = next(row for row in rows(page, id) if row["result"] == pinned)
-    for row in rows(page, id):
+    base = next(row for row in read_rows(page, id) if row["result"] == pinned)
+    for row in read_rows(page, id):
         assert row["against"] == pinned
         assert row["rate_percent"] == pytest.approx(
             comparison.relative_percent(row[RATE], base[RATE])
@@ -153,13 +153,13 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
     named = column(page, id, "result")
     assert all(name.startswith("Mayr") for name in named)
     page.locator(f"#{id}").get_by_label("include other groups").check()
-    assert len(column(page, id, "result")) == len(rows(page, id)) > len(named)
+    assert len(column(page, id, "result")) == len(read_rows(page, id)) > len(named)
     assert "base=" in page.url
 
 
 def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     id = "resnet50-train-compare"
-    names = [row["result"] for row in rows(page, id) if row["standing"] != "published"]
+    names = [row["result"] for row in read_rows(page, id) if row["standing"] != "published"]
     widen = (
         "([id, key]) => { const row = wattmark.objects(id)[1]; row[`${key}_low`] = 0; "
         "row[`${key}_high`] = 1e9; }"
@@ -170,7 +170,7 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     found = set()
     for name in names:
         page.get_by_label("baseline of ResNet-50 training").select_option(label=name)
-        every = rows(page, id)
+        every = read_rows(page, id)
         base = next(row for row in every if row["result"] == name)
         for row in every:
             if row is base:
@@ -189,10 +189,10 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
 
 def test_rack_limit_of_the_reader(page: Any) -> None:
     assert column(page, "rack", "fit_max")[0] == str(
-        comparison.nodes_that_fit(DEFAULTS.rack_kw * 1e3, rows(page, "rack")[0]["max_w"])
+        comparison.nodes_that_fit(DEFAULTS.rack_kw * 1e3, read_rows(page, "rack")[0]["max_w"])
     )
     page.get_by_label("rack limit").fill("100")
-    for row in rows(page, "rack"):
+    for row in read_rows(page, "rack"):
         assert row["fit_rated"] == comparison.nodes_that_fit(1e5, row["rated_w"])
         assert row["fit_max"] == comparison.nodes_that_fit(1e5, row["max_w"])
     assert column(page, "rack", "further")[0] == str(19 - 9)
@@ -237,7 +237,7 @@ def test_axe_finds_nothing_serious(page: Any) -> None:
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev"
     )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    drawn(page, "vitl16-train-results-throughput")
+    draw_figure(page, "vitl16-train-results-throughput")
     found = axe.Axe().run(page).response["violations"]
     grave = {
         v["id"]: [n["target"] for n in v["nodes"]][:3]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report.browser import RATE, drawn, rows
-from support.report.html import Element, Tree, lines, tables
+from support.report.browser import RATE, draw_figure, read_rows
+from support.report.html import Element, Tree, read_lines, read_tables
 
 from reporting.report_table import Column
 
@@ -63,7 +63,7 @@ def on_axis(axis: dict[str, Any], way: int, pixel: float) -> float:
 def in_tooltip(cell: Element, column: Column) -> str:
     """What a tooltip is to say of a cell of the table: its value with the unit, and the interval
     below."""
-    value = cell.own.strip("()") if column.form == "number" else cell.own
+    value = cell.main_text.strip("()") if column.form == "number" else cell.main_text
     return "\n".join(
         [f"{value} {column.unit}".strip(), *(without_n(small.text) for small in cell.find("small"))]
     )
@@ -73,18 +73,18 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
     page: Any, whole_report: Path
 ) -> None:
     id = "vitl16-train-results"
-    figure = drawn(page, f"{id}-throughput")
+    figure = draw_figure(page, f"{id}-throughput")
     with page.expect_download() as saved:
         page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
     downloaded = list(
         csv.DictReader(io.StringIO(Path(saved.value.path()).read_text(encoding="utf-8")))
     )
     parsed = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
-    (table,) = [one for one in tables(parsed) if one.id == id]
+    (table,) = [one for one in read_tables(parsed) if one.id == id]
     shown = [one for one in table.columns if not one.hidden and one.form != "evidence"]
     cells = [
         {c.title: in_tooltip(line.cells[c.key], c) for c in shown if line[c.key] is not None}
-        for line in lines(parsed, id)
+        for line in read_lines(parsed, id)
     ]
     cap, rate = table.get_column("cap_w"), table.get_column(RATE)
     axes = {axis["title"]: axis for axis in page.evaluate(_AXES, figure.element_handle())}
@@ -111,13 +111,13 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
     page: Any, browser: Any
 ) -> None:
     id = "resnet50-train-results"
-    figure = drawn(page, f"{id}-efficiency")
+    figure = draw_figure(page, f"{id}-efficiency")
 
     def heights(figure: Any) -> list[float]:
         found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
         return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
 
-    every = rows(page, id)
+    every = read_rows(page, id)
     alone, with_node = (
         np.log([row[key] for row in every])
         for key in ("items_per_joule", "node_items_per_joule_assumed")
@@ -140,7 +140,7 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
 
     other = browser.new_page(viewport={"width": 1440, "height": 1000})
     other.goto(page.url)
-    again = drawn(other, f"{id}-efficiency")
+    again = draw_figure(other, f"{id}-efficiency")
     assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
     other.evaluate("location.hash = 'price=0.4'")
     other.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
@@ -149,9 +149,9 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
 
 
 def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
-    figure = drawn(page, "vitl16-train-results-throughput")
+    figure = draw_figure(page, "vitl16-train-results-throughput")
     marks = figure.locator(".live path[aria-label]")
-    assert marks.count() == len(rows(page, "vitl16-train-results")) > 2
+    assert marks.count() == len(read_rows(page, "vitl16-train-results")) > 2
     assert figure.locator(".live [tabindex='0']").count() == 1, "one stop of the Tab key a chart"
     marks.first.focus()
     tip = page.locator("#vg-tooltip-element.visible")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.browser import rows
+from support.report.browser import read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 
@@ -64,7 +64,7 @@ def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> Non
         lambda: trust.select_option(label="excluded"),
     )
     left = page.locator(f'table[data-table="{id}"] tbody tr')
-    doubted = [row for row in rows(page, id) if row["doubt"] or row["implausible"]]
+    doubted = [row for row in read_rows(page, id) if row["doubt"] or row["implausible"]]
     assert left.count() == len(doubted) == 10 == left.locator(".reason:visible").count()
     assert line(page, "workloads", "llama3-8b-pretrain").endswith("\t10"), "counted in the overview"
     assert f"{id}.status=excluded" in page.url

@@ -24,7 +24,7 @@ from support.report.chart_tables import (
     make_table,
     mark_fronts,
 )
-from support.report.html import unpacked, whole_tables
+from support.report.html import unpack_tables, unpack_values
 
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
@@ -323,15 +323,15 @@ def test_what_is_stored_once_is_whole_again() -> None:
     specs = {chart.id: chart.spec for chart in list_charts()}
     packed = json.loads(json.dumps(share_spec_values(specs)))
     assert {
-        id: unpacked(spec, packed["shared"]) for id, spec in packed["specs"].items()
+        id: unpack_values(spec, packed["shared"]) for id, spec in packed["specs"].items()
     } == json.loads(json.dumps(specs))
     assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
     records = [to_record(made) for made in (*CHART_TABLES, *CHART_TABLES)]
     short = share_cells(records)
-    assert whole_tables(short) == records
+    assert unpack_tables(short) == records
     said, stored = (
         json.dumps(t, sort_keys=True)
-        for t in (records, whole_tables(json.loads(json.dumps(short))))
+        for t in (records, unpack_tables(json.loads(json.dumps(short))))
     )
     assert stored == said, "True is no 1, and 1 is no 1.0"
 

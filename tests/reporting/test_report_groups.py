@@ -2,10 +2,10 @@
 
 import pytest
 from conftest import Submissions
-from support.bundles import good_evidence, rederive
-from support.report.altered_runs import altered
-from support.report.html import Report, embedded, lines
-from support.report.report_runs import as_baseline
+from support.bundles import make_evidence, rederive
+from support.report.altered_runs import make_altered_run
+from support.report.html import Report, read_embedded, read_lines
+from support.report.report_runs import convert_to_baseline
 
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import compute_imbalance
@@ -13,7 +13,7 @@ from rules.testing.frames import EvidenceFrames
 
 
 def demo() -> EvidenceFrames:
-    evidence = altered(name="laptop")
+    evidence = make_altered_run(name="laptop")
     evidence.result["standing"] = "demo"
     evidence.result["sampling"]["meter"] = "simulated"
     return evidence
@@ -50,14 +50,14 @@ def add_all(submissions: Submissions, *runs: EvidenceFrames) -> None:
 def test_several_accelerators_stand_beside_one_of_the_same_kind(
     submissions: Submissions, report: Report
 ) -> None:
-    many = altered(name="many")
+    many = make_altered_run(name="many")
     one, other = (
-        on_one(altered(rate=1.25, power=0.9, name="one")),
-        on_one(as_baseline(altered(rate=0.5, name="other"))),
+        on_one(make_altered_run(rate=1.25, power=0.9, name="one")),
+        on_one(convert_to_baseline(make_altered_run(rate=0.5, name="other"))),
     )
     add_all(submissions, many, one, other)
     page, _ = report(submissions.root)
-    (row,) = lines(page, "resnet50-train-scaling")
+    (row,) = read_lines(page, "resnet50-train-scaling")
     (rate, total, joules), (of_one, joules_one) = (
         figures(many, "items_per_s_per_accelerator", "items_per_s", "joules_per_item"),
         figures(one, "items_per_s_per_accelerator", "joules_per_item"),
@@ -81,12 +81,16 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
 def test_several_accelerators_are_compared_with_repeats_on_one_of_their_system(
     submissions: Submissions, report: Report
 ) -> None:
-    many, first, second = altered(), on_one(altered()), on_one(good_evidence(rate=0.98))
+    many, first, second = (
+        make_altered_run(),
+        on_one(make_altered_run()),
+        on_one(make_evidence(rate=0.98)),
+    )
     for evidence in (many, first, second):
         evidence.system["name"] = "own"
-    add_all(submissions, many, first, second, on_one(altered(rate=1.25, name="faster")))
+    add_all(submissions, many, first, second, on_one(make_altered_run(rate=1.25, name="faster")))
     page, _ = report(submissions.root)
-    (row,) = lines(page, "resnet50-train-scaling")
+    (row,) = read_lines(page, "resnet50-train-scaling")
     rates = [figures(run, "items_per_s_per_accelerator")[0] for run in (first, second)]
     assert rates[0] != rates[1]
     assert row["on_one"] == pytest.approx(sum(rates) / 2)
@@ -96,15 +100,15 @@ def test_demo_on_several_accelerators_stands_apart(
     submissions: Submissions, report: Report
 ) -> None:
     many, one = demo(), on_one(demo(), "demo")
-    add_all(submissions, altered(name="submitted"), many, one)
+    add_all(submissions, make_altered_run(name="submitted"), many, one)
     page, _ = report(submissions.root)
     (submitted,), (apart,) = (
-        lines(page, "resnet50-train-scaling"),
-        lines(page, "resnet50-train-demo-scaling"),
+        read_lines(page, "resnet50-train-scaling"),
+        read_lines(page, "resnet50-train-demo-scaling"),
     )
     assert [row.text("line").split(" ")[0] for row in (submitted, apart)] == ["submitted", "laptop"]
     assert submitted["on_one"] is None, "a demo on one accelerator is nothing to compare with"
-    titles = {t["id"]: t["title"] for t in embedded(page, "tables")}
+    titles = {t["id"]: t["title"] for t in read_embedded(page, "tables")}
     assert [
         "not compared" in titles[f"resnet50-train{kind}-scaling"] for kind in ("", "-demo")
     ] == [False, True]
@@ -119,7 +123,7 @@ def test_simulated_work_has_no_share_of_the_peak(submissions: Submissions, repor
     add_all(submissions, computed, simulated)
     page, _ = report(submissions.root)
     assert sorted(
-        row["mfu_percent"] is not None for row in lines(page, "resnet50-train-demo-results")
+        row["mfu_percent"] is not None for row in read_lines(page, "resnet50-train-demo-results")
     ) == [False, True]
     assert any("Simulated runs have no MFU" in note.text for note in page.find("p", class_="note"))
 
@@ -130,10 +134,10 @@ def test_demo_stands_apart_from_the_compared_table(
     submissions.add()
     submissions.add(demo(), run_id="run-demo")
     page, _ = report(submissions.root)
-    compared, apart = (lines(page, f"resnet50-train{kind}-results") for kind in ("", "-demo"))
+    compared, apart = (read_lines(page, f"resnet50-train{kind}-results") for kind in ("", "-demo"))
     assert [[row["standing"] for row in table] for table in (compared, apart)] == [
         ["closed"],
         ["demo"],
     ]
-    assert "laptop" not in [row["fastest"] for row in lines(page, "workloads")]
-    assert all("laptop" not in row["result"] for row in lines(page, "what-if"))
+    assert "laptop" not in [row["fastest"] for row in read_lines(page, "workloads")]
+    assert all("laptop" not in row["result"] for row in read_lines(page, "what-if"))

@@ -4,8 +4,8 @@ be a cap in force."""
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
-from support.report.html import Element, Line, Report, embedded, lines, table_ids
-from support.report.report_runs import add_sweep, as_baseline, at_cap
+from support.report.html import Element, Line, Report, list_table_ids, read_embedded, read_lines
+from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
 from reporting.report_table import format_number
 from rules.metrics.sweeps import Point, compare, fit_quadratic_peak
@@ -36,14 +36,18 @@ GAINS = (
 
 def by_cap(page: Element) -> dict[str, Line]:
     """The rows of the table of one sweep by cap, as it is shown."""
-    return {line.text("cap_w"): line for line in lines(page, SWEEPS)}
+    return {line.text("cap_w"): line for line in read_lines(page, SWEEPS)}
 
 
 def test_sweep_shows_what_each_cap_saves_and_costs(
     submissions: Submissions, report: Report
 ) -> None:
     runs = add_sweep(
-        submissions, at_cap(400, 0.7), at_cap(500, 0.9), at_cap(600, 0.95), at_cap(700, 1.0)
+        submissions,
+        make_run_at_cap(400, 0.7),
+        make_run_at_cap(500, 0.9),
+        make_run_at_cap(600, 0.95),
+        make_run_at_cap(700, 1.0),
     )
     page, _ = report(submissions.root)
     shown_rows = by_cap(page)
@@ -73,7 +77,7 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
         "\u2013",
         "default cap",
     ]
-    (peak,) = lines(page, PEAKS)
+    (peak,) = read_lines(page, PEAKS)
     between = fit_quadratic_peak([point(evidence) for evidence in runs])
     assert between is not None
     assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
@@ -85,7 +89,10 @@ def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
     submissions: Submissions, report: Report
 ) -> None:
     loose_run, *_ = add_sweep(
-        submissions, at_cap(300, 1.2, draw_w=320), at_cap(400, 0.7), at_cap(700, 1.0)
+        submissions,
+        make_run_at_cap(300, 1.2, draw_w=320),
+        make_run_at_cap(400, 0.7),
+        make_run_at_cap(700, 1.0),
     )
     page, _ = report(submissions.root)
     shown_rows = by_cap(page)
@@ -108,10 +115,15 @@ def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
 def test_cap_that_has_no_effect_is_marked_like_one_that_did_not_hold(
     submissions: Submissions, report: Report
 ) -> None:
-    add_sweep(submissions, at_cap(675, 1.0, draw_w=670), at_cap(700, 1.0, draw_w=670))
+    add_sweep(
+        submissions, make_run_at_cap(675, 1.0, draw_w=670), make_run_at_cap(700, 1.0, draw_w=670)
+    )
     page, _ = report(submissions.root)
     compared = [
-        row for id in ("resnet50-train-results", SWEEPS) for row in lines(page, id) if row["doubt"]
+        row
+        for id in ("resnet50-train-results", SWEEPS)
+        for row in read_lines(page, id)
+        if row["doubt"]
     ]
     assert [row["cap_w"] for row in compared] == [675, 675]
     reason = (
@@ -134,7 +146,9 @@ def test_cap_that_has_no_effect_is_marked_like_one_that_did_not_hold(
 def test_cap_that_did_not_hold_and_has_no_effect_says_first_what_was_drawn(
     submissions: Submissions, report: Report
 ) -> None:
-    runs = add_sweep(submissions, at_cap(300, 1.0, draw_w=497), at_cap(500, 1.0, draw_w=497))
+    runs = add_sweep(
+        submissions, make_run_at_cap(300, 1.0, draw_w=497), make_run_at_cap(500, 1.0, draw_w=497)
+    )
     page, _ = report(submissions.root)
     most = max(o["mean_power_w"] for o in runs[0].result["observed"])
     reason = (
@@ -150,10 +164,13 @@ def test_best_cap_at_an_edge_is_not_called_a_peak(
 ) -> None:
     add_sweep(
         submissions,
-        *(at_cap(cap, cap / 700 * (1.2 if cap == best else 1.0)) for cap in (300.0, 700.0)),
+        *(
+            make_run_at_cap(cap, cap / 700 * (1.2 if cap == best else 1.0))
+            for cap in (300.0, 700.0)
+        ),
     )
     page, _ = report(submissions.root)
-    (peak,) = lines(page, PEAKS)
+    (peak,) = read_lines(page, PEAKS)
     assert peak["peak_cap_w"] == best
     assert (
         peak["note"]
@@ -166,16 +183,18 @@ def test_best_cap_at_an_edge_is_not_called_a_peak(
 
 
 def test_one_cap_alone_that_held_is_no_peak(submissions: Submissions, report: Report) -> None:
-    add_sweep(submissions, at_cap(300, 1.2, draw_w=320), at_cap(700, 1.0))
+    add_sweep(submissions, make_run_at_cap(300, 1.2, draw_w=320), make_run_at_cap(700, 1.0))
     page, _ = report(submissions.root)
-    (peak,) = lines(page, PEAKS)
+    (peak,) = read_lines(page, PEAKS)
     assert peak["peak_cap_w"] is None
     assert peak["note"] == "no peak: no other cap than 700 W is known to have held"
     assert not any("most efficient" in row.text("note") for row in by_cap(page).values())
 
 
 def test_repeats_at_a_cap_are_combined(submissions: Submissions, report: Report) -> None:
-    runs = add_sweep(submissions, at_cap(500, 0.9), at_cap(500, 0.8), at_cap(700, 1.0))
+    runs = add_sweep(
+        submissions, make_run_at_cap(500, 0.9), make_run_at_cap(500, 0.8), make_run_at_cap(700, 1.0)
+    )
     page, _ = report(submissions.root)
     row = by_cap(page)["500"]
     one, other = point(runs[0]), point(runs[1])
@@ -211,13 +230,13 @@ def test_sweep_without_a_run_to_compare_with_says_why(
     submissions: Submissions,
     report: Report,
 ) -> None:
-    made = [at_cap(cap_w, cap_w / 700, draw_w) for cap_w, draw_w in runs]
+    made = [make_run_at_cap(cap_w, cap_w / 700, draw_w) for cap_w, draw_w in runs]
     for evidence in made:
         for readback in evidence.result["readbacks"]:
             readback["default_mw"] = default_mw
     add_sweep(submissions, *made)
     page, _ = report(submissions.root)
-    (peak,) = lines(page, PEAKS)
+    (peak,) = read_lines(page, PEAKS)
     assert f"no gains: {reason}" in peak["note"]
     assert all(row[key] is None for row in by_cap(page).values() for key in GAINS)
 
@@ -225,18 +244,18 @@ def test_sweep_without_a_run_to_compare_with_says_why(
 def test_one_cap_or_runs_that_differ_in_more_are_no_sweep(
     submissions: Submissions, report: Report
 ) -> None:
-    baseline = as_baseline(at_cap(500, 0.9))
-    clocked = at_cap(600, 0.9)
+    baseline = convert_to_baseline(make_run_at_cap(500, 0.9))
+    clocked = make_run_at_cap(600, 0.9)
     for readback in clocked.result["readbacks"]:
         readback.update(sm_set_mhz=1200, sm_default_mhz=1980)
-    add_sweep(submissions, baseline, clocked, at_cap(700, 1.0), at_cap(700, 0.99))
+    add_sweep(submissions, baseline, clocked, make_run_at_cap(700, 1.0), make_run_at_cap(700, 0.99))
     page, _ = report(submissions.root)
-    assert not [id for id in table_ids(page) if id.endswith(("-sweeps", "-peaks"))]
+    assert not [id for id in list_table_ids(page) if id.endswith(("-sweeps", "-peaks"))]
 
 
 def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> None:
     runs = [
-        at_cap(cap, rate, standing=s)
+        make_run_at_cap(cap, rate, standing=s)
         for s in ("closed", "demo")
         for cap, rate in ((500, 0.9), (700, 1.0))
     ]
@@ -244,8 +263,8 @@ def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> No
         evidence.system["name"] = "laptop"
     add_sweep(submissions, *runs)
     page, _ = report(submissions.root)
-    submitted, apart = lines(page, SWEEPS), lines(page, "resnet50-train-demo-sweeps")
-    titles = {table["id"]: table["title"] for table in embedded(page, "tables")}
+    submitted, apart = read_lines(page, SWEEPS), read_lines(page, "resnet50-train-demo-sweeps")
+    titles = {table["id"]: table["title"] for table in read_embedded(page, "tables")}
     assert [
         titles[id].endswith("not compared") for id in (SWEEPS, "resnet50-train-demo-sweeps")
     ] == [False, True]
@@ -263,16 +282,16 @@ def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> No
     assert "#resnet50-train-demo" in [
         link.attributes["href"] for nav in page.find("nav") for link in nav.find("a")
     ]
-    assert set(table_ids(folded)) == {id for id in table_ids(page) if "-demo-" in id}
-    assert len(lines(page, "resnet50-train-demo-results")) == 2
+    assert set(list_table_ids(folded)) == {id for id in list_table_ids(page) if "-demo-" in id}
+    assert len(read_lines(page, "resnet50-train-demo-results")) == 2
 
 
 def test_sweeps_of_one_name_are_told_apart(submissions: Submissions, report: Report) -> None:
-    runs = [at_cap(cap, rate) for rate in (0.9, 1.0) for cap in (500, 700)]
+    runs = [make_run_at_cap(cap, rate) for rate in (0.9, 1.0) for cap in (500, 700)]
     for evidence in runs[2:]:
         evidence.batches["items"] = evidence.result["settings"]["batch_size"] = 512
         rederive(evidence)
     add_sweep(submissions, *runs)
     page, _ = report(submissions.root)
-    names = sorted({row["line"] for row in lines(page, SWEEPS)})
+    names = sorted({row["line"] for row in read_lines(page, SWEEPS)})
     assert [name.rpartition(" \u00b7 ")[2] for name in names] == ["batch 1024", "batch 512"]

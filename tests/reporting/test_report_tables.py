@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.html import Element, Tree, embedded, lines, table_ids, tables
+from support.report.html import (
+    Element,
+    Tree,
+    list_table_ids,
+    read_embedded,
+    read_lines,
+    read_tables,
+)
 
 from reporting.charts import build_charts
 from reporting.report_table import (
@@ -34,7 +41,7 @@ def page(whole_report: Path) -> Element:
 
 
 def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
-    for table in tables(page):
+    for table in read_tables(page):
         if not table.id.endswith("-compare"):
             continue
         by_name = {row["result"]: row for row in table.rows}
@@ -61,8 +68,8 @@ def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
 
 def test_cells_are_the_values_as_the_table_says_them(page: Element) -> None:
     checked = 0
-    for table in tables(page):
-        for line, row in zip(lines(page, table.id), table.rows, strict=True):
+    for table in read_tables(page):
+        for line, row in zip(read_lines(page, table.id), table.rows, strict=True):
             for column in table.columns:
                 if column.hidden or column.form in ("evidence", "findings"):
                     continue
@@ -81,9 +88,9 @@ def test_cells_are_the_values_as_the_table_says_them(page: Element) -> None:
 
 
 def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
-    by_id = {table.id: table for table in tables(page)}
+    by_id = {table.id: table for table in read_tables(page)}
     drawn = {figure.attributes["id"]: figure for figure in page.find("figure", class_="chart")}
-    specs = embedded(page, "charts")
+    specs = read_embedded(page, "charts")
     assert specs.keys() == drawn.keys()
     for id, figure in drawn.items():
         table = by_id[figure.attributes["data-table"]]
@@ -104,15 +111,17 @@ def said(value: object) -> str:
 
 def test_files_of_tables_hold_what_the_page_holds(page: Element, whole_report: Path) -> None:
     directory = whole_report / "tables"
-    assert sorted(p.stem for p in directory.glob("*.csv")) == sorted(table_ids(page))
-    for table in tables(page):
+    assert sorted(p.stem for p in directory.glob("*.csv")) == sorted(list_table_ids(page))
+    for table in read_tables(page):
         with (directory / f"{table.id}.csv").open(encoding="utf-8", newline="") as file:
             head, *rows = csv.reader(file)
         assert tuple(head) == table.keys
         assert rows == [[said(value) for value in row.values()] for row in table.rows]
     everything = json.loads((directory / "report.json").read_text(encoding="utf-8"))
-    assert everything["tables"] == embedded(page, "tables")
-    every = {(table.id, suffix) for table in tables(page) for suffix in (".csv", ".md", ".tex")}
+    assert everything["tables"] == read_embedded(page, "tables")
+    every = {
+        (table.id, suffix) for table in read_tables(page) for suffix in (".csv", ".md", ".tex")
+    }
     assert {(p.stem, p.suffix) for p in directory.iterdir()} == every | {("report", ".json")}
 
 
@@ -121,7 +130,7 @@ def test_tables_for_papers_have_the_cells_of_the_page_in_every_row(
 ) -> None:
     """There may be no TeX on the machine: braces close, and every row has as many cells as the
     table has columns."""
-    for table in tables(page):
+    for table in read_tables(page):
         tex, md = (
             (whole_report / "tables" / f"{table.id}{suffix}").read_text(encoding="utf-8")
             for suffix in (".tex", ".md")
@@ -148,7 +157,7 @@ def test_tables_for_papers_have_the_cells_of_the_page_in_every_row(
         } and len(cells) == len(table.rows)
         lined = [re.split(r"(?<!\\)\|", line)[1:-1] for line in md.splitlines()[2:]]
         assert {len(row) for row in lined} == {len(shown)} and len(lined) == len(table.rows) + 2
-        for line, row in zip(lines(page, table.id), lined[2:], strict=True):
+        for line, row in zip(read_lines(page, table.id), lined[2:], strict=True):
             own = [line.text(c.key) if line[c.key] is not None else "" for c in shown]
             assert [re.sub(r"\\(.)", r"\1", cell).strip() for cell in row] == [
                 " ".join(cell.split()) for cell in own
@@ -230,7 +239,9 @@ def test_row_with_a_key_of_no_column_is_refused() -> None:
 
 def test_guide_answers_five_questions_as_the_page_does(page: Element) -> None:
     guide = (SUBMISSIONS.parent / "docs/reading-a-report.md").read_text(encoding="utf-8")
-    (best,) = [line for line in lines(page, "workloads") if line["workload"] == "resnet50-train"]
+    (best,) = [
+        line for line in read_lines(page, "workloads") if line["workload"] == "resnet50-train"
+    ]
     efficient, published = (
         best.text("efficient_per_joule"),
         best.text("published_per_joule").replace("\u202f", " "),
@@ -241,14 +252,16 @@ def test_guide_answers_five_questions_as_the_page_does(page: Element) -> None:
     assert f"published: {published} at 300 W on H100" in guide and best[
         "published_efficient"
     ].endswith("H100 · 300 W")
-    vit = {line["result"]: line for line in lines(page, "vitl16-train-compare")}
+    vit = {line["result"]: line for line in read_lines(page, "vitl16-train-compare")}
     slower = vit["Mayr et al. 2026 · H200 · 400 W"]
     assert (
         slower["against"] == "Mayr et al. 2026 · H200 · 700 W"
         and slower["rate_told"] == "no interval"
     )
     assert f"throughput is {slower.text('rate_percent').removeprefix(chr(0x2212))} % lower" in guide
-    every = [row for table in tables(page) if table.id.endswith("-results") for row in table.rows]
+    every = [
+        row for table in read_tables(page) if table.id.endswith("-results") for row in table.rows
+    ]
     assert {(row["model"], row["cap_w"]) for row in every if row["doubt"]} == {
         ("MI300X", 200),
         ("MI300X", 300),

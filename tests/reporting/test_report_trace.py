@@ -2,7 +2,7 @@
 from the printed rows of papers.
 
 What is traced is all that the page's tables hold, of every bundle: of `submissions/`, and of sweeps
-made for the test. A number whose source is not named in recomputed.py fails. That cells and
+made for the test. A number whose source is not named in recomputation.py fails. That cells and
 downloads hold what the tables hold is tested in test_report_tables.py, and that charts do in
 test_report_charts.py.
 """
@@ -16,18 +16,15 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions
 from support.recomputation import (
-    PER_JOULE,
-    RATE,
     SOURCES,
-    Whole,
-    best,
-    default_cap_w,
-    kind_of,
-    measured,
-    printed,
+    ReportPage,
+    get_default_cap_w,
+    get_table_kind,
+    make_best_source,
 )
-from support.report.html import Tree, tables
-from support.report.report_runs import add_sweep, as_baseline, at_cap
+from support.report.html import Tree, read_tables
+from support.report.recomputed_results import PER_JOULE, RATE, read_paper, recompute_bundle
+from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
 from checker.engine import judge_all
 from reporting.cli import main
@@ -43,18 +40,24 @@ SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Whole:
+def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> ReportPage:
     """The page of submissions/ and of two sweeps: of one a cap does not hold and another is run
     twice, the other is a demo."""
     directory = tmp_path_factory.mktemp("traced")
     submissions = Submissions(directory / "submissions", signing_key)
     submissions.allow(signing_key)
     runs = [
-        at_cap(300, 0.5, draw_w=320),
-        *(at_cap(w, rate) for w, rate in ((400, 0.7), (500, 0.9), (500, 0.88), (700, 1.0))),
+        make_run_at_cap(300, 0.5, draw_w=320),
+        *(
+            make_run_at_cap(w, rate)
+            for w, rate in ((400, 0.7), (500, 0.9), (500, 0.88), (700, 1.0))
+        ),
     ]
-    runs += [as_baseline(at_cap(700, rate)) for rate in (0.3, 0.28)]
-    runs += [at_cap(w, rate, standing="demo") for w, rate in ((500, 0.7), (600, 0.95), (700, 1.0))]
+    runs += [convert_to_baseline(make_run_at_cap(700, rate)) for rate in (0.3, 0.28)]
+    runs += [
+        make_run_at_cap(w, rate, standing="demo")
+        for w, rate in ((500, 0.7), (600, 0.95), (700, 1.0))
+    ]
     add_sweep(submissions, *runs)
     out = directory / "report.html"
     paths = [SUBMISSIONS, submissions.root]
@@ -63,13 +66,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Whole:
     verdicts = judge_all(paths).verdicts
     assert not [(v.path.name, v.findings) for v in verdicts if v.status != "pass"]
     papers = [json.loads(v.path.read_text()) for v in verdicts if v.standing == "published"]
-    results = [measured(v) for v in verdicts if v.standing in ("closed", "open", "demo")]
+    results = [recompute_bundle(v) for v in verdicts if v.standing in ("closed", "open", "demo")]
     page = Tree(out.read_text(encoding="utf-8")).open[0]
-    return Whole(
+    return ReportPage(
         page,
-        tables(page),
+        read_tables(page),
         directory,
-        [*results, *(row for paper in papers for row in printed(paper))],
+        [*results, *(row for paper in papers for row in read_paper(paper))],
     )
 
 
@@ -96,15 +99,15 @@ def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], told: str) -> int:
     return seen
 
 
-def test_every_number_of_a_result_is_that_of_the_rules(whole: Whole) -> None:
+def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> None:
     seen: dict[str, int] = {}
     traced: set[int] = set()
     for table in whole.tables:
-        own = kind_of(table)
+        own = get_table_kind(table)
         for row in table.rows:
-            if (one := whole.of(table, row)) is None or table.id == "rack":
+            if (one := whole.find_result(table, row)) is None or table.id == "rack":
                 continue
-            source = best(str(row["by"])) if own == "best" else SOURCES[own]
+            source = make_best_source(str(row["by"])) if own == "best" else SOURCES[own]
             seen[own] = seen.get(own, 0) + agree(
                 row, source(whole, one), f"{row.get('line') or row} in {table.id}"
             )
@@ -119,10 +122,15 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: Whole) -> None:
     )
 
 
-def test_every_row_of_a_result_is_in_the_page_once(whole: Whole) -> None:
+def test_every_row_of_a_result_is_in_the_page_once(whole: ReportPage) -> None:
     """A number cannot be right in a row that is missing."""
     for of in ("results", "what-if", "compare", "evidence", "system"):
-        shown = [whole.of(t, row) for t in whole.tables if kind_of(t) == of for row in t.rows]
+        shown = [
+            whole.find_result(t, row)
+            for t in whole.tables
+            if get_table_kind(t) == of
+            for row in t.rows
+        ]
         wanted = {
             "results": lambda _: True,
             "what-if": lambda r: r.comparable and r.standing != "demo",
@@ -131,22 +139,24 @@ def test_every_row_of_a_result_is_in_the_page_once(whole: Whole) -> None:
         assert sorted(map(id, shown)) == sorted(id(one) for one in whole.results if wanted(one)), of
 
 
-def test_peaks_are_those_of_the_rules(whole: Whole) -> None:
+def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
     by_id = {table.id: table for table in whole.tables}
     checked = 0
     for id, table in by_id.items():
-        if kind_of(table) != "peaks":
+        if get_table_kind(table) != "peaks":
             continue
         swept = by_id[f"{id.removesuffix('peaks')}sweeps"]
         for row in table.rows:
-            one = whole.of(swept, next(of for of in swept.rows if of["line"] == row["line"]))
+            one = whole.find_result(
+                swept, next(of for of in swept.rows if of["line"] == row["line"])
+            )
             assert one is not None
-            runs = whole.sweep(one)
+            runs = whole.list_sweep_runs(one)
             points = sweeps.combine([r.point for r in runs])
             peak, between = sweeps.find_measured_peak(points), sweeps.fit_quadratic_peak(points)
             assert between is not None
             wanted = {
-                "default_cap_w": default_cap_w(runs),
+                "default_cap_w": get_default_cap_w(runs),
                 "peak_cap_w": peak.cap_w,
                 "peak_items_per_joule": peak.items_per_joule,
                 "quadratic_cap_w": between.cap_w,
@@ -156,8 +166,8 @@ def test_peaks_are_those_of_the_rules(whole: Whole) -> None:
     assert checked == 2 * 5
 
 
-def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
-    traces = [table for table in whole.tables if kind_of(table) == "trace"]
+def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
+    traces = [table for table in whole.tables if get_table_kind(table) == "trace"]
     assert len(traces) >= 6
     for table in traces:
         (one,) = [
@@ -165,7 +175,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
             for r in whole.results
             if r.bundle and r.bundle.result["run_id"] == table.title.partition(", ")[2]
         ]
-        made, uuid = one.made, next(iter(one.made.accelerator_ranks))
+        made, uuid = one.loaded_bundle, next(iter(one.loaded_bundle.accelerator_ranks))
         own, rank = energy.build_trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
         known = find_board(made.accelerators[uuid].name)
         assert known is not None
@@ -192,7 +202,7 @@ def test_power_over_time_is_that_of_the_samples(whole: Whole) -> None:
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 
-def test_racks_are_those_of_the_rules(whole: Whole) -> None:
+def test_racks_are_those_of_the_rules(whole: ReportPage) -> None:
     (table,) = [t for t in whole.tables if t.id == "rack"]
     nodes: dict[tuple[object, int], list[NodePower]] = {}
     for one in whole.results:
@@ -222,7 +232,7 @@ def test_racks_are_those_of_the_rules(whole: Whole) -> None:
     assert not nodes, "each is in the table"
 
 
-def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Whole) -> None:
+def test_overview_counts_and_best_figures_are_those_of_the_results(whole: ReportPage) -> None:
     by_id = {table.id: table for table in whole.tables}
     for row in by_id["workloads"].rows:
         own = [r for r in whole.results if r.workload == row["workload"]]
@@ -266,7 +276,7 @@ def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Whole)
         assert agree(row, {"accepted": len(with_it), "rejected": 0}, str(row["rule"])) == 2
 
 
-def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
+def test_numbers_in_words_are_those_of_the_bundles(whole: ReportPage) -> None:
     runs = [r for r in whole.results if r.verdict]
     (facts,) = whole.page.find("ul", class_="facts")
     told = [item.text for item in facts.find("li")]
@@ -281,8 +291,8 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
         f"{len(runs)} passed: {with_warnings} with warnings, {with_notes_only} with notes only",
     ]
     (loose,) = [r for r in runs if not r.comparable]
-    assert loose.made.figures is not None
-    most_w = max(observed.mean_power_w for observed in loose.made.figures.observed)
+    assert loose.loaded_bundle.figures is not None
+    most_w = max(observed.mean_power_w for observed in loose.loaded_bundle.figures.observed)
     reason = f"The cap of {loose.cap_w:g} W did not hold: mean power was {most_w:.1f} W."
     assert {
         row["doubt"]
@@ -295,8 +305,8 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: Whole) -> None:
         facts_of = {
             d.text: v.text for d, v in zip(article.find("dt"), article.find("dd"), strict=True)
         }
-        uuids = {uuid for r in own for uuid in r.made.accelerator_ranks}
+        uuids = {uuid for r in own for uuid in r.loaded_bundle.accelerator_ranks}
         assert facts_of["accelerators used"].startswith(f"{len(uuids)} board")
-        for node in (node for r in own for node in r.made.system["nodes"]):
+        for node in (node for r in own for node in r.loaded_bundle.system["nodes"]):
             assert f"{node['cpu_cores']} cores" in facts_of["CPU"]
             assert f"{node['memory_bytes'] / 2**30:.0f} GiB" in facts_of["memory"]

@@ -1,14 +1,14 @@
 """Typed records of the documents of a bundle: pointers, optional values and nested records."""
 
-from conftest import fresh_evidence
-from support.bundles import UUIDS
+from conftest import copy_evidence
+from support.good_documents import UUIDS
 
 from rules.contract import RequestSet
 from rules.declarations import EnvironmentDeclaration, RunDeclaration, SystemDeclaration
 
 
 def test_records_name_their_place_in_the_document() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     run = RunDeclaration.from_document(evidence.result)
     assert [rank.pointer for rank in run.ranks] == [f"/ranks/{i}" for i in range(len(run.ranks))]
     assert run.settings.pointer == "/settings"
@@ -17,7 +17,7 @@ def test_records_name_their_place_in_the_document() -> None:
 
 
 def test_accelerators_have_the_name_of_their_node() -> None:
-    document = fresh_evidence().system
+    document = copy_evidence().system
     system = SystemDeclaration.from_document(document)
     assert [accelerator.uuid for accelerator in system.accelerators] == list(UUIDS)
     assert {accelerator.node for accelerator in system.accelerators} == {system.nodes[0].name}
@@ -26,7 +26,7 @@ def test_accelerators_have_the_name_of_their_node() -> None:
 
 
 def test_optional_values_that_are_absent_are_none() -> None:
-    result = fresh_evidence().result
+    result = copy_evidence().result
     for key in ("sweep", "clocks", "tally"):
         result.pop(key, None)
     result["settings"].pop("requests", None)
@@ -37,7 +37,7 @@ def test_optional_values_that_are_absent_are_none() -> None:
 
 
 def test_extensions_of_the_format_are_left_out() -> None:
-    result = fresh_evidence().result
+    result = copy_evidence().result
     requests = {"prompt_tokens": 16, "output_tokens": 8, "concurrency": 4, "rate_per_s": None}
     result["settings"]["requests"] = {**requests, "x-note": "of a center"}
     run = RunDeclaration.from_document({**result, "x-note": "of a center"})
@@ -45,7 +45,7 @@ def test_extensions_of_the_format_are_left_out() -> None:
 
 
 def test_default_caps_are_those_of_all_readbacks() -> None:
-    result = fresh_evidence().result
+    result = copy_evidence().result
     result["readbacks"][0]["default_mw"] = None
     result["readbacks"][1]["default_mw"] = 700_000
     result["readbacks"] = result["readbacks"][:2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.bundles import good_evidence, good_serving_evidence, rederive
+from support.bundles import make_evidence, make_serving_evidence, rederive
 
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
@@ -43,23 +43,23 @@ STATISTICAL = [rule for rule in rules_by_id().values() if rule.statistical]
 
 
 @cache
-def measured(path: Path) -> EvidenceFrames:
+def read_measured(path: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(path))
     assert evidence is not None, problems
     return evidence
 
 
-def bundle(evidence: EvidenceFrames) -> Bundle:
+def make_bundle(evidence: EvidenceFrames) -> Bundle:
     return Bundle(Path("center/system/run"), (), evidence.evidence())
 
 
-def speaking(evidence: EvidenceFrames) -> set[str]:
-    judged = bundle(evidence)
+def list_reporting_rules(evidence: EvidenceFrames) -> set[str]:
+    judged = make_bundle(evidence)
     return {rule.id for rule in (*STATISTICAL, rules_by_id()["W119"]) if list(rule.judge(judged))}
 
 
-def ordered_mw(one: Series) -> np.ndarray:
-    return np.sort(np.round(one.under_load_w * 1e3).astype(np.int64))
+def sort_readings_mw(series: Series) -> np.ndarray:
+    return np.sort(np.round(series.under_load_w * 1e3).astype(np.int64))
 
 
 def test_statistics_are_never_errors_and_leave_demos_alone() -> None:
@@ -71,43 +71,45 @@ def test_statistics_are_never_errors_and_leave_demos_alone() -> None:
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name[17:])
 def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
-    judged = bundle(measured(path))
-    for one in judged.measured_series:
-        assert readings_without_grain.compute_distinct_share(ordered_mw(one)) < 0.6
-        assert 318 <= (steps_of_another_scale.find_step_mw(ordered_mw(one)) or 0) <= 326
-        assert average_derived.find_nearest_mean(one)[0] > 1.5 * average_derived.LEAST_SHARE
-        assert counter_derived.compute_deviation_share(one) > 4 * counter_derived.LEAST_SHARE
+    judged = make_bundle(read_measured(path))
+    for series in judged.measured_series:
+        assert readings_without_grain.compute_distinct_share(sort_readings_mw(series)) < 0.6
+        assert 318 <= (steps_of_another_scale.find_step_mw(sort_readings_mw(series)) or 0) <= 326
+        assert average_derived.find_nearest_mean(series)[0] > 1.5 * average_derived.LEAST_SHARE
+        assert counter_derived.compute_deviation_share(series) > 4 * counter_derived.LEAST_SHARE
         assert (
-            abs(power_apart_from_clock.correlate_with_clock(one) or 0)
+            abs(power_apart_from_clock.correlate_with_clock(series) or 0)
             > 1.7 * power_apart_from_clock.LEAST
         )
         assert (
-            abs(power_apart_from_counter.correlate_with_counter(one) or 0)
+            abs(power_apart_from_counter.correlate_with_counter(series) or 0)
             > 1.5 * power_apart_from_counter.LEAST
         )
-        found = power_apart_from_batches.compute_f_by_phase(one, judged)
-        assert found is None or found > 4 * power_apart_from_batches.LEAST_F
+        f_by_phase = power_apart_from_batches.compute_f_by_phase(series, judged)
+        assert f_by_phase is None or f_by_phase > 4 * power_apart_from_batches.LEAST_F
     assert power_patterns_repeated.find_repeated_patterns(judged) == (0, set())
 
 
 def test_no_two_measured_series_have_a_pattern_in_common() -> None:
     """Of all that they have, not only of the few that stand for them; 24 accelerators, of which
     nine were in phase."""
-    found = [one.patterns for path in MEASURED for one in bundle(measured(path)).series]
-    every = np.concatenate(found)
-    every = every[~repeat_themselves(every)]
-    assert len(found) >= 24 and len(every) > 40_000
-    assert len(np.unique(every)) == len(every)
+    pattern_sets = [
+        series.patterns for path in MEASURED for series in make_bundle(read_measured(path)).series
+    ]
+    patterns = np.concatenate(pattern_sets)
+    patterns = patterns[~repeat_themselves(patterns)]
+    assert len(pattern_sets) >= 24 and len(patterns) > 40_000
+    assert len(np.unique(patterns)) == len(patterns)
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name[17:])
 def test_copy_of_a_measured_series_with_jitter_is_known_again(path: Path) -> None:
-    forged = copy.deepcopy(measured(path))
-    before = summarize(bundle(forged))
-    forged.samples["power_mw"] += (
-        np.random.default_rng(1).integers(-1, 2, len(forged.samples)) * 161
+    forgery = copy.deepcopy(read_measured(path))
+    before = summarize(make_bundle(forgery))
+    forgery.samples["power_mw"] += (
+        np.random.default_rng(1).integers(-1, 2, len(forgery.samples)) * 161
     )
-    after = summarize(bundle(forged))
+    after = summarize(make_bundle(forgery))
     assert before is not None and after is not None
     assert not before.readings & after.readings
     assert before.delays == after.delays
@@ -116,48 +118,48 @@ def test_copy_of_a_measured_series_with_jitter_is_known_again(path: Path) -> Non
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name[17:])
 def test_halved_power_with_everything_derived_anew_is_an_error_on_measured_runs(path: Path) -> None:
-    forged = copy.deepcopy(measured(path))
+    forgery = copy.deepcopy(read_measured(path))
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        forged.samples[column] = (forged.samples[column] * 0.5).round()
-    rederive(forged)
+        forgery.samples[column] = (forgery.samples[column] * 0.5).round()
+    rederive(forgery)
     assert rules_by_id()["W119"].severity == Severity.ERROR
-    assert speaking(forged) == {"W119", "W121"}
+    assert list_reporting_rules(forgery) == {"W119", "W121"}
 
 
 def test_power_a_little_lower_shows_in_the_steps_alone() -> None:
-    forged = copy.deepcopy(measured(MEASURED[0]))
+    forgery = copy.deepcopy(read_measured(MEASURED[0]))
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        forged.samples[column] = (forged.samples[column] * 0.95).round()
-    assert speaking(forged) == {"W121"}
+        forgery.samples[column] = (forgery.samples[column] * 0.95).round()
+    assert list_reporting_rules(forgery) == {"W121"}
 
 
 def test_noise_on_the_sensors_steps_is_apart_from_clock_and_batches() -> None:
     """The best forgery that we know of: right spread, right steps, counter and average with noise
     of their own."""
-    forged = copy.deepcopy(measured(MEASURED[0]))
+    forgery = copy.deepcopy(read_measured(MEASURED[0]))
     random = np.random.default_rng(4)
-    for one in bundle(forged).series:
-        drawn = one.under_load_w.mean() + random.normal(
-            0, one.under_load_w.std(), int(one.load.sum())
+    for series in make_bundle(forgery).series:
+        noise_w = series.under_load_w.mean() + random.normal(
+            0, series.under_load_w.std(), int(series.load.sum())
         )
-        power_w = one.power_w.copy()
-        power_w[one.load] = np.round(drawn / 0.322) * 0.322
-        noise_w = random.normal(0, one.under_load_w.std() / 2, len(power_w) - 1)
-        steps_j = np.diff(one.read_s) * ((power_w[1:] + power_w[:-1]) / 2 + noise_w)
-        forged.samples.loc[one.samples.places, "power_mw"] = np.round(power_w * 1e3)
-        forged.samples.loc[one.samples.places, "energy_mj"] = np.round(
+        power_w = series.power_w.copy()
+        power_w[series.load] = np.round(noise_w / 0.322) * 0.322
+        noise_w = random.normal(0, series.under_load_w.std() / 2, len(power_w) - 1)
+        steps_j = np.diff(series.read_s) * ((power_w[1:] + power_w[:-1]) / 2 + noise_w)
+        forgery.samples.loc[series.samples.places, "power_mw"] = np.round(power_w * 1e3)
+        forgery.samples.loc[series.samples.places, "energy_mj"] = np.round(
             1e3 * (1e3 + np.concatenate(([0.0], np.cumsum(steps_j))))
         )
-    assert speaking(forged) == {"W123", "T120"}
+    assert list_reporting_rules(forgery) == {"W123", "T120"}
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("make", [good_evidence, good_serving_evidence])
+@pytest.mark.parametrize("make", [make_evidence, make_serving_evidence])
 def test_made_runs_look_like_a_sensor(make: object, seed: int) -> None:
-    assert speaking(make(seed)) == set()  # type: ignore[operator]
+    assert list_reporting_rules(make(seed)) == set()  # type: ignore[operator]
 
 
-def scarce(evidence: EvidenceFrames) -> None:
+def keep_four_epochs(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[evidence.batches["epoch"] <= 3]
 
 
@@ -171,23 +173,25 @@ def only_averages(evidence: EvidenceFrames) -> None:
 
 
 @pytest.mark.parametrize(
-    "alter", [scarce, of_a_board_that_nobody_measured, only_averages], ids=lambda f: f.__name__
+    "alter",
+    [keep_four_epochs, of_a_board_that_nobody_measured, only_averages],
+    ids=lambda f: f.__name__,
 )
 def test_nothing_is_said_of_readings_that_tell_too_little(alter: object) -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     evidence.samples["power_mw"] = (
         evidence.samples["power_mw"].mean().round() + np.arange(len(evidence.samples)) % 7 * 1000.0
     )
     evidence.samples["sm_mhz"] = np.arange(len(evidence.samples)) % 11 * 15.0
     alter(evidence)  # type: ignore[operator]
-    assert {id for id in speaking(evidence) if rules_by_id()[id].statistical} == set()
+    assert {id for id in list_reporting_rules(evidence) if rules_by_id()[id].statistical} == set()
 
 
 def test_counter_and_clock_that_were_not_read_are_left_out() -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     evidence.samples["energy_mj"] = np.nan
     evidence.samples["sm_mhz"] = np.nan
-    assert speaking(evidence) == set()
+    assert list_reporting_rules(evidence) == set()
 
 
 # W119: what the board says against what it draws.
@@ -195,44 +199,44 @@ def test_counter_and_clock_that_were_not_read_are_left_out() -> None:
 
 @pytest.mark.parametrize(("share", "expected"), [(0.85, False), (0.78, True)])
 def test_capped_board_may_be_somewhat_below_its_cap(share: float, expected: bool) -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] *= share
-    assert ("W119" in speaking(evidence)) is expected
+    assert ("W119" in list_reporting_rules(evidence)) is expected
 
 
 def test_board_that_is_not_capped_may_draw_little() -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] *= 0.5
-    assert "W119" in speaking(evidence)
+    assert "W119" in list_reporting_rules(evidence)
     evidence.samples.loc[::5, "slowdown"] = 0.0
-    assert "W119" not in speaking(evidence)
+    assert "W119" not in list_reporting_rules(evidence)
 
 
 def test_work_of_bursts_may_be_held_down_by_its_bursts() -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] *= 0.7
-    assert "W119" in speaking(evidence)
+    assert "W119" in list_reporting_rules(evidence)
     evidence.samples.loc[::7, "power_mw"] = 710_000.0
-    assert "W119" not in speaking(evidence)
+    assert "W119" not in list_reporting_rules(evidence)
 
 
 def test_averages_alone_say_nothing_of_bursts() -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     evidence.samples["power_mw"] = np.nan
     evidence.samples[["power_avg_mw", "energy_mj"]] *= 0.5
-    assert "W119" not in speaking(evidence)
+    assert "W119" not in list_reporting_rules(evidence)
 
 
 def test_board_of_which_the_book_knows_nothing_is_left_alone() -> None:
-    evidence = good_evidence()
+    evidence = make_evidence()
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] *= 0.5
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = "NVIDIA GH200 480GB"
-    assert "W119" not in speaking(evidence)
+    assert "W119" not in list_reporting_rules(evidence)
 
 
 # The statistics.
@@ -245,15 +249,15 @@ def test_spread_is_the_mean_absolute_deviation() -> None:
 
 
 def test_correlation_is_found_at_its_lag_and_with_its_sign() -> None:
-    one = np.random.default_rng(0).normal(size=2000)
-    assert correlate_lagged(one, one, 0) == pytest.approx(1.0)
-    assert correlate_lagged(one, -np.roll(one, 3), 5) == pytest.approx(-1.0, abs=0.01)
-    assert abs(correlate_lagged(one, np.roll(one, 3), 2) or 0) < 0.1
-    assert correlate_lagged(one, np.full(2000, 7.0), 5) is None
-    gaps = one.copy()
+    series = np.random.default_rng(0).normal(size=2000)
+    assert correlate_lagged(series, series, 0) == pytest.approx(1.0)
+    assert correlate_lagged(series, -np.roll(series, 3), 5) == pytest.approx(-1.0, abs=0.01)
+    assert abs(correlate_lagged(series, np.roll(series, 3), 2) or 0) < 0.1
+    assert correlate_lagged(series, np.full(2000, 7.0), 5) is None
+    gaps = series.copy()
     gaps[::3] = np.nan
-    assert (correlate_lagged(one, gaps, 0) or 0) > 0.75
-    assert correlate_lagged(one, np.full(2000, np.nan), 5) is None
+    assert (correlate_lagged(series, gaps, 0) or 0) > 0.75
+    assert correlate_lagged(series, np.full(2000, np.nan), 5) is None
 
 
 def test_only_long_series_are_halved() -> None:
@@ -272,9 +276,9 @@ def test_step_is_that_of_the_readings() -> None:
 def test_value_that_is_hidden_from_half_the_run_shows_in_the_other() -> None:
     """Half of the readings of another run: over the whole run, the other half would still make up
     for it."""
-    evidence = good_evidence()
-    for one in bundle(evidence).series:
-        late = one.samples.places[one.load][int(one.load.sum()) // 2 :]
+    evidence = make_evidence()
+    for series in make_bundle(evidence).series:
+        late = series.samples.places[series.load][int(series.load.sum()) // 2 :]
         values = evidence.samples.loc[late, "power_mw"].to_numpy()
         evidence.samples.loc[late, "power_mw"] = np.random.default_rng(1).permutation(values)
-    assert {"W123", "T120"} <= speaking(evidence)
+    assert {"W123", "T120"} <= list_reporting_rules(evidence)

@@ -25,8 +25,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, fresh_evidence
-from support.bundles import good_evidence, rederive
+from conftest import Submissions, copy_evidence
+from support.bundles import make_evidence, rederive
 
 from checker.engine import judge
 from rules.bundle_format.files import read_files
@@ -38,58 +38,58 @@ MEASURED = sorted(path.parent for path in REFERENCE.glob("*/*/result.json"))
 
 
 @cache
-def _measured(path: Path) -> EvidenceFrames:
+def _read_measured(path: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(path))
     assert evidence is not None, f"{path}: {problems}"
     return evidence
 
 
-def errors(path: Path) -> set[str]:
+def list_errors(path: Path) -> set[str]:
     return {f.rule for f in judge(path).findings if f.severity == Severity.ERROR}
 
 
-def checked(root: Path) -> tuple[int, dict[str, str], str]:
+def run_check(root: Path) -> tuple[int, dict[str, str], str]:
     """Exit code, status by run id and all that was printed, of the command over `root`."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "checker", "--format", "json", root],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stderr == ""
+    assert process.stderr == ""
     return (
-        done.returncode,
-        {Path(b["path"]).name: b["status"] for b in json.loads(done.stdout)["bundles"]},
-        done.stdout,
+        process.returncode,
+        {Path(b["path"]).name: b["status"] for b in json.loads(process.stdout)["bundles"]},
+        process.stdout,
     )
 
 
-def edit_result(directory: Path, old: str, new: str) -> None:
+def edit_result(directory: Path, original: str, replacement: str) -> None:
     text = (directory / "result.json").read_text()
-    assert old in text
-    (directory / "result.json").write_text(text.replace(old, new, 1))
+    assert original in text
+    (directory / "result.json").write_text(text.replace(original, replacement, 1))
 
 
 def test_result_that_says_it_is_invalid(submissions: Submissions) -> None:
     directory = submissions.add()
     edit_result(directory, '"attempt"', '"valid": false, "attempt"')
     submissions.reseal(directory)
-    assert errors(directory) == {"S107"}
+    assert list_errors(directory) == {"S107"}
 
 
 def test_result_whose_samples_say_it_is_invalid(submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples.loc[
         evidence.samples["read_ns"] > evidence.batches["start_ns"].median(), "slowdown"
     ] = float(0x20)
-    assert errors(submissions.add(evidence)) == {"C106"}
+    assert list_errors(submissions.add(evidence)) == {"C106"}
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name)
 def test_halved_watts_with_every_hash_made_anew(path: Path, submissions: Submissions) -> None:
     """The center itself halves all power and energy of a measured run, computes every figure anew,
     seals and signs."""
-    evidence = copy.deepcopy(_measured(path))
+    evidence = copy.deepcopy(_read_measured(path))
     columns = ["power_mw", "power_avg_mw", "energy_mj"]
     evidence.samples[columns] = (evidence.samples[columns] / 2).round()
     losses = {e["epoch"]: e for e in evidence.result["epochs"]}
@@ -98,29 +98,29 @@ def test_halved_watts_with_every_hash_made_anew(path: Path, submissions: Submiss
         epoch.update(
             {k: v for k, v in losses[epoch["epoch"]].items() if k not in epoch or k == "loss"}
         )
-    found = errors(submissions.add(evidence, system=path.parent.name))
-    assert found, "nobody noticed that half of the power is missing"
-    assert not {rule for rule in found if rule[0] in "SI"}, (
+    findings = list_errors(submissions.add(evidence, system=path.parent.name))
+    assert findings, "nobody noticed that half of the power is missing"
+    assert not {rule for rule in findings if rule[0] in "SI"}, (
         "the hashes and signatures are good; physics has to tell"
     )
 
 
 def test_empty_directory(tmp_path: Path) -> None:
-    code, status, _ = checked(tmp_path)
+    code, status, _ = run_check(tmp_path)
     assert (code, status) == (1, {tmp_path.name: "fail"})
 
 
 def test_stray_empty_directories_do_not_end_the_check(submissions: Submissions) -> None:
-    good = submissions.add()
-    (good.parent / "empty").mkdir()
+    good_bundle = submissions.add()
+    (good_bundle.parent / "empty").mkdir()
     (submissions.root / "nobody" / "nothing").mkdir(parents=True)
-    assert checked(submissions.root)[:2] == (0, {good.name: "pass"})
+    assert run_check(submissions.root)[:2] == (0, {good_bundle.name: "pass"})
 
 
 def test_missing_system_file(submissions: Submissions) -> None:
     directory = submissions.add()
     (directory / "system.json").unlink()
-    assert "S101" in errors(directory)
+    assert "S101" in list_errors(directory)
 
 
 @pytest.mark.parametrize(
@@ -137,16 +137,16 @@ def test_throughput_that_cannot_be(value: str, rules: set[str], submissions: Sub
         text = text.replace(f'"<{figure}>"', value)
     (directory / "result.json").write_text(text)
     submissions.reseal(directory)
-    assert rules <= errors(directory)
+    assert rules <= list_errors(directory)
 
 
 def test_quadrillion_items_a_second_with_batches_to_match(submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.batches["items"] *= 10**11
     evidence.result["settings"]["batch_size"] *= 10**11
     rederive(evidence)
     assert evidence.result["headline"]["items_per_s"]["mean"] > 1e14
-    assert "T104" in errors(submissions.add(evidence))
+    assert "T104" in list_errors(submissions.add(evidence))
 
 
 def _set(column: str, value: float) -> Callable[[EvidenceFrames], None]:
@@ -158,10 +158,10 @@ def _set(column: str, value: float) -> Callable[[EvidenceFrames], None]:
 
 @pytest.mark.parametrize("value", [-120_000.0, 65_535.0, 4_294_967_295.0, 0.0])
 def test_garbage_watts(value: float, submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     _set("power_mw", value)(evidence)
     rederive(evidence)
-    assert errors(submissions.add(evidence))
+    assert list_errors(submissions.add(evidence))
 
 
 def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
@@ -169,23 +169,23 @@ def test_one_bad_bundle_in_a_round(submissions: Submissions) -> None:
     well."""
     names = [f"run-number-{n}" for n in range(3)]
     for number, name in enumerate(names):
-        evidence = good_evidence(seed=number)
+        evidence = make_evidence(seed=number)
         evidence.result.update(
             started_at=f"2026-01-0{number + 1}T00:00:00Z",
             ended_at=f"2026-01-0{number + 1}T00:07:00Z",
         )
         submissions.add(evidence, name, system=name)
     edit_result(submissions.root / "example" / names[1] / names[1], "{", "{{")
-    assert checked(submissions.root)[:2] == (
+    assert run_check(submissions.root)[:2] == (
         1,
         {names[0]: "pass", names[1]: "fail", names[2]: "pass"},
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "checker", submissions.root],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1 and "Traceback" not in done.stdout + done.stderr
-    assert all(name in done.stdout for name in names)
-    assert "1 fail" in done.stdout.splitlines()[-1]
+    assert process.returncode == 1 and "Traceback" not in process.stdout + process.stderr
+    assert all(name in process.stdout for name in names)
+    assert "1 fail" in process.stdout.splitlines()[-1]

@@ -1,6 +1,6 @@
-"""Every way of spoiling a good bundle that a rule names (see spoiling.py), through the real path:
-write, seal, sign, load, verify, judge. The good bundle gives no finding. docs/mutations.md tells of
-the same cases.
+"""Every alteration of a good bundle that a rule must find (see mutation_cases.py), through the real
+path: write, seal, sign, load, verify, judge. The good bundle gives no finding. docs/mutations.md
+lists the same cases.
 """
 
 import runpy
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, fresh_evidence
-from support.mutation_cases import Case, cases
+from conftest import Submissions, copy_evidence
+from support.mutation_cases import Case, list_cases
 
 from checker.engine import judge
 
@@ -28,16 +28,16 @@ def score(request: pytest.FixtureRequest) -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("serving", [False, True])
 def test_good_bundle_gives_no_finding(submissions: Submissions, serving: bool) -> None:
-    verdict = judge(submissions.add(fresh_evidence(serving)))
+    verdict = judge(submissions.add(copy_evidence(serving)))
     assert verdict.findings == ()
     assert verdict.rules_not_run == 0
 
 
-@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(list_cases()), ids=lambda case: case.name)
 def test_spoilt_bundle_is_noticed(case: Case, submissions: Submissions, score: list[bool]) -> None:
-    differs = case.differs(submissions)
-    score.append(not differs)
-    assert differs == ""
+    difference = case.find_difference(submissions)
+    score.append(not difference)
+    assert difference == ""
 
 
 def test_page_of_the_mutations_is_current() -> None:

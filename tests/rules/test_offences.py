@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 from support.bundles import rederive
 
 from rules.boards import BOARDS
@@ -26,11 +26,11 @@ from rules.workloads import workloads
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
 
 
-def found(rule: str, evidence: EvidenceFrames) -> list[Violation]:
+def find_violations(rule: str, evidence: EvidenceFrames) -> list[Violation]:
     return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence.evidence())))
 
 
-def measured(path: Path) -> EvidenceFrames:
+def read_measured(path: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(path))
     assert evidence is not None, problems
     return evidence
@@ -41,48 +41,52 @@ def measured(path: Path) -> EvidenceFrames:
     ("part", "rule"), [("mean", "T102"), ("sd", "T103"), ("ci95", "T103"), ("n", "T103")]
 )
 def test_every_part_of_every_headline_is_recomputed(figure: str, part: str, rule: str) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     stated = evidence.result["headline"][figure]
     stated[part] = (
         [1.001 * bound for bound in stated[part]]
         if part == "ci95"
         else stated[part] * (1.2 if part == "sd" else 1.001) + (part == "n")
     )
-    assert any(f"/headline/{figure}" in f.pointer for f in found(rule, evidence))
+    assert any(f"/headline/{figure}" in f.pointer for f in find_violations(rule, evidence))
 
 
 def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_measured() -> None:
     size = workloads()["llama3-8b-serve"].full
-    asked = size.request_set(512)
+    request_set = size.request_set(512)
     # 511 of 512 tokens: 7.505 G parameters over 512 requests, and 64 Ki numbers of 1 024 + 255
     # tokens before; two bytes each.
     by_hand = 2 * (511 / 512) * (7.504924672e9 / 512 + 65_536 * (1024 + 255))
-    least = throughput_above_bandwidth.compute_bytes_per_token(size, asked, copies=1, value_bytes=2)
-    assert least == pytest.approx(by_hand, rel=1e-9)
+    bytes_per_token = throughput_above_bandwidth.compute_bytes_per_token(
+        size, request_set, copies=1, value_bytes=2
+    )
+    assert bytes_per_token == pytest.approx(by_hand, rel=1e-9)
     served = [p.parent for p in MEASURED if "serve" in p.parent.name]
     assert served
     for path in served:
-        measured_per_s = measured(path).result["headline"]["items_per_s"]["mean"]
-        assert 0.2 < measured_per_s * least / 4.8e12 < 0.5
+        measured_per_s = read_measured(path).result["headline"]["items_per_s"]["mean"]
+        assert 0.2 < measured_per_s * bytes_per_token / 4.8e12 < 0.5
 
 
 def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copies() -> None:
     size = workloads()["llama3-8b-serve"].full
-    of = throughput_above_bandwidth.compute_bytes_per_token
+    compute_bytes = throughput_above_bandwidth.compute_bytes_per_token
     assert (
-        of(size, size.request_set(64), 1, 2)
-        > of(size, size.request_set(512), 1, 2)
-        > of(size, size.request_set(512), 1, 1)
+        compute_bytes(size, size.request_set(64), 1, 2)
+        > compute_bytes(size, size.request_set(512), 1, 2)
+        > compute_bytes(size, size.request_set(512), 1, 1)
     )
-    assert of(size, size.request_set(512), 8, 2) > of(size, size.request_set(512), 1, 2)
+    assert compute_bytes(size, size.request_set(512), 8, 2) > compute_bytes(
+        size, size.request_set(512), 1, 2
+    )
 
 
 def test_what_fits_on_the_chips_is_not_bound_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    evidence = fresh_evidence(serving=True)
+    evidence = copy_evidence(serving=True)
     bandwidth_cases.fewer_declared_than_were_in_flight(evidence)
-    assert found("T111", evidence)
+    assert find_violations("T111", evidence)
     monkeypatch.setattr(throughput_above_bandwidth, "ON_CHIP_BYTES", 2e10)  # more than the model
-    assert not found("T111", evidence)
+    assert not find_violations("T111", evidence)
 
 
 CLEAN = """
@@ -109,65 +113,65 @@ LEAKED = {
 
 @pytest.mark.parametrize("line", CLEAN.strip().split("\n"))
 def test_what_names_nobody_is_no_leak(line: str) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.log = line + "\n"
-    assert found("M113", evidence) == []
+    assert find_violations("M113", evidence) == []
 
 
-@pytest.mark.parametrize(("text", "what"), LEAKED.items())
-def test_names_of_people_and_hosts_are_leaks(text: str, what: str) -> None:
-    evidence = fresh_evidence()
+@pytest.mark.parametrize(("text", "leak"), LEAKED.items())
+def test_names_of_people_and_hosts_are_leaks(text: str, leak: str) -> None:
+    evidence = copy_evidence()
     evidence.log = f"12:00:00 {text}\n"
-    assert [f.found.partition(":")[0] for f in found("M113", evidence)] == [what]
+    assert [f.found.partition(":")[0] for f in find_violations("M113", evidence)] == [leak]
 
 
 @pytest.mark.parametrize("unit", ["a", "a.", "a@", "a-", "/home/", "a1.b2.", "@", "aa@bb."])
 def test_no_text_takes_long_to_search(unit: str) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.log = unit * (names_leaked.MOST_CHARACTERS // len(unit))
     begun_s = time.process_time()
-    found("M113", evidence)
+    find_violations("M113", evidence)
     assert time.process_time() - begun_s < 20  # a quadratic search would take hours
 
 
 @pytest.mark.parametrize("path", [pytest.param(p.parent, id=p.parent.name) for p in MEASURED])
 def test_measured_bundles_leak_no_names(path: Path) -> None:
-    assert found("M113", measured(path)) == []
+    assert find_violations("M113", read_measured(path)) == []
 
 
 def test_a_clock_at_its_highest_or_held_by_the_cap_is_not_locked() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     load = select_load(evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1980.0, 0.0)
-    assert not found("C111", evidence)
+    assert not find_violations("C111", evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1500.0, 4.0)
-    assert not found("C111", evidence)
+    assert not find_violations("C111", evidence)
     evidence.samples.loc[load, "slowdown"] = 0.0
-    assert not found("C111", evidence), "the power is at the cap"
+    assert not find_violations("C111", evidence), "the power is at the cap"
     scale_readings(evidence, 0.7, select_first(evidence))
-    assert found("C111", evidence)
+    assert find_violations("C111", evidence)
     evidence.samples.loc[load, "slowdown"] = float("nan")
-    assert not found("C111", evidence), "no reason was read"
+    assert not find_violations("C111", evidence), "no reason was read"
 
 
 def test_clocks_of_nodes_may_differ_by_seconds() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     add_twin(evidence, "node7")
     clocks = clock_cases.note_clocks(evidence)
     for pair in clocks:
         pair["wall_ns"] += 20 * 10**9 * (pair["node"] == "node7")
-    assert not found("P118", evidence) and not found("P121", evidence)
+    assert not find_violations("P118", evidence) and not find_violations("P121", evidence)
     clocks[-1]["wall_ns"] += 400_000_000
-    assert not found("P121", evidence)
+    assert not find_violations("P121", evidence)
     clocks[-1]["wall_ns"] += 1_000_000_000
-    assert found("P121", evidence)
+    assert find_violations("P121", evidence)
 
 
 def test_a_twin_is_as_good_as_the_first() -> None:
     """The bundles that mutations of several ranks and nodes start from have nothing wrong with
     them."""
     for node in (None, "node7"):
-        evidence = fresh_evidence()
+        evidence = copy_evidence()
         add_twin(evidence, node)
         clock_cases.note_clocks(evidence)
         rederive(evidence)
@@ -178,26 +182,26 @@ def test_a_twin_is_as_good_as_the_first() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.1, 2.0, 300.0, 3000.0])
 def test_a_factor_that_is_no_unit_is_not_called_one(share: float) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples.loc[select_first(evidence), "energy_mj"] *= share
-    assert found("W113", evidence) == []
+    assert find_violations("W113", evidence) == []
 
 
 def test_a_counter_that_was_not_read_for_seconds_does_not_jump() -> None:
-    evidence = fresh_evidence()
-    own = evidence.samples.index[select_first(evidence)]
-    evidence.samples.loc[own[100:160], "energy_mj"] = float("nan")
-    assert found("E108", evidence) == []
+    evidence = copy_evidence()
+    rows = evidence.samples.index[select_first(evidence)]
+    evidence.samples.loc[rows[100:160], "energy_mj"] = float("nan")
+    assert find_violations("E108", evidence) == []
 
 
 def test_a_counter_that_is_refreshed_once_a_second_does_not_jump() -> None:
-    evidence = fresh_evidence()
-    own = evidence.samples.index[select_first(evidence)]
-    held = evidence.samples.loc[own, "energy_mj"].to_numpy()
-    evidence.samples.loc[own, "energy_mj"] = held[
-        len(held) - 1 - (len(held) - 1 - np.arange(len(held))) // 10 * 10
+    evidence = copy_evidence()
+    rows = evidence.samples.index[select_first(evidence)]
+    energies_mj = evidence.samples.loc[rows, "energy_mj"].to_numpy()
+    evidence.samples.loc[rows, "energy_mj"] = energies_mj[
+        len(energies_mj) - 1 - (len(energies_mj) - 1 - np.arange(len(energies_mj))) // 10 * 10
     ]
-    assert found("E108", evidence) == []
+    assert find_violations("E108", evidence) == []
 
 
 def test_every_board_has_figures_that_can_be() -> None:
@@ -249,8 +253,8 @@ def test_the_cuda_runtime_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_versions_that_go_together_are_not_objected_to(
     vendor: str, driver: str | None, packages: dict[str, str]
 ) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.environment.update(driver=driver, packages=packages)
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["vendor"] = vendor
-    assert found("M110", evidence) == []
+    assert find_violations("M110", evidence) == []

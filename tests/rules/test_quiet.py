@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 from support.bundles import rederive
-from support.mutation_cases import MEASURED, measured
+from support.mutation_cases import MEASURED, read_measured
 
 from rules.bundle import Bundle
 from rules.bundle_format.events import BatchTrial, RunStarted
 from rules.finding import Violation
 from rules.registry import rules_by_id
-from rules.testing.cases.protocol.events_contradict_result import alter, record_events
+from rules.testing.cases.protocol.events_contradict_result import alter_event, record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import (
@@ -45,7 +45,7 @@ NEW = (
 )
 
 
-def found(rule: str, evidence: EvidenceFrames) -> list[Violation]:
+def find_violations(rule: str, evidence: EvidenceFrames) -> list[Violation]:
     return list(rules_by_id()[rule].run(Bundle(Path("example"), (), evidence.evidence())))
 
 
@@ -54,36 +54,40 @@ def found(rule: str, evidence: EvidenceFrames) -> list[Violation]:
     [pytest.param(p.parent, id=p.parent.name) for p in sorted(MEASURED.glob("*/*/result.json"))],
 )
 def test_measured_bundles_are_not_objected_to(path: Path) -> None:
-    standing = measured(path).result["standing"]
+    standing = read_measured(path).result["standing"]
     assert [
-        id for id in NEW if standing in rules_by_id()[id].standings and found(id, measured(path))
+        id
+        for id in NEW
+        if standing in rules_by_id()[id].standings and find_violations(id, read_measured(path))
     ] == []
 
 
-def _as_a100(evidence: EvidenceFrames) -> None:
+def _convert_to_a100(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator.update(name="NVIDIA A100-SXM4-80GB", max_power_w=400.0)
 
 
 def test_a_setting_that_is_null_in_the_variant_may_be_missing() -> None:
-    evidence = fresh_evidence(serving=True)
+    evidence = copy_evidence(serving=True)
     del evidence.result["implementation"]["settings"]["quantization"]
-    assert found("T107", evidence) == []
+    assert find_violations("T107", evidence) == []
     del evidence.result["implementation"]["settings"]["dtype"]
-    assert [f.pointer for f in found("T107", evidence)] == ["/implementation/settings/dtype"]
+    assert [f.pointer for f in find_violations("T107", evidence)] == [
+        "/implementation/settings/dtype"
+    ]
 
 
 def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_them() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples.loc[select_every(150, select_load(evidence)), ["sm_mhz", "slowdown"]] = np.nan
-    assert found("W114", evidence) == []
+    assert find_violations("W114", evidence) == []
     evidence.samples["power_mw"] = np.nan
-    assert len(found("W114", evidence)) == 2
-    _as_a100(evidence)
-    assert found("W114", evidence) == []
+    assert len(find_violations("W114", evidence)) == 2
+    _convert_to_a100(evidence)
+    assert find_violations("W114", evidence) == []
 
 
-def _bursts(evidence: EvidenceFrames, share: float, high_w: float, low_w: float) -> None:
+def _make_bursts(evidence: EvidenceFrames, share: float, high_w: float, low_w: float) -> None:
     load = np.flatnonzero(select_load(evidence))
     high = np.random.default_rng(1).random(len(load)) < share
     evidence.samples.loc[load, "power_mw"] = np.where(high, high_w, low_w) * 1e3
@@ -94,7 +98,7 @@ def _bursts(evidence: EvidenceFrames, share: float, high_w: float, low_w: float)
     rederive(evidence)
 
 
-def _averages_halved(evidence: EvidenceFrames) -> None:
+def _halve_averages(evidence: EvidenceFrames) -> None:
     scale_readings(evidence, 0.5)
     evidence.samples["power_mw"] = np.nan
 
@@ -102,45 +106,45 @@ def _averages_halved(evidence: EvidenceFrames) -> None:
 @pytest.mark.parametrize(
     ("spoil", "speaks"),
     [
-        (lambda e: _bursts(e, 0.3, 690.0, 430.0), False),
-        (lambda e: _bursts(e, 0.3, 640.0, 430.0), True),
-        (_averages_halved, False),
-        (lambda e: (scale_readings(e, 0.5), _as_a100(e)), False),
+        (lambda e: _make_bursts(e, 0.3, 690.0, 430.0), False),
+        (lambda e: _make_bursts(e, 0.3, 640.0, 430.0), True),
+        (_halve_averages, False),
+        (lambda e: (scale_readings(e, 0.5), _convert_to_a100(e)), False),
     ],
     ids=["bursts near the cap", "bursts below it", "averages only", "a board not measured"],
 )
 def test_what_is_held_down_by_its_bursts_is_at_its_cap(
     spoil: Callable[[EvidenceFrames], object], speaks: bool
 ) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     spoil(evidence)
     rederive(evidence)
-    assert bool(found("W119", evidence)) == speaks
+    assert bool(find_violations("W119", evidence)) == speaks
 
 
 def test_a_clock_at_boost_needs_no_reason() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     load = select_load(evidence)
     evidence.samples.loc[load, ["sm_mhz", "slowdown"]] = (1980.0, 0.0)
-    assert found("C112", evidence) == []
+    assert find_violations("C112", evidence) == []
     evidence.samples.loc[select_every(10, load), "sm_mhz"] = 1500.0
-    assert found("C112", evidence) != []
+    assert find_violations("C112", evidence) != []
 
 
 def test_events_of_the_last_attempt_count_and_no_rule_reads_the_log() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     record_events(evidence)
-    assert evidence.events and found("P122", evidence) == []
+    assert evidence.events and find_violations("P122", evidence) == []
     first_attempt = evidence.events
     evidence.result["attempt"] = 2
     record_events(evidence)
     evidence.events = (*first_attempt, *evidence.events)
-    alter(evidence, RunStarted, 0, cap_w=300.0)
-    assert found("P122", evidence) == []
+    alter_event(evidence, RunStarted, 0, cap_w=300.0)
+    assert find_violations("P122", evidence) == []
     evidence.log = "12:00:00 epoch  7    1.00 s    9999.00 images/s    700 W\n"
-    assert found("P122", evidence) == []
-    alter(evidence, RunStarted, 1, cap_w=300.0)
-    (violation,) = found("P122", evidence)
+    assert find_violations("P122", evidence) == []
+    alter_event(evidence, RunStarted, 1, cap_w=300.0)
+    (violation,) = find_violations("P122", evidence)
     assert (violation.found, violation.expected) == (
         "run-started: cap_w 300.0",
         "700.0, as in result.json",
@@ -149,37 +153,37 @@ def test_events_of_the_last_attempt_count_and_no_rule_reads_the_log() -> None:
 
 
 def test_a_cap_in_the_events_is_compared_with_the_declared_one() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     declare_cap(evidence, 412.5)
     record_events(evidence)
-    assert found("P122", evidence) == []
+    assert find_violations("P122", evidence) == []
     evidence.result["power"]["cap_w"] = None
-    assert [v.found for v in found("P122", evidence)] == ["run-started: cap_w 412.5"]
+    assert [v.found for v in find_violations("P122", evidence)] == ["run-started: cap_w 412.5"]
 
 
 def test_bundles_without_events_are_not_judged_by_them() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.log = "12:00:00 vitl16-train tuned, full size, 2 x Board, no cap, meter nvidia\n"
-    assert evidence.events is None and found("P122", evidence) == []
+    assert evidence.events is None and find_violations("P122", evidence) == []
 
 
 def test_events_of_two_nodes_are_compared_with_the_ranks_of_each() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["ranks"][1]["node"] = "node1"
     record_events(evidence)
-    assert evidence.events and found("P122", evidence) == []
+    assert evidence.events and find_violations("P122", evidence) == []
     evidence.events = tuple(e for e in evidence.events if e.node == "node0")
-    missing = {violation.found for violation in found("P122", evidence)}
+    missing_events = {violation.found for violation in find_violations("P122", evidence)}
     assert {
         "no run-started event of node1",
         "no rank-built event of rank 1",
         "no calibrated event of node1",
         "epoch 0 of node1 in batches.csv.gz alone",
-    } <= missing
+    } <= missing_events
 
 
 def test_trials_of_a_batch_search_that_was_interrupted_may_be_repeated() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     fields = ("batch_size", "outcome", "items_per_s", "peak_memory_bytes")
     trials = [
         dict(zip(fields, (1024, "ok", 7000.0, 2**34), strict=True)),
@@ -187,43 +191,43 @@ def test_trials_of_a_batch_search_that_was_interrupted_may_be_repeated() -> None
     ]
     evidence.result["settings"]["batch_search"] = trials
     record_events(evidence)
-    assert found("P122", evidence) == []
+    assert find_violations("P122", evidence) == []
     earlier = BatchTrial(node="node0", attempt=0, time_ns=0, **trials[0])
     evidence.events = (earlier, *(evidence.events or ()))
-    assert found("P122", evidence) == []
-    alter(evidence, BatchTrial, 2, outcome="ok")
-    assert [v.found for v in found("P122", evidence)] == ["batch-trial: outcome ok"]
+    assert find_violations("P122", evidence) == []
+    alter_event(evidence, BatchTrial, 2, outcome="ok")
+    assert [v.found for v in find_violations("P122", evidence)] == ["batch-trial: outcome ok"]
     evidence.events = ()
-    assert "0 batch-trial events" in [v.found for v in found("P122", evidence)]
+    assert "0 batch-trial events" in [v.found for v in find_violations("P122", evidence)]
 
 
 def test_clocks_of_nodes_may_be_a_second_apart_however_short_the_epochs() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.batches = evidence.batches[evidence.batches["batch"] < 4].reset_index(drop=True)
     add_twin(evidence, "node7")
     pairs = [pair for pair in note_clocks(evidence) if pair["node"] == "node7"]
     for pair in pairs:
         pair["wall_ns"] += 900_000_000
-    assert found("P118", evidence) == []
+    assert find_violations("P118", evidence) == []
     for pair in pairs:
         pair["wall_ns"] += 1_000_000_000
-    assert found("P118", evidence) != []
+    assert find_violations("P118", evidence) != []
 
 
 def test_bundles_of_older_rule_books_need_no_clocks() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     del evidence.result["clocks"]
-    assert found("P118", evidence) != []
+    assert find_violations("P118", evidence) != []
     evidence.result["rules_version"] = "1.2.0"
-    assert found("P118", evidence) == []
+    assert find_violations("P118", evidence) == []
 
 
 def test_a_run_may_take_an_hour_to_build_and_end_in_another_time_zone() -> None:
-    evidence = fresh_evidence()
-    ended = datetime.now(UTC) + timedelta(hours=20)
-    for name, at in (("started_at", ended - timedelta(minutes=60)), ("ended_at", ended)):
+    evidence = copy_evidence()
+    ended_at = datetime.now(UTC) + timedelta(hours=20)
+    for name, at in (("started_at", ended_at - timedelta(minutes=60)), ("ended_at", ended_at)):
         evidence.result[name] = at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert found("P123", evidence) == found("P124", evidence) == []
+    assert find_violations("P123", evidence) == find_violations("P124", evidence) == []
 
 
 @pytest.mark.parametrize(
@@ -237,7 +241,7 @@ def test_a_run_may_take_an_hour_to_build_and_end_in_another_time_zone() -> None:
     ],
 )
 def test_a_name_that_begins_as_a_known_one_is_noticed(name: str, speaks: bool) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = name
-    assert bool(found("M118", evidence)) == speaks
+    assert bool(find_violations("M118", evidence)) == speaks

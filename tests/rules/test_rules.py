@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import fresh_evidence
-from support.bundles import UUIDS, rederive
+from conftest import copy_evidence
+from support.bundles import rederive
+from support.good_documents import UUIDS
 
 from rules.bundle import Bundle
 from rules.finding import Severity, Violation
@@ -25,17 +26,17 @@ SINGLE = tuple(rule.id for rule in (*form_rules(), *bundle_rules()))
 SECTIONS = ("## What it does", "## Why it is bad", "## What to do", "## Source")
 
 
-def bundle(evidence: EvidenceFrames) -> Bundle:
+def make_bundle(evidence: EvidenceFrames) -> Bundle:
     return Bundle(Path("example"), (), evidence.evidence())
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_page_has_its_sections_in_order_and_none_is_empty(rule: Rule) -> None:
-    title, *rest = rule.page.split("\n")
+    title, *lines = rule.page.split("\n")
     assert title and not title.endswith("."), "the title names the offence"
-    text = "\n".join(rest)
-    found = re.findall(r"^## .*$", text, re.MULTILINE)
-    assert tuple(found) == SECTIONS
+    text = "\n".join(lines)
+    headings = re.findall(r"^## .*$", text, re.MULTILINE)
+    assert tuple(headings) == SECTIONS
     assert all(part.strip() for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[1:])
 
 
@@ -69,9 +70,9 @@ def test_many_findings_are_cut_and_counted() -> None:
             Violation("result.json", f"/{i}", "", "", "") for i in range(MAX_FINDINGS + 7)
         )
     )
-    found = list(rule.judge(bundle(fresh_evidence())))
-    assert len(found) == MAX_FINDINGS + 1
-    assert found[-1].found.startswith("7 more")
+    violations = list(rule.judge(make_bundle(copy_evidence())))
+    assert len(violations) == MAX_FINDINGS + 1
+    assert violations[-1].found.startswith("7 more")
 
 
 def no_samples(evidence: EvidenceFrames) -> None:
@@ -206,10 +207,10 @@ NONSENSE = [
 def test_no_rule_breaks_on_evidence_of_right_form(
     spoil: Callable[[EvidenceFrames], None], standing: str
 ) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     spoil(evidence)
     evidence.result["standing"] = standing
-    judged = bundle(evidence)
+    judged = make_bundle(evidence)
     findings = [
         f
         for r in (*form_rules(), *bundle_rules())
@@ -220,52 +221,52 @@ def test_no_rule_breaks_on_evidence_of_right_form(
         assert findings, "nonsense passed for a good bundle"
     for rule in SINGLE:
         assert sum(f.rule == rule for f in findings) <= MAX_FINDINGS + 1
-    if (own := summarize(judged)) is not None:
-        assert hash(own.comparison_key) and all(
-            list(rule.judge_round([own])) == [] for rule in round_rules()
+    if (summary := summarize(judged)) is not None:
+        assert hash(summary.comparison_key) and all(
+            list(rule.judge_round([summary])) == [] for rule in round_rules()
         )
-        found = {f.rule for rule in round_rules() for _, f in rule.judge_round([own, own])}
-        assert found <= {"X102", "X103", "X108", "X109", "X112"}
+        rules = {f.rule for rule in round_rules() for _, f in rule.judge_round([summary, summary])}
+        assert rules <= {"X102", "X103", "X108", "X109", "X112"}
 
 
-def found_by(rule: str, evidence: EvidenceFrames) -> list[str]:
-    return [finding.found for finding in rules_by_id()[rule].judge(bundle(evidence))]
+def list_violations(rule: str, evidence: EvidenceFrames) -> list[str]:
+    return [finding.found for finding in rules_by_id()[rule].judge(make_bundle(evidence))]
 
 
 def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     result = evidence.result
     result["ranks"] = [{"rank": 0, "node": "node0", "accelerators": list(UUIDS)}]
     evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
     rederive(evidence)
-    assert all(not found_by(rule, evidence) for rule in SINGLE)
+    assert all(not list_violations(rule, evidence) for rule in SINGLE)
     evidence.batches["items"] *= 2  # the work of two ranks on two boards, as good as before
-    assert found_by("T104", evidence) == []
-    figures = bundle(evidence).figures
+    assert list_violations("T104", evidence) == []
+    figures = make_bundle(evidence).figures
     assert figures is not None and figures.headline.mfu is not None
     evidence.batches["items"] *= round(1.5 / figures.headline.mfu.mean)
-    (found,) = found_by("T104", EvidenceFrames(**vars(evidence)))
-    assert "rank 0" in found and all(uuid in found for uuid in UUIDS)
+    (rules,) = list_violations("T104", EvidenceFrames(**vars(evidence)))
+    assert "rank 0" in rules and all(uuid in rules for uuid in UUIDS)
 
 
 @pytest.mark.parametrize(("items", "odd"), [(2 * 4096, False), (2, True), (4096, True)])
 def test_items_of_a_batch_are_those_of_its_samples(items: int, odd: bool) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["workload"] = "llama3-8b-pretrain"
     evidence.result["settings"]["batch_size"] = 2
     evidence.batches["items"] = items
-    assert bool(found_by("P109", evidence)) == odd
+    assert bool(list_violations("P109", evidence)) == odd
 
 
 @pytest.mark.parametrize("rule", ["P110", "P111", "P114"])
 def test_requests_may_overlap(rule: str) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     serving(evidence)
     batches = evidence.batches
     batches["end_ns"] += (
         3 * batches["batch"] + 4_000_000_000
     )  # each request ends long after the next has begun
-    assert found_by(rule, evidence) == []
+    assert list_violations(rule, evidence) == []
 
 
 @pytest.mark.parametrize(
@@ -282,63 +283,63 @@ def test_requests_may_overlap(rule: str) -> None:
     ],
 )
 def test_slowdown_bits_are_those_of_the_vendor(vendor: str, bits: int, judged: bool) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     second = evidence.samples["accelerator"] == UUIDS[1]
     evidence.samples.loc[second, "slowdown"] = float(bits)
     evidence.system["nodes"][0]["accelerators"][1]["vendor"] = vendor
-    found = found_by("C106", evidence)
-    assert len(found) == judged
-    assert all(UUIDS[1] in text for text in found)
+    rules = list_violations("C106", evidence)
+    assert len(rules) == judged
+    assert all(UUIDS[1] in text for text in rules)
 
 
 def test_least_limit_of_zero_says_nothing() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     for readback in evidence.result["readbacks"]:
         readback["min_mw"] = 0
     declare_cap(evidence, 50.0)
-    assert found_by("C103", evidence) == []
+    assert list_violations("C103", evidence) == []
     declare_cap(evidence, 750.0)
-    (found, _) = rules_by_id()["C103"].judge(bundle(evidence))
-    assert "at most 700 W" in found.expected and "0 W to" not in found.expected
+    (violations, _) = rules_by_id()["C103"].judge(make_bundle(evidence))
+    assert "at most 700 W" in violations.expected and "0 W to" not in violations.expected
 
 
-@pytest.mark.parametrize(("asked_mhz", "held"), [(1200, True), (1980, False), (None, True)])
+@pytest.mark.parametrize(("asked_mhz", "is_reported"), [(1200, True), (1980, False), (None, True)])
 def test_application_clocks_at_their_default_hold_nobody_down(
-    asked_mhz: int | None, held: bool
+    asked_mhz: int | None, is_reported: bool
 ) -> None:
     """A board whose default application clock is below its highest gives the reason too, and nobody
     asked for it."""
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples["slowdown"] = float(0x2)
     for readback in evidence.result["readbacks"]:
         readback.update(sm_set_mhz=asked_mhz, sm_default_mhz=asked_mhz and 1980)
-    assert bool(found_by("C108", evidence)) == held
+    assert bool(list_violations("C108", evidence)) == is_reported
 
 
 def test_clocks_of_amd_are_not_read_as_those_of_nvml() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples["slowdown"] = float(0x2)  # AMD's power cap
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["vendor"] = "AMD"
-    assert found_by("C108", evidence) == []
+    assert list_violations("C108", evidence) == []
 
 
 @pytest.mark.parametrize("asked_mw", [None, 700_000, 700_001])
 def test_limit_asked_for_that_is_unknown_or_rounded_is_no_other(asked_mw: int | None) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     for readback in evidence.result["readbacks"]:
         readback["requested_mw"] = asked_mw
-    assert found_by("C109", evidence) == []
+    assert list_violations("C109", evidence) == []
 
 
 def test_cap_that_was_set_names_what_was_found() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(UUIDS, 500_000))
-    assert all(not found_by(rule, evidence) for rule in SINGLE)
+    assert all(not list_violations(rule, evidence) for rule in SINGLE)
 
 
 @pytest.mark.parametrize(
-    ("gap_s", "averaged", "slow_share", "told"),
+    ("gap_s", "averaged", "slow_share", "is_reported"),
     [
         (0.1, False, 0.009, False),
         (0.1, False, 0.013, True),  # 0.1 s of some 308 is 0.03 %
@@ -348,9 +349,9 @@ def test_cap_that_was_set_names_what_was_found() -> None:
     ],
 )
 def test_counter_of_a_demo_may_be_one_sample_old(
-    gap_s: float, averaged: bool, slow_share: float, told: bool
+    gap_s: float, averaged: bool, slow_share: float, is_reported: bool
 ) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["standing"] = "demo"
     samples = evidence.samples
     if averaged:
@@ -358,11 +359,11 @@ def test_counter_of_a_demo_may_be_one_sample_old(
     samples["energy_mj"] = (samples["energy_mj"] * (1 - slow_share)).round()
     ticks = samples["scheduled_ns"].unique()
     drop_ticks(evidence, ticks[1000 : 1000 + round(gap_s * 10) - 1])
-    assert bool(found_by("E107", evidence)) == told
+    assert bool(list_violations("E107", evidence)) == is_reported
 
 
 def test_board_without_a_counter_has_none_that_fails() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["standing"] = "demo"
     evidence.samples["energy_mj"] = float("nan")
-    assert found_by("E107", evidence) == []
+    assert list_violations("E107", evidence) == []

@@ -33,15 +33,15 @@ def test_parameters_and_flops_are_those_of_the_model(
     workload: str, size: str, options: dict[str, int]
 ) -> None:
     defined = workloads()[workload]
-    wanted = defined.size(size)
+    expected = defined.size(size)
     with torch.device("meta"):
         model = import_timm().create_model(defined.model, num_classes=1000, **options).train()
-        images = torch.randn(BATCH, *wanted.input_shape)
+        images = torch.randn(BATCH, *expected.input_shape)
         labels = torch.zeros(BATCH, dtype=torch.long)
-    assert sum(p.numel() for p in model.parameters()) == wanted.parameters
+    assert sum(p.numel() for p in model.parameters()) == expected.parameters
     with FlopCounterMode(display=False) as counter:
         torch.nn.functional.cross_entropy(model(images), labels).backward()
-    assert counter.get_total_flops() / BATCH == pytest.approx(wanted.flops_per_item, rel=0.01)
+    assert counter.get_total_flops() / BATCH == pytest.approx(expected.flops_per_item, rel=0.01)
 
 
 @pytest.mark.parametrize("workload", workloads().values(), ids=lambda w: w.id)

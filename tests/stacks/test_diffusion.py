@@ -39,7 +39,7 @@ class Steps:
 
 
 @cache
-def counted(size: str) -> tuple[float, float, dict[str, float]]:
+def count_flops(size: str) -> tuple[float, float, dict[str, float]]:
     """FLOPs of the encoders and of the U-Net with its backward pass, for one image; and of the
     U-Net's forward by operator.
 
@@ -66,7 +66,7 @@ def counted(size: str) -> tuple[float, float, dict[str, float]]:
 
 @pytest.mark.parametrize("size", ["full", "smoke"])
 def test_flops_per_image_are_those_of_the_models(size: str) -> None:
-    encoders, unet, _ = counted(size)
+    encoders, unet, _ = count_flops(size)
     assert workloads()["sd2-latents-train"].size(size).flops_per_item == pytest.approx(
         unet, rel=0.005
     )
@@ -80,7 +80,7 @@ def test_attention_is_counted() -> None:
     itself and against 77 tokens."""
     blocks = [(64 * 64, 320, 5), (32 * 32, 640, 5), (16 * 16, 1280, 5), (8 * 8, 1280, 1)]
     expected = sum(4 * count * queries * (queries + 77) * width for queries, width, count in blocks)
-    assert counted("full")[2]["aten.bmm"] == pytest.approx(expected)
+    assert count_flops("full")[2]["aten.bmm"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("size", ["full", "smoke"])
@@ -99,24 +99,24 @@ def test_encoders_are_of_the_published_size() -> None:
     assert sum(p.numel() for p in encoders.text.parameters()) == 340_387_840
 
 
-def job(workload: str = "sd2-train", variant: str = "baseline", **more: Any) -> Job:
-    return Job(workload, variant, "smoke", BATCH, seed=1, device="cpu", **more)
+def make_job(workload: str = "sd2-train", variant: str = "baseline", **fields: Any) -> Job:
+    return Job(workload, variant, "smoke", BATCH, seed=1, device="cpu", **fields)
 
 
 def keep(monkeypatch: pytest.MonkeyPatch, name: str) -> list[torch.nn.Module]:
     """The models that `sd2_train.NAME` makes from now on."""
-    kept: list[torch.nn.Module] = []
+    modules: list[torch.nn.Module] = []
     make = getattr(sd2_train, name)
 
     def made(size: str) -> torch.nn.Module:
-        kept.append(make(size))
-        return kept[-1]
+        modules.append(make(size))
+        return modules[-1]
 
     monkeypatch.setattr(sd2_train, name, made)
-    return kept
+    return modules
 
 
-def weights(network: torch.nn.Module) -> torch.Tensor:
+def flatten_weights(network: torch.nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().float().flatten() for p in network.parameters()])
 
 
@@ -125,20 +125,20 @@ def test_a_step_trains_the_unet_and_neither_encoder(
     monkeypatch: pytest.MonkeyPatch, variant: str
 ) -> None:
     unets, encoders = keep(monkeypatch, "make_unet"), keep(monkeypatch, "Encoders")
-    built = sd2_train.build(job(variant=variant))
+    built = sd2_train.build(make_job(variant=variant))
     (unet,), (frozen,) = unets, encoders
-    before, frozen_before = weights(unet), weights(frozen)
+    before, frozen_before = flatten_weights(unet), flatten_weights(frozen)
     steps = Steps(3)
     built.run(steps)
-    assert (weights(unet) != before).float().mean() > 0.5
-    assert torch.equal(weights(frozen), frozen_before)
+    assert (flatten_weights(unet) != before).float().mean() > 0.5
+    assert torch.equal(flatten_weights(frozen), frozen_before)
     assert all(p.dtype == torch.bfloat16 for p in (*unet.parameters(), *frozen.parameters()))
     assert all(0.1 < loss < 10 for loss in steps.losses) and len(set(steps.losses)) == 3
 
 
 def test_the_latents_mode_runs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     encoders = keep(monkeypatch, "Encoders")
-    built = sd2_train.build(job("sd2-latents-train"))
+    built = sd2_train.build(make_job("sd2-latents-train"))
     steps = Steps(2)
     built.run(steps)
     assert not encoders and built.input_shape == (4, 8, 8)
@@ -147,7 +147,7 @@ def test_the_latents_mode_runs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_loss_falls() -> None:
     steps = Steps(60)
-    sd2_train.build(job("sd2-latents-train")).run(steps)
+    sd2_train.build(make_job("sd2-latents-train")).run(steps)
     assert sum(steps.losses[-10:]) < 0.95 * sum(steps.losses[:10])
 
 
@@ -165,7 +165,7 @@ def test_updates_below_the_resolution_of_bf16_add_up() -> None:
 
 def test_what_it_does_not_know_is_refused() -> None:
     with pytest.raises(ValueError, match="sd2-train takes no --option"):
-        sd2_train.build(job(options={"compile": "no"}))
+        sd2_train.build(make_job(options={"compile": "no"}))
 
 
 def take_part(rank: int, directory: str) -> None:
@@ -176,10 +176,10 @@ def take_part(rank: int, directory: str) -> None:
     )
     with pytest.MonkeyPatch.context() as monkeypatch:
         unets = keep(monkeypatch, "make_unet")
-        built = sd2_train.build(job("sd2-latents-train", rank=rank, world_size=2))
+        built = sd2_train.build(make_job("sd2-latents-train", rank=rank, world_size=2))
     steps = Steps(2)
     built.run(steps)
-    torch.save((weights(unets[0]), steps.losses), f"{directory}/{rank}.pt")
+    torch.save((flatten_weights(unets[0]), steps.losses), f"{directory}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
@@ -206,6 +206,6 @@ def test_a_smoke_run_passes_the_check(tmp_path: Path, workload: str, variant: st
         "--out",
         str(tmp_path),
     ]
-    done = CliRunner().invoke(main, ["run", workload, *options])
-    assert done.exit_code == 0, done.output
-    assert "no errors" in done.output
+    result = CliRunner().invoke(main, ["run", workload, *options])
+    assert result.exit_code == 0, result.output
+    assert "no errors" in result.output

@@ -84,7 +84,9 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     steps: list[None] = []
     step = torch.optim.AdamW.step
     monkeypatch.setattr(
-        torch.optim.AdamW, "step", lambda self, *given: (steps.append(None), step(self, *given))[1]
+        torch.optim.AdamW,
+        "step",
+        lambda self, *arguments: (steps.append(None), step(self, *arguments))[1],
     )
     clipped: list[float] = []
     monkeypatch.setattr(
@@ -160,7 +162,9 @@ def test_no_step_waits_for_the_device(variant: str, monkeypatch: pytest.MonkeyPa
     assert waits.count == 0
 
 
-def compiled_graphs(layers: int, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]) -> int:
+def count_compiled_graphs(
+    layers: int, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> int:
     monkeypatch.setitem(reference.SMOKE_MODEL, "n_layer", layers)
     counter, config = CompileCounter(), reference.make_config("smoke")
     fabric = reference.MeasuredFabric(replace(JOB, options=options), Steps(1))
@@ -175,9 +179,11 @@ def compiled_graphs(layers: int, monkeypatch: pytest.MonkeyPatch, options: dict[
 def test_blocks_share_what_is_compiled(
     options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few, many = (compiled_graphs(layers, monkeypatch, options) for layers in (2, 5))
+    graphs_of_two, graphs_of_five = (
+        count_compiled_graphs(layers, monkeypatch, options) for layers in (2, 5)
+    )
     assert (
-        2 <= few == many
+        2 <= graphs_of_two == graphs_of_five
     )  # a block and the last norm; recomputing in the backward pass may take a graph of its own
 
 
@@ -185,8 +191,8 @@ def test_checkpointing_recomputes_the_blocks(monkeypatch: pytest.MonkeyPatch) ->
     calls: list[None] = []
     forward = litgpt_model.checkpoint
 
-    def counted(block: Callable[..., Tensor], *given: Any, **settings: Any) -> Any:
-        return forward(lambda *args: (calls.append(None), block(*args))[1], *given, **settings)
+    def counted(block: Callable[..., Tensor], *arguments: Any, **settings: Any) -> Any:
+        return forward(lambda *args: (calls.append(None), block(*args))[1], *arguments, **settings)
 
     monkeypatch.setattr(litgpt_model, "checkpoint", counted)
     reference.build(replace(JOB, options={"checkpointing": "block"})).run(Steps(2))
@@ -283,18 +289,18 @@ def test_corpus_tokenizer_and_weights_are_declared(tmp_path: Path) -> None:
     built.run(recorder)
     batch = load_corpus_batches(job, SEQUENCE, 512)[0].long()
     with torch.no_grad():
-        wanted = nn.functional.cross_entropy(
+        expected = nn.functional.cross_entropy(
             model(batch[:, :-1]).float().flatten(0, 1), batch[:, 1:].flatten()
         )
     assert float(recorder.losses[0]) == pytest.approx(
-        float(wanted), rel=1e-3
+        float(expected), rel=1e-3
     )  # of these weights, on this text
 
 
-def bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
+def write_bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
     (text := tmp / "text.txt").write_text("w1 " * 1000)
     (latin := tmp / "latin.txt").write_bytes("w1 \xff ".encode("latin-1") * 1000)
-    (short := tmp / "short.txt").write_text("short")
+    (short_text := tmp / "short.txt").write_text("short")
     (empty := tmp / "empty.txt").write_text("")
     (junk := tmp / "lit_model.pth").write_bytes(b"junk")
     (tmp / "other").mkdir()
@@ -307,7 +313,7 @@ def bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
     yield replace(JOB, options=tokenizer), "no corpus"
     yield replace(JOB, corpus=str(tmp / "none.txt")), "No such file"
     yield replace(JOB, corpus=str(tmp)), "directory"
-    yield replace(JOB, corpus=str(short)), "5 tokens are too few: 2 sequences of 64 take 129"
+    yield replace(JOB, corpus=str(short_text)), "5 tokens are too few: 2 sequences of 64 take 129"
     yield replace(JOB, corpus=str(empty)), "too few"
     yield replace(JOB, corpus=str(empty), options=tokenizer), "0 tokens are too few"
     yield replace(JOB, corpus=str(latin), options=tokenizer), "UTF-8"
@@ -329,7 +335,7 @@ def bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
 
 
 def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
-    for job, reason in bad_inputs(tmp_path):
+    for job, reason in write_bad_inputs(tmp_path):
         with pytest.raises(ValueError) as refused:
             reference.build(job)
         assert reason in str(refused.value), f"{job}: {refused.value}"
@@ -357,11 +363,11 @@ def test_smoke_run_passes_the_check(
     result = CliRunner().invoke(main, [*arguments.split(), *chosen])
     assert result.exit_code == 0 and "pre-check: no errors" in result.output, result.output
     (bundle,) = tmp_path.iterdir()
-    written = json.loads((bundle / "result.json").read_text())
-    settings = written["implementation"]["settings"]
+    document = json.loads((bundle / "result.json").read_text())
+    settings = document["implementation"]["settings"]
     assert settings["strategy"] == ("single device" if gpus == 1 else "FSDP2 by block")
     assert {
         f"precision={settings['fabric_precision']}",
         f"checkpointing={settings['activation_checkpointing']}",
     } >= set(options)
-    assert len(written["ranks"]) == gpus
+    assert len(document["ranks"]) == gpus

@@ -38,20 +38,20 @@ REQUESTS = RequestSet(prompt_tokens=16, output_tokens=8, concurrency=4)
 GONE_TIMEOUT_S = 60.0
 
 
-def job(device: str = "cpu", requests: RequestSet = REQUESTS, **other) -> Job:
+def make_job(device: str = "cpu", requests: RequestSet = REQUESTS, **fields) -> Job:
     return Job(
         "llama3-8b-serve",
-        other.pop("variant", "tuned"),
+        fields.pop("variant", "tuned"),
         "smoke",
         4,
         1,
         device,
         requests=requests,
-        **other,
+        **fields,
     )
 
 
-def weights_of(config: dict[str, Any]) -> dict[str, torch.Tensor]:
+def make_random_weights(config: dict[str, Any]) -> dict[str, torch.Tensor]:
     """Random weights under the names that a Hugging Face checkpoint gives them."""
     hidden, inner, words = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     grouped = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
@@ -88,7 +88,7 @@ def weights_of(config: dict[str, Any]) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("size", CONFIGS)
 def test_parameters_are_those_of_the_model(size: str) -> None:
     with torch.device("meta"):
-        weights = weights_of(CONFIGS[size])
+        weights = make_random_weights(CONFIGS[size])
     assert (
         count_parameters(CONFIGS[size])
         == sum(w.numel() for w in weights.values())
@@ -142,22 +142,24 @@ sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
 )
 def test_an_unknown_option_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        build(job(options=options))
+        build(make_job(options=options))
 
 
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
-    many = RequestSet(1024, 512, concurrency=1000)
-    replicas, _ = make_command_line(job("cuda:0", many, accelerators=4))
+    request_set = RequestSet(1024, 512, concurrency=1000)
+    replicas, _ = make_command_line(make_job("cuda:0", request_set, accelerators=4))
     assert "--dp-size=4" in replicas and "--cuda-graph-max-bs-decode=282" in replicas
     parts, _ = make_command_line(
-        job("cuda:0", many, accelerators=4, options={"parallel": "tp", "attention": "fa3"})
+        make_job(
+            "cuda:0", request_set, accelerators=4, options={"parallel": "tp", "attention": "fa3"}
+        )
     )
     assert (
         "--tp-size=4" in parts
         and "--cuda-graph-max-bs-decode=1000" in parts
         and "--attention-backend=fa3" in parts
     )
-    plain, _ = make_command_line(job("cuda:0", many, variant="baseline"))
+    plain, _ = make_command_line(make_job("cuda:0", request_set, variant="baseline"))
     assert not [
         a
         for a in plain
@@ -183,7 +185,7 @@ def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> No
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoint")
     torch.manual_seed(0)
-    save_file(weights_of(CONFIGS["smoke"]), folder / "model.safetensors")
+    save_file(make_random_weights(CONFIGS["smoke"]), folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(CONFIGS["smoke"]))
     return folder
 
@@ -192,7 +194,7 @@ def test_a_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Pa
     with pytest.raises(
         ValueError, match=r"give a folder that holds config\.json and \*\.safetensors files"
     ):
-        build(job(weights=str(tmp_path)))
+        build(make_job(weights=str(tmp_path)))
     (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
     config = (checkpoint / "config.json").read_text()
     (tmp_path / "config.json").write_text(
@@ -201,14 +203,14 @@ def test_a_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Pa
     with pytest.raises(
         ValueError, match=r"another model than the workload's: num_hidden_layers 3 instead of 2"
     ):
-        build(job(weights=str(tmp_path)))
+        build(make_job(weights=str(tmp_path)))
     (tmp_path / "config.json").write_text(
         json.dumps({**json.loads(config), "quantization_config": {"quant_method": "fp8"}})
     )
     with pytest.raises(
         ValueError, match="quantization_config: the workload serves weights in bf16"
     ):
-        build(job(weights=str(tmp_path)))
+        build(make_job(weights=str(tmp_path)))
 
 
 class Served:
@@ -216,10 +218,10 @@ class Served:
 
     def __init__(self, checkpoint: Path) -> None:
         self.epochs: list[list[Answer]] = []
-        self.built: Built = build(job(weights=str(checkpoint)))
-        group = server_of(os.getpid())
+        self.built: Built = build(make_job(weights=str(checkpoint)))
+        group = find_server(os.getpid())
         assert group is not None
-        self.running = list(processes(group))
+        self.running = list(list_processes(group))
         self.load = LoadGenerator(
             REQUESTS,
             512,
@@ -230,27 +232,27 @@ class Served:
             lambda *calibrated: None,
         )
         self.built.run(self.load)
-        self.left = left_in(group)
+        self.left = wait_for_processes(group)
 
 
-def processes(group: int) -> Iterator[int]:
+def list_processes(group: int) -> Iterator[int]:
     """The processes of a group that still run; one that only waits to be reaped has ended."""
     for directory in Path("/proc").glob("[0-9]*"):
         try:
-            state, _, found = (directory / "stat").read_text().rsplit(")", 1)[1].split()[:3]
+            state, _, process_group = (directory / "stat").read_text().rsplit(")", 1)[1].split()[:3]
         except OSError:
             continue  # ended while this was looking
-        if state not in "ZX" and int(found) == group:
+        if state not in "ZX" and int(process_group) == group:
             yield int(directory.name)
 
 
-def left_in(group: int) -> list[int]:
+def wait_for_processes(group: int) -> list[int]:
     """The processes of a group that were killed and still run; each closes its files a moment
     before it ends."""
     deadline_s = time.monotonic() + GONE_TIMEOUT_S
-    while (left := list(processes(group))) and time.monotonic() < deadline_s:
+    while (remaining := list(list_processes(group))) and time.monotonic() < deadline_s:
         time.sleep(0.1)
-    return left
+    return remaining
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +302,7 @@ def test_a_server_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]
         RuntimeError,
         match=r"the SGLang server ended with status .* before it was ready: .*Error.*\n",
     ):
-        build(job(options={"attention": "fa3"}))  # not on a CPU
+        build(make_job(options={"attention": "fa3"}))  # not on a CPU
     assert "Traceback" in capfd.readouterr().out  # the whole of it is in the run's log
 
 
@@ -308,8 +310,8 @@ PARENT = """
 import sys
 from reference.sglang_server import run_server
 from reference.llama3_8b_serve import make_command_line
-from test_sglang import job
-arguments, environment = make_command_line(job())
+from test_sglang import make_job
+arguments, environment = make_command_line(make_job())
 with run_server(["--model-path", sys.argv[1], "--load-format", "dummy", *arguments], environment):
     print("ready", flush=True)
     input()
@@ -329,16 +331,16 @@ def test_kill_9_of_the_parent_ends_the_server_and_its_children(when: str, checkp
     if when == "ready":
         assert any(line == "ready\n" for line in parent.stdout)
     while (
-        not (group := server_of(parent.pid)) or len(list(processes(group))) < 3
+        not (group := find_server(parent.pid)) or len(list(list_processes(group))) < 3
     ):  # it and its first children
         assert parent.poll() is None
         time.sleep(0.01)
     os.kill(parent.pid, signal.SIGKILL)
-    assert left_in(group) == []
+    assert wait_for_processes(group) == []
     parent.wait()
 
 
-def server_of(parent: int) -> int | None:
+def find_server(parent: int) -> int | None:
     """The process group that a child of `parent` leads."""
     for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
         with suppress(ProcessLookupError):  # ended while this was looking

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support import fake_nvml
 from support.fake_nvml import FakeNvml
-from support.kills import command_line, wait_for
+from support.kills import read_command_line, wait_for
 
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
@@ -41,7 +41,7 @@ with applied_cap(Plan.load(Path(sys.argv[1]))):
 
 
 class Node:
-    """Two boards at 700 W, and what a test wants to know of them."""
+    """Two boards at 700 W with their limits, the journal of their caps, and plans for them."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.state = root, root / "state"
@@ -56,8 +56,8 @@ class Node:
             monkeypatch.delenv(name, raising=False)
 
     def change(self, **facts: object) -> None:
-        before = json.loads(self.boards.read_text()) if self.boards.exists() else {}
-        fake_nvml.replace_json(self.boards, {**before, **facts})
+        boards = json.loads(self.boards.read_text()) if self.boards.exists() else {}
+        fake_nvml.replace_json(self.boards, {**boards, **facts})
 
     @property
     def limits(self) -> dict[str, int]:
@@ -75,8 +75,8 @@ class Node:
 
     @contextmanager
     def held_elsewhere(self):
-        """Another process that holds 400 W on both boards, for as long as the block runs; and its
-        watchdog's process id."""
+        """Start another process that holds 400 W on both boards while the block runs. Yields the
+        process and the process id of its watchdog."""
         self.plan().save(self.root)
         command = [sys.executable, "-c", HOLD, str(self.root)]
         process = subprocess.Popen(
@@ -92,6 +92,7 @@ class Node:
 
 
 def ended(pid: int) -> bool:
+    """Whether the process is gone or a zombie."""
     try:
         return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -102,12 +103,13 @@ def watchdogs() -> list[int]:
     return [
         pid
         for pid in list_descendants([os.getpid()])
-        if b"harness.power.cap_watchdog" in command_line(pid)
+        if b"harness.power.cap_watchdog" in read_command_line(pid)
     ]
 
 
 def power_cut(node: Node) -> int:
-    """Owner and watchdog die at once, as when the power fails; the owner's process id."""
+    """Kill the owner of a cap and its watchdog, as a power failure would. Returns the process id of
+    the owner."""
     with node.held_elsewhere() as (owner, watchdog):
         os.kill(watchdog, signal.SIGKILL)
         wait_for(lambda: ended(watchdog))

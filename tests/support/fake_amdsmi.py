@@ -287,9 +287,9 @@ def write_package_without_rocm(root: Path) -> None:
 A, B = "GPU-00c63ac3c3c637f9", "GPU-5d2e1f00a1b2c3d4"
 
 
-def gpu_a() -> FakeGpu:
+def make_gpu_a() -> FakeGpu:
     return FakeGpu(0x00C63AC3C3C637F9, hip_id=0, bus=0xE5)
 
 
-def gpu_b() -> FakeGpu:
+def make_gpu_b() -> FakeGpu:
     return FakeGpu(0x5D2E1F00A1B2C3D4, hip_id=1, bus=0x05)

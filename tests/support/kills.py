@@ -1,5 +1,5 @@
-"""What the tests that kill runs and sweeps share: a simulator, places for runs on it, a full disk,
-and moments to kill at."""
+"""Helpers of the tests that kill runs and sweeps: a simulator with directories for runs on it, a
+full disk, and the moments of the kills."""
 
 import os
 import random
@@ -32,25 +32,25 @@ MODULES = {
 
 
 @dataclass
-class Room:
-    """A simulator, and a place for runs on it."""
+class Sandbox:
+    """A simulator, and the directories of the runs on it."""
 
     out: Path
     state: Path
-    """Of the simulator's socket and of the journal."""
+    """The directory of the simulator's socket and of the cap journal."""
     log: Path
     process: "subprocess.Popen[str] | None" = None
 
-    def start(self, *asked: str) -> None:
-        """Start bench-submit with what is asked, in a process of its own."""
-        line = [sys.executable, "-m", "harness.cli", *asked]
-        with self.log.open("w") as said:
+    def start(self, *arguments: str) -> None:
+        """Start bench-submit with these arguments, in a process of its own."""
+        command = [sys.executable, "-m", "harness.cli", *arguments]
+        with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                line, stdout=said, stderr=said, text=True, start_new_session=True
+                command, stdout=log, stderr=log, text=True, start_new_session=True
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text()
 
     @property
@@ -58,22 +58,25 @@ class Room:
         assert self.process is not None
         return self.process.pid
 
-    def ends(self) -> int:
-        """Wait for the run and all that it has started; its exit status."""
+    def wait_for_exit(self) -> int:
+        """Wait for the run and for all processes that it started. Returns its exit status."""
         assert self.process is not None
         status = self.process.wait(DEADLINE_S)
-        wait_for(lambda: not processes_of(self.out) and not processes_of(self.state / JOURNAL_FILE))
+        wait_for(
+            lambda: not find_processes(self.out) and not find_processes(self.state / JOURNAL_FILE)
+        )
         return status
 
-    def part(self, name: str) -> int | None:
-        """The process id of the run's `name`: sampler, worker or watchdog."""
+    def find_process(self, name: str) -> int | None:
+        """The process id of the sampler, a worker or the watchdog of the run, or None."""
         module = MODULES[name].encode()
         for pid in list_descendants([self.pid]):
-            words = command_line(pid)
+            arguments = read_command_line(pid)
             if (
-                module in words
-                and b"torch.distributed.run" not in words
-                and b"harness.processes" not in words
+                module in arguments
+                # The parents of workers and samplers name the module too.
+                and b"torch.distributed.run" not in arguments
+                and b"harness.processes" not in arguments
             ):
                 return pid
         return None
@@ -98,62 +101,63 @@ class Room:
 def wait_for(condition: Callable[[], object], within_s: float = DEADLINE_S) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
+        assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.02)
 
 
-def whole_rows(path: Path) -> list[list[str]]:
-    """The fields of a table's rows; the last may have been torn, and is left out."""
+def read_complete_rows(path: Path) -> list[list[str]]:
+    """The fields of the rows of a table, without the last row, which a kill may have cut."""
     return [line.split(",") for line in path.read_text().split("\n")[1:-1]]
 
 
-def command_line(pid: int) -> list[bytes]:
+def read_command_line(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return []
 
 
-def processes_of(path: Path) -> list[int]:
+def find_processes(path: Path) -> list[int]:
     """The processes whose command line names `path` or something below it."""
     pids = [int(p.name) for p in Path("/proc").glob("[0-9]*")]
     return [
         p
         for p in pids
-        if any(str(path).encode() in word for word in command_line(p)) and p != os.getpid()
+        if any(str(path).encode() in argument for argument in read_command_line(p))
+        and p != os.getpid()
     ]
 
 
 @contextmanager
-def opened(root: Path, small: Path | None = None) -> Iterator[Room]:
-    """A room below `root`, what is written by it in `small` where that is given; its simulator ends
-    with the block."""
-    room = Room((small or root) / "out", (small or root) / "state", root / "said")
-    room.out.mkdir()
-    room.state.mkdir()
-    socket = str(room.state / "socket")
+def open_sandbox(root: Path, disk: Path | None = None) -> Iterator[Sandbox]:
+    """Yield a sandbox below `root`, whose runs write below `disk` if given. Its simulator ends with
+    the block."""
+    sandbox = Sandbox((disk or root) / "out", (disk or root) / "state", root / "output")
+    sandbox.out.mkdir()
+    sandbox.state.mkdir()
+    socket = str(sandbox.state / "socket")
     holder = simulator.start("h200", socket)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(simulator.VARIABLE, socket)
-            yield room
+            yield sandbox
     finally:
-        if room.process is not None and room.process.poll() is None:
-            room.process.kill()
-            room.process.wait()
+        if sandbox.process is not None and sandbox.process.poll() is None:
+            sandbox.process.kill()
+            sandbox.process.wait()
         holder.terminate()
         holder.wait(DEADLINE_S)
 
 
-def moments(kind: str, kills: int = KILLS) -> list[float]:
-    """Shares of a run's time, from the start to a little after the end."""
-    drawn = random.Random(f"{SEED} {kind}")
-    return [round(drawn.uniform(0, 1.05), 3) for _ in range(kills)]
+def draw_moments(kind: str, kills: int = KILLS) -> list[float]:
+    """Times of kills as shares of the time of a run, from 0 to a little after the end."""
+    generator = random.Random(f"{SEED} {kind}")
+    return [round(generator.uniform(0, 1.05), 3) for _ in range(kills)]
 
 
 @contextmanager
-def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A disk of its own, of few bytes; None where this process may not mount one."""
+def mount_small_disk(tmp_path: Path) -> Iterator[Path | None]:
+    """Mount a disk of `DISK_BYTES` for one test. Yields None if this process may not mount one."""
     directory = tmp_path / "small"
     directory.mkdir()
     command_line = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(directory)]
@@ -166,15 +170,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path | None]:
         subprocess.run(["umount", "-l", directory], check=True)
 
 
-def fill(directory: Path) -> None:
-    """Leave no byte free on the disk of `directory`."""
+def fill_disk(directory: Path) -> None:
+    """Fill the disk of `directory` to the last byte."""
     with suppress(OSError), (directory / "filler").open("wb", buffering=0) as file:
         while True:
             file.write(b"\0" * 4096)
 
 
 def limit_files(pids: list[int]) -> None:
-    """Let these processes write nothing more to any file."""
+    """Stop these processes from writing to any file."""
     for pid in pids:
         with suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))

@@ -1,9 +1,9 @@
-"""Every way of spoiling a good bundle that a rule names, as cases that can be run: for the tests,
+"""Every alteration of a good bundle that a rule must find, as cases that can be run: for the tests
 and for docs/mutations.md.
 
-Each must be noticed by exactly the rule that names it and the companions it names; those named as
-speaking sometimes may, and so may those that judge by statistics. Where reference bundles are
-committed, the evidence of a measured run is spoilt in the same ways.
+Exactly the rule of the case and its `also_reported` rules must report the altered bundle. Rules
+in `may_report` and statistical rules may report it. The cases also alter the evidence of a measured
+run where reference bundles are committed.
 """
 
 import contextlib
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conftest import PRINCIPAL, Submissions, fresh_evidence
-from support.bundles import another_run, rederive
+from conftest import PRINCIPAL, Submissions, copy_evidence
+from support.bundles import make_other_run, rederive
 
 from checker.engine import judge, judge_all
 from rules.bundle_format.files import read_files
@@ -25,7 +25,7 @@ from rules.testing.case import Mutation, Pairing, Tampering, cases_of
 from rules.testing.frames import EvidenceFrames, read_frames
 
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
-TRAINED, SERVED = (
+TRAINING_BUNDLE, SERVING_BUNDLE = (
     next((path.parent for path in sorted(MEASURED.glob(f"*/*{name}*/result.json"))), None)
     for name in ("resnet50-train", "llama3-8b-serve")
 )
@@ -33,99 +33,100 @@ TRAINED, SERVED = (
 
 @dataclass(frozen=True)
 class Case:
-    """One way of spoiling, tried on the made good bundle or, with `origin`, on a measured one."""
+    """One alteration, of the synthetic good bundle or, with `origin`, of a measured one."""
 
     rule: Rule
-    spoiling: Mutation | Tampering | Pairing
+    alteration: Mutation | Tampering | Pairing
     origin: Path | None = None
 
     @property
     def name(self) -> str:
-        return f"{'measured' if self.origin else 'made'}-{self.rule.id}-{self.spoiling.name}"
+        return f"{'measured' if self.origin else 'made'}-{self.rule.id}-{self.alteration.name}"
 
-    def differs(self, submissions: Submissions) -> str:
-        """What was found and not expected, or expected and not found; empty where the case is
-        caught as it must be."""
-        if isinstance(self.spoiling, Mutation):
-            return self._mutated(self.spoiling, submissions)
-        if isinstance(self.spoiling, Tampering):
-            return self._tampered(self.spoiling, submissions)
-        return self._paired(self.spoiling, submissions)
-
-    @property
-    def _expected(self) -> frozenset[str]:
-        return self.spoiling.also_reported | {self.rule.id}
+    def find_difference(self, submissions: Submissions) -> str:
+        """The rules that report the bundle unexpectedly and the rules that miss it. Empty if the
+        case passes."""
+        if isinstance(self.alteration, Mutation):
+            return self._judge_mutation(self.alteration, submissions)
+        if isinstance(self.alteration, Tampering):
+            return self._judge_tampering(self.alteration, submissions)
+        return self._judge_pairing(self.alteration, submissions)
 
     @property
-    def _before(self) -> frozenset[str]:
-        return found_before(self.origin) if self.origin else frozenset()
+    def _expected_rules(self) -> frozenset[str]:
+        return self.alteration.also_reported | {self.rule.id}
 
-    def _fresh(self, serving: bool = False) -> EvidenceFrames:
-        return copy.deepcopy(measured(self.origin)) if self.origin else fresh_evidence(serving)
+    @property
+    def _rules_before(self) -> frozenset[str]:
+        return find_rules_before(self.origin) if self.origin else frozenset()
 
-    def _mutated(self, mutation: Mutation, submissions: Submissions) -> str:
-        evidence = self._fresh(mutation.serving)
+    def _copy_evidence(self, serving: bool = False) -> EvidenceFrames:
+        return copy.deepcopy(read_measured(self.origin)) if self.origin else copy_evidence(serving)
+
+    def _judge_mutation(self, mutation: Mutation, submissions: Submissions) -> str:
+        evidence = self._copy_evidence(mutation.serving)
         mutation.apply(evidence)
         if mutation.rederive:
-            with contextlib.suppress(
-                MetricsError
-            ):  # then nobody can state other figures, and the old ones stay
+            # If no figures can be computed, nobody can state others, and the old figures stay.
+            with contextlib.suppress(MetricsError):
                 rederive(evidence)
-        # A spoilt bundle may lose what spoke before: a note on closed ones, where it is made a
-        # demo.
-        found = {f.rule for f in judge(submissions.add(evidence)).findings}
-        return _apart(found, self._expected, mutation.may_report | self._before)
+        # An altered bundle may lose earlier findings, such as a note on closed bundles when it
+        # becomes a demo.
+        reported = {f.rule for f in judge(submissions.add(evidence)).findings}
+        return _describe_difference(
+            reported, self._expected_rules, mutation.may_report | self._rules_before
+        )
 
-    def _tampered(self, tampering: Tampering, submissions: Submissions) -> str:
+    def _judge_tampering(self, tampering: Tampering, submissions: Submissions) -> str:
         directory = submissions.add()
         tampering.apply(directory)
         if tampering.reseal:
             submissions.reseal(directory)
-        found = {
-            f.rule for v in judge_all([directory]).verdicts for f in v.findings
-        }  # those on LOG, waivers and keyring too
-        return _apart(found, self._expected)
+        # All verdicts count, because some are on the log, the waivers or the keyring.
+        reported = {f.rule for v in judge_all([directory]).verdicts for f in v.findings}
+        return _describe_difference(reported, self._expected_rules)
 
-    def _paired(self, pairing: Pairing, submissions: Submissions) -> str:
-        """The first of the two is the one at fault and the other as good as before, or both are at
-        fault."""
-        both = first, second = self._fresh(), self._fresh()
-        another_run(second)
+    def _judge_pairing(self, pairing: Pairing, submissions: Submissions) -> str:
+        """The first bundle is at fault, or both are."""
+        first, second = self._copy_evidence(), self._copy_evidence()
+        make_other_run(second)
         pairing.apply(first, second)
-        for evidence in both:
+        for evidence in (first, second):
             rederive(evidence)
-        other = "elsewhere@wattmark" if pairing.elsewhere else PRINCIPAL
-        if pairing.elsewhere:
-            submissions.allow(submissions.key, other)
+        second_principal = "elsewhere@wattmark" if pairing.other_center else PRINCIPAL
+        if pairing.other_center:
+            submissions.allow(submissions.key, second_principal)
         paths = [
             submissions.add(first, "bundle-number-1"),
-            submissions.add(second, "bundle-number-2", principal=other),
+            submissions.add(second, "bundle-number-2", principal=second_principal),
         ]
-        found = {
+        reported = {
             v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
         }
-        spoilt = self._before | self._expected
-        differ = (
-            _apart(found[paths[0]], spoilt),
-            _apart(found[paths[1]], spoilt if pairing.both else self._before),
+        expected = self._rules_before | self._expected_rules
+        differences = (
+            _describe_difference(reported[paths[0]], expected),
+            _describe_difference(
+                reported[paths[1]], expected if pairing.both_at_fault else self._rules_before
+            ),
         )
-        return "; the other: ".join(filter(None, differ))
+        return "; the other: ".join(filter(None, differences))
 
 
-def cases() -> Iterator[Case]:
-    """All of them, in the order of the rules."""
+def list_cases() -> Iterator[Case]:
+    """All cases, in the order of the rules."""
     for rule in rules_by_id().values():
-        for spoiling in cases_of(rule):
-            origins: tuple[Path | None, ...] = (None, TRAINED)
-            if isinstance(spoiling, Tampering):
+        for alteration in cases_of(rule):
+            origins: tuple[Path | None, ...] = (None, TRAINING_BUNDLE)
+            if isinstance(alteration, Tampering):
                 origins = (None,)
-            elif isinstance(spoiling, Mutation) and spoiling.serving:
-                origins = (None, SERVED)
-            yield from (Case(rule, spoiling, origin) for origin in dict.fromkeys(origins))
+            elif isinstance(alteration, Mutation) and alteration.serving:
+                origins = (None, SERVING_BUNDLE)
+            yield from (Case(rule, alteration, origin) for origin in dict.fromkeys(origins))
 
 
 @cache
-def measured(path: Path) -> EvidenceFrames:
+def read_measured(path: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(path))
     assert evidence is not None, (
         f"{path}: the committed reference bundle cannot be read: {problems}"
@@ -134,17 +135,17 @@ def measured(path: Path) -> EvidenceFrames:
 
 
 @cache
-def found_before(path: Path) -> frozenset[str]:
-    """What the evidence gives unspoilt. How it is sealed and signed is left out: spoilt, it is so
-    anew."""
+def find_rules_before(path: Path) -> frozenset[str]:
+    """The ids of the rules that report the bundle unaltered, without those on seal and signature,
+    which an altered bundle gets anew."""
     return frozenset(f.rule for f in judge(path).findings if not f.rule.startswith("I"))
 
 
-def _apart(
-    found: set[str], expected: frozenset[str], sometimes: frozenset[str] = frozenset()
+def _describe_difference(
+    reported: set[str], expected: frozenset[str], may_report: frozenset[str] = frozenset()
 ) -> str:
-    sometimes |= {rule.id for rule in rules_by_id().values() if rule.statistical}
-    unexpected, missed = found - expected - sometimes, expected - found
+    may_report |= {rule.id for rule in rules_by_id().values() if rule.statistical}
+    unexpected, missed = reported - expected - may_report, expected - reported
     return ", ".join(
         [f"missed {rule}" for rule in sorted(missed)]
         + [f"unexpected {rule}" for rule in sorted(unexpected)]

@@ -1,402 +1,255 @@
-"""What `rules` say of each result, computed again from the raw tables of its bundle or from the
-printed row of a paper, and which of that each column of each kind of table shows. No arithmetic of
-`reporting` takes part.
+"""The numbers that each kind of table of the report must show, computed by `rules` from recomputed
+results. No arithmetic of `reporting` takes part.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from support.report.html import Element
+from support.report.recomputed_results import JOULES, PER_JOULE, RATE, Numbers, Result
 
-from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
-from rules.boards import find_board
-from rules.bundle import Bundle
-from rules.bundle_format.files import read_files
-from rules.bundle_format.load import read_evidence
 from rules.declarations import RunDeclaration
 from rules.metrics import comparison, sweeps
-from rules.metrics import run as metrics
-from rules.metrics.figures import Estimate
-from rules.metrics.imbalance import Imbalance, compute_imbalance
-from rules.metrics.power_profile import spread, with_node_overhead
-from rules.metrics.run import mean_clocks
-from rules.protocol import PROTOCOLS
 from rules.run_summary import submission_key
-from rules.workloads import workloads
 
-RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
-
-Numbers = dict[str, Any]
-"""By the key of a column."""
+COMPARED_COLUMNS = (("rate", RATE), ("joules", JOULES))
+"""The columns of comparisons, by the start of their keys, and the figures that they compare."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """A run or a printed row, and what `rules` say of it."""
-
-    workload: str
-    standing: str
-    system: str
-    model: str
-    variant: str | None
-    precision: str | None
-    count: int | None
-    cap_w: float
-    comparable: bool
-    numbers: Mapping[str, Any]
-    """What follows from it alone, as the columns of the tables call it."""
-    bundle: Bundle | None = None
-    verdict: Verdict | None = None
-
-    @property
-    def like(self) -> tuple[object, ...]:
-        """What it must have in common with another to be compared."""
-        return (
-            self.workload,
-            self.bundle is None,
-            self.standing == "demo",
-            self.precision,
-            self.count,
-        )
-
-    @property
-    def made(self) -> Bundle:
-        assert self.bundle is not None
-        return self.bundle
-
-    @cached_property
-    def point(self) -> sweeps.Point:
-        numbers = self.numbers
-        return sweeps.Point(self.cap_w, numbers["items_per_s"], numbers[JOULES], self.comparable)
-
-
-def of_estimate(key: str, estimate: Estimate | None) -> Numbers:
-    if estimate is None:
-        return {key: None}
-    low, high = estimate.ci95 or (None, None)
-    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
-
-
-def in_percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
-def measured(verdict: Verdict) -> Result:
-    """A bundle, from its raw tables."""
-    evidence, problems = read_evidence(read_files(verdict.path))
-    made = Bundle(verdict.path, (), evidence)
-    assert not problems and made.figures is not None
-    result, head, epochs = made.result, made.figures.headline, made.figures.epochs
-    boards = [
-        a
-        for node in made.system["nodes"]
-        for a in node["accelerators"]
-        if a["uuid"] in made.accelerator_ranks
-    ]
-    imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
-    simulated = result["implementation"]["settings"].get("simulated")
-    figures: Numbers = {
-        "cap_w": result["power"]["cap_w"],
-        "batch": result["settings"]["batch_size"],
-        "count": len(boards),
-    }
-    figures |= of_estimate(RATE, head.items_per_s_per_accelerator)
-    figures |= of_estimate(JOULES, head.joules_per_item)
-    figures |= of_estimate(PER_JOULE, head.items_per_joule)
-    figures |= of_estimate("power_w", head.mean_power_w_per_accelerator)
-    for key, clock in vars(mean_clocks(epochs)).items():
-        figures |= of_estimate(key, clock)
-    counter, trapezoid = head.energy_j_counter, head.energy_j_trapezoid
-    assert counter is not None and head.mfu is not None
-    in_force = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
-    figures |= vars(spread(made.scored_samples.floats("power_mw") / 1e3)) | {
-        "items_per_s": head.items_per_s.mean,
-        "mfu_percent": None if simulated else head.mfu.mean * 100,
-        "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
-        "rated_w": max(a["max_power_w"] for a in boards),
-        "in_force_w": ", ".join(f"{w:g}" for w in in_force),
-        "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
-        "active_apart_percent": in_percent(imbalance.active_time),
-        "power_apart_percent": in_percent(imbalance.mean_power),
-        "sm_apart_percent": in_percent(imbalance.mean_sm_clock),
-    }
-    held = all(observed.cap_enforced for observed in made.figures.observed) and not any(
-        f.rule == "X101" for f in verdict.findings
-    )
-    known = find_board(boards[0]["name"])
-    assert known is not None
-    return Result(
-        workload=result["workload"],
-        standing=result["standing"],
-        system=made.system["name"],
-        model=known.id,
-        variant=result["implementation"]["variant"],
-        precision=result["implementation"]["precision"],
-        count=len(boards),
-        cap_w=figures["cap_w"],
-        comparable=held and head.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share,
-        numbers=figures,
-        bundle=made,
-        verdict=verdict,
-    )
-
-
-def printed(paper: Any) -> Iterable[Result]:
-    """The rows of a paper, as it prints them."""
-    for row in paper["rows"]:
-        rate, cap = row[RATE], row["cap_w"]
-        known = find_board(row["accelerator"])
-        assert known is not None
-        joules, per_joule = metrics.energy_at_cap(rate, cap)
-        share = metrics.min_peak_share(
-            rate, workloads()[row["workload"]].full, known.peak_tflops["bf16"]
-        )
-        figures = {
-            RATE: rate,
-            JOULES: joules,
-            PER_JOULE: per_joule,
-            "cap_w": cap,
-            "mfu_percent": 100 * share,
-        }
-        yield Result(
-            workload=row["workload"],
-            standing="published",
-            system=f"{paper['authors'].split(',')[0]} et al. {paper['year']}",
-            model=known.id,
-            variant=None,
-            precision=None,
-            count=None,
-            cap_w=cap,
-            comparable=row["cap_enforced"] is not False
-            and share <= PROTOCOLS["1.0"].max_peak_share,
-            numbers=figures | {"node_items_per_joule_assumed": with_node_overhead(rate, cap)},
-        )
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A page, where it lies, and all results that it is of."""
+class ReportPage:
+    """A page of the report, its directory, and all results that it shows."""
 
     page: Element
     tables: Sequence[ReportTable]
     directory: Path
     results: Sequence[Result]
 
-    def of(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
-        """The result that a row is of; None for a row of several."""
+    def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
+        """The result that a row shows; None for a row of several results."""
         if bundles := str(row.get("bundle") or "").split():
             path = (self.directory / bundles[0]).resolve()
             return next(
-                one for one in self.results if one.verdict and one.verdict.path.resolve() == path
+                result
+                for result in self.results
+                if result.verdict and result.verdict.path.resolve() == path
             )
         if row.get("standing") != "published" or table.id == "rack":
             return None
-        of = row.get("workload") or table.id.rpartition("-")[0]
-        place = (of, row["model"], row["cap_w"])
-        (found,) = [
-            r for r in self.results if not r.bundle and (r.workload, r.model, r.cap_w) == place
+        workload = row.get("workload") or table.id.rpartition("-")[0]
+        key = (workload, row["model"], row["cap_w"])
+        (result,) = [
+            r for r in self.results if not r.bundle and (r.workload, r.model, r.cap_w) == key
         ]
-        return found
+        return result
 
-    def like(self, one: Result) -> list[Result]:
-        """The results that it is compared with, itself too, fastest first."""
-        found = [other for other in self.results if other.comparable and other.like == one.like]
-        return sorted(found, key=lambda other: -other.numbers[RATE])
-
-    def sweep(self, one: Result) -> list[Result]:
-        """The runs that differ from it in their cap only."""
-        return [
-            other
-            for other in self.results
-            if other.bundle and submission_key(other.bundle) == submission_key(one.made)
+    def list_comparable(self, result: Result) -> list[Result]:
+        """The results that a result is compared with, itself included, fastest first."""
+        comparable = [
+            r for r in self.results if r.comparable and r.comparison_key == result.comparison_key
         ]
+        return sorted(comparable, key=lambda r: -r.numbers[RATE])
+
+    def list_sweep_runs(self, result: Result) -> list[Result]:
+        """The runs that differ from a result in their cap only, itself included."""
+        key = submission_key(result.loaded_bundle)
+        return [r for r in self.results if r.bundle and submission_key(r.bundle) == key]
 
 
-def alone(whole: Whole, one: Result) -> Numbers:
-    return dict(one.numbers)
+def list_numbers(page: ReportPage, result: Result) -> Numbers:
+    return dict(result.numbers)
 
 
-def compared(whole: Whole, one: Result) -> Numbers:
-    base = whole.like(one)[0].numbers
+def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
+    base = page.list_comparable(result)[0].numbers
     percent = {
-        f"{short}_percent": comparison.relative_percent(one.numbers[key], base[key])
-        for short, key in SHORT
+        f"{prefix}_percent": comparison.relative_percent(result.numbers[key], base[key])
+        for prefix, key in COMPARED_COLUMNS
     }
-    return {**one.numbers, **percent}
+    return {**result.numbers, **percent}
 
 
-SHORT = (("rate", RATE), ("joules", JOULES))
-
-
-def tuned(whole: Whole, one: Result) -> Numbers:
-    alike = (one.system, one.model, one.like[:3], one.count, one.cap_w)
-    same = [
+def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
+    run_key = (result.system, result.model, result.comparison_key[:3], result.count, result.cap_w)
+    candidates = [
         r
-        for r in whole.results
-        if r.comparable and (r.system, r.model, r.like[:3], r.count, r.cap_w) == alike
+        for r in page.results
+        if r.comparable and (r.system, r.model, r.comparison_key[:3], r.count, r.cap_w) == run_key
     ]
-    base = max((r for r in same if r.variant == "baseline"), key=lambda r: r.numbers[RATE])
-    found = dict(one.numbers)
-    for short, key in SHORT:
-        found[f"{short}_percent"] = comparison.relative_percent(one.numbers[key], base.numbers[key])
-        found |= {
-            f"baseline_{short}{end}": base.numbers[f"{key}{end}"]
+    base = max((r for r in candidates if r.variant == "baseline"), key=lambda r: r.numbers[RATE])
+    numbers = dict(result.numbers)
+    for prefix, key in COMPARED_COLUMNS:
+        numbers[f"{prefix}_percent"] = comparison.relative_percent(
+            result.numbers[key], base.numbers[key]
+        )
+        numbers |= {
+            f"baseline_{prefix}{end}": base.numbers[f"{key}{end}"]
             for end in ("", "_low", "_high", "_n")
         }
-    return found
+    return numbers
 
 
-def best(by: str) -> "Source":
-    key = {"throughput": RATE, "efficiency": PER_JOULE}[by]
+def make_best_source(criterion: str) -> "Source":
+    key = {"throughput": RATE, "efficiency": PER_JOULE}[criterion]
 
-    def found(whole: Whole, one: Result) -> Numbers:
-        own = [other for other in whole.like(one) if other.cap_w == one.cap_w]
-        first = max(own, key=lambda other: other.numbers[key])
+    def find_best(page: ReportPage, result: Result) -> Numbers:
+        candidates = [r for r in page.list_comparable(result) if r.cap_w == result.cap_w]
+        best = max(candidates, key=lambda r: r.numbers[key])
         value = {
-            f"value{end}": first.numbers.get(f"{key}{end}") for end in ("", "_low", "_high", "_n")
+            f"value{end}": best.numbers.get(f"{key}{end}") for end in ("", "_low", "_high", "_n")
         }
-        return {"cap_w": one.cap_w, "n": len(own), **value}
+        return {"cap_w": result.cap_w, "n": len(candidates), **value}
 
-    return found
+    return find_best
 
 
-def scaled(whole: Whole, one: Result) -> Numbers:
-    alike = [
+def compute_scaling(page: ReportPage, result: Result) -> Numbers:
+    runs = [
         r
-        for r in whole.results
-        if r.bundle and r.comparable and r.count == 1 and r.like[:4] == one.like[:4]
+        for r in page.results
+        if r.bundle
+        and r.comparable
+        and r.count == 1
+        and r.comparison_key[:4] == result.comparison_key[:4]
     ]
-    ones = [
-        r for r in alike if (r.variant, r.model, r.cap_w) == (one.variant, one.model, one.cap_w)
+    single_runs = [
+        r
+        for r in runs
+        if (r.variant, r.model, r.cap_w) == (result.variant, result.model, result.cap_w)
     ]
-    if not ones:
-        return dict(one.numbers)
-    (on_one,) = sweeps.combine([r.point for r in ones])
-    against = sweeps.compute_scaling(one.point, one.count or 0, on_one)
+    if not single_runs:
+        return dict(result.numbers)
+    (single,) = sweeps.combine([r.point for r in single_runs])
+    scaling = sweeps.compute_scaling(result.point, result.count or 0, single)
     return {
-        **one.numbers,
-        "on_one": on_one.items_per_s,
-        "speed_up": against.speed_up,
-        "efficiency_percent": 100 * against.efficiency,
-        "energy_per_item_ratio": against.energy_per_item_ratio,
+        **result.numbers,
+        "on_one": single.items_per_s,
+        "speed_up": scaling.speed_up,
+        "efficiency_percent": 100 * scaling.efficiency,
+        "energy_per_item_ratio": scaling.energy_per_item_ratio,
     }
 
 
-def default_cap_w(runs: Iterable[Result]) -> float:
+def get_default_cap_w(runs: Iterable[Result]) -> float:
     """The default cap of the boards of some bundles."""
     return sweeps.common_default_cap_w(
         cap_w
         for run in runs
-        for cap_w in RunDeclaration.from_document(run.made.result).default_caps_w
+        for cap_w in RunDeclaration.from_document(run.loaded_bundle.result).default_caps_w
     )
 
 
-def swept(whole: Whole, one: Result) -> Numbers:
-    runs = whole.sweep(one)
+def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
+    runs = page.list_sweep_runs(result)
     points = sweeps.combine([r.point for r in runs])
-    (own,) = [point for point in points if point.cap_w == one.cap_w]
-    against = sweeps.compare(own, sweeps.find_reference(points, default_cap_w(runs)))
+    (point,) = [p for p in points if p.cap_w == result.cap_w]
+    change = sweeps.compare(point, sweeps.find_reference(points, get_default_cap_w(runs)))
     return {
-        "cap_w": own.cap_w,
-        "in_force_w": one.numbers["in_force_w"],
-        "power_w": np.mean([r.numbers["power_w"] for r in runs if r.cap_w == one.cap_w]),
-        "items_per_s": own.items_per_s,
-        "joules_per_item": own.joules_per_item,
-        "items_per_joule": own.items_per_joule,
-        "energy_gain_percent": against.energy_gain_percent,
-        "performance_loss_percent": against.performance_loss_percent,
-        "gain_minus_loss_points": against.gain_minus_loss_percent,
-        "edp_js": against.edp_js,
-        "edp_gain_percent": against.edp_gain_percent,
-        "eds_gain_k15_percent": against.eds_gain_percent[1.5],
-        "eds_gain_k2_percent": against.eds_gain_percent[2.0],
-        "n": own.n,
+        "cap_w": point.cap_w,
+        "in_force_w": result.numbers["in_force_w"],
+        "power_w": np.mean([r.numbers["power_w"] for r in runs if r.cap_w == result.cap_w]),
+        "items_per_s": point.items_per_s,
+        "joules_per_item": point.joules_per_item,
+        "items_per_joule": point.items_per_joule,
+        "energy_gain_percent": change.energy_gain_percent,
+        "performance_loss_percent": change.performance_loss_percent,
+        "gain_minus_loss_points": change.gain_minus_loss_percent,
+        "edp_js": change.edp_js,
+        "edp_gain_percent": change.edp_gain_percent,
+        "eds_gain_k15_percent": change.eds_gain_percent[1.5],
+        "eds_gain_k2_percent": change.eds_gain_percent[2.0],
+        "n": point.n,
     }
 
 
-def served(whole: Whole, one: Result) -> Numbers:
-    assert one.made.figures is not None and one.made.figures.serving is not None
-    serving, asked = one.made.figures.serving, one.made.result["settings"]["requests"]
-    waits = {
+def list_serving_figures(page: ReportPage, result: Result) -> Numbers:
+    bundle = result.loaded_bundle
+    assert bundle.figures is not None and bundle.figures.serving is not None
+    serving, request_set = bundle.figures.serving, bundle.result["settings"]["requests"]
+    times_s = {
         f"{key}_{p}": getattr(getattr(serving, key), p)
         for key in ("ttft_s", "tpot_s", "latency_s")
         for p in ("p50", "p95", "p99")
     }
-    sizes = {key: asked[key] for key in ("prompt_tokens", "output_tokens")}
+    token_counts = {key: request_set[key] for key in ("prompt_tokens", "output_tokens")}
     return {
-        "cap_w": one.cap_w,
+        "cap_w": result.cap_w,
         "requests": serving.requests,
         "input_tokens_per_s": serving.input_tokens_per_s,
-        **sizes,
-        **waits,
+        **token_counts,
+        **times_s,
     }
 
 
-def what_if(whole: Whole, one: Result) -> Numbers:
+def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     ranked = [
         r
-        for r in whole.results
-        if r.comparable and r.standing != "demo" and r.like[:2] == one.like[:2]
+        for r in page.results
+        if r.comparable
+        and r.standing != "demo"
+        and r.comparison_key[:2] == result.comparison_key[:2]
     ]
-    fastest, highest = (max(r.numbers[key] for r in ranked) for key in (RATE, JOULES))
+    highest_rate, highest_joules = (max(r.numbers[key] for r in ranked) for key in (RATE, JOULES))
     scores = {
         id(r): comparison.score(
             r.numbers[JOULES],
-            highest,
-            100 * r.numbers[RATE] / fastest,
+            highest_joules,
+            100 * r.numbers[RATE] / highest_rate,
             DEFAULTS.weight,
             DEFAULTS.scaling,
         )
         for r in ranked
     }
-    million = comparison.site_kwh(one.numbers[JOULES], 1e6, DEFAULTS.pue)
-    year = comparison.site_kwh(
-        one.numbers[JOULES], comparison.items_per_year(DEFAULTS.millions_per_day), DEFAULTS.pue
+    kwh_per_million = comparison.site_kwh(result.numbers[JOULES], 1e6, DEFAULTS.pue)
+    kwh_per_year = comparison.site_kwh(
+        result.numbers[JOULES], comparison.items_per_year(DEFAULTS.millions_per_day), DEFAULTS.pue
     )
     return {
-        "rank": 1 + sum(score > scores[id(one)] for score in scores.values()),
-        "score": scores[id(one)],
-        RATE: one.numbers[RATE],
-        JOULES: one.numbers[JOULES],
-        "power_w": one.numbers.get("power_w", one.cap_w),
-        "cap_w": one.cap_w,
-        "eur_per_million": million * DEFAULTS.price_per_kwh,
-        "gco2e_per_million": million * DEFAULTS.gco2e_per_kwh,
-        "eur_per_year": year * DEFAULTS.price_per_kwh,
-        "kgco2e_per_year": year * DEFAULTS.gco2e_per_kwh / 1e3,
+        "rank": 1 + sum(score > scores[id(result)] for score in scores.values()),
+        "score": scores[id(result)],
+        RATE: result.numbers[RATE],
+        JOULES: result.numbers[JOULES],
+        "power_w": result.numbers.get("power_w", result.cap_w),
+        "cap_w": result.cap_w,
+        "eur_per_million": kwh_per_million * DEFAULTS.price_per_kwh,
+        "gco2e_per_million": kwh_per_million * DEFAULTS.gco2e_per_kwh,
+        "eur_per_year": kwh_per_year * DEFAULTS.price_per_kwh,
+        "kgco2e_per_year": kwh_per_year * DEFAULTS.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(
-            DEFAULTS.millions_per_day, one.numbers[RATE]
+            DEFAULTS.millions_per_day, result.numbers[RATE]
         ),
     }
 
 
-def evidence(whole: Whole, one: Result) -> Numbers:
-    return {"n": one.numbers[f"{RATE}_n"], "difference_percent": one.numbers["difference_percent"]}
+def list_evidence(page: ReportPage, result: Result) -> Numbers:
+    return {
+        "n": result.numbers[f"{RATE}_n"],
+        "difference_percent": result.numbers["difference_percent"],
+    }
 
 
-Source = Callable[[Whole, Result], Numbers]
+Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
-    "results": alone,
-    "system": alone,
-    "power": alone,
-    "compare": compared,
-    "tuned": tuned,
-    "scaling": scaled,
-    "sweeps": swept,
-    "serving": served,
-    "what-if": what_if,
-    "evidence": evidence,
+    "results": list_numbers,
+    "system": list_numbers,
+    "power": list_numbers,
+    "compare": compare_with_fastest,
+    "tuned": compare_with_baseline,
+    "scaling": compute_scaling,
+    "sweeps": compute_sweep_row,
+    "serving": list_serving_figures,
+    "what-if": compute_planning_row,
+    "evidence": list_evidence,
 }
-"""How the numbers of a row come about, by the kind of its table. `best` has two, by what a row is
-best in."""
+"""The function that computes the numbers of a row, by the kind of its table. The function of the
+kind `best` depends on the figure: `make_best_source` makes it."""
 
 
-def kind_of(table: ReportTable) -> str:
-    """`resnet50-train-demo-trace-1` is a `trace`, `what-if` is one of its own."""
+def get_table_kind(table: ReportTable) -> str:
+    """The kind of a table: `trace` for `resnet50-train-demo-trace-1`, `what-if` for `what-if`."""
     return table.id if table.id == "what-if" else table.id.rstrip("0123456789-").rpartition("-")[2]

@@ -1,4 +1,4 @@
-"""Keys, signatures and a record of what ssh-keygen is asked, for tests of signatures."""
+"""Keys, signatures and a record of the calls of ssh-keygen, for the tests of signatures."""
 
 import subprocess
 from collections.abc import Callable
@@ -20,27 +20,26 @@ NAMESPACE = SUBMISSION_NAMESPACE
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
-    """What ssh-keygen has said so far: nothing, in each test anew. No time goes by, however long a
-    test takes."""
+def signature_cache(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], float]:
+    """The cache of accepted signatures, empty at the start of each test. Its clock stands still."""
     monkeypatch.setattr(signature, "_accepted_until_s", {})
-    clock_says(1000.0, monkeypatch)
+    set_clock(1000.0, monkeypatch)
     return signature._accepted_until_s
 
 
-def clock_says(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def set_clock(now_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signature, "time", SimpleNamespace(monotonic=lambda: now_s))
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What ssh-keygen was asked, as it is asked."""
+def ssh_keygen_actions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The actions of all calls of ssh-keygen so far."""
     actions: list[str] = []
-    real = signature._ssh_keygen
+    ssh_keygen = signature._ssh_keygen
     monkeypatch.setattr(
         signature,
         "_ssh_keygen",
-        lambda action, *a, **k: actions.append(action) or real(action, *a, **k),
+        lambda action, *a, **k: actions.append(action) or ssh_keygen(action, *a, **k),
     )
     return actions
 
@@ -62,21 +61,23 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return make
 
 
-def signed(key: Path, content: bytes = CONTENT, namespace: str = NAMESPACE, *options: str) -> bytes:
-    """A signature as ssh-keygen makes it."""
+def sign_content(
+    key: Path, content: bytes = CONTENT, namespace: str = NAMESPACE, *options: str
+) -> bytes:
+    """Sign content with ssh-keygen. Returns the signature."""
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", namespace, *options]
     return subprocess.run(command, input=content, capture_output=True, check=True).stdout
 
 
-def outcome(
-    keyring: Path, made: bytes, content: bytes, principal: str, namespace: str, at: str
+def check_signature(
+    keyring: Path, signature: bytes, content: bytes, principal: str, namespace: str, at: str
 ) -> str | list[str]:
-    """The fingerprint of the key that is found good, or what is wrong."""
+    """Verify a signature. Returns the fingerprint of the key, or the rules and violations."""
     path = keyring.parent / "made.sig"
-    path.write_bytes(made)
+    path.write_bytes(signature)
     try:
         return verify_signature(
-            path, made, content, "made.sig", principal, namespace, read_keyring(keyring), at
+            path, signature, content, "made.sig", principal, namespace, read_keyring(keyring), at
         )
     except Refused as refusal:
         return [f"{p.rule} {p.violation.found}" for p in refusal.problems]

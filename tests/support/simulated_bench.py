@@ -14,9 +14,9 @@ class Bench:
         self.boards = Boards(argument, lambda: 0.0, lambda: self.now_ns)
         self.uuid = self.boards.devices()["devices"][0]["uuid"]
 
-    def settled(self, workload: str, cap_w: float, readings: int = 50):
-        """Items/s and mean power by the counter, of the workload at a cap, once the board has
-        settled."""
+    def measure_settled(self, workload: str, cap_w: float, readings: int = 50):
+        """Throughput in items/s and mean power in W by the counter, of the workload at a cap, after
+        the board has settled."""
         self.boards.set_cap(self.uuid, round(1e3 * cap_w))
         self.boards.work(self.uuid, workload)
         self.now_ns += S

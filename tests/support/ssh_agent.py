@@ -12,28 +12,28 @@ import pytest
 
 @pytest.fixture
 def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An ssh-agent without keys, for this test alone. Its socket has a short path, as sockets
-    must."""
+    """An ssh-agent without keys, for this test alone. The path of its socket is short, because
+    the length of socket paths is limited."""
     with tempfile.TemporaryDirectory(prefix="wm-") as directory:
         path = Path(directory) / "agent"
-        started = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
         try:
-            wait_for(lambda: listens(path))
+            wait_for(lambda: is_listening(path))
             monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
             yield
         finally:
-            started.terminate()
-            started.wait(30)
+            process.terminate()
+            process.wait(30)
 
 
-def listens(path: Path) -> bool:
-    """Whether somebody takes calls at a socket, which is there a moment before."""
-    with socket.socket(socket.AF_UNIX) as caller:
-        return caller.connect_ex(str(path)) == 0
+def is_listening(path: Path) -> bool:
+    """Whether a process accepts connections at a socket. The file exists a moment earlier."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline, "waited for a minute in vain"
+        assert time.monotonic() < deadline, "the condition did not come true within a minute"
         time.sleep(0.05)

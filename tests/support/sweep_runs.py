@@ -1,11 +1,12 @@
-"""What the tests of sweeps share: plans, and runs that leave a good bundle without running."""
+"""Helpers of the tests of sweeps: plans, and a fake of a run that leaves a good bundle."""
 
 from pathlib import Path
 
 from click.testing import CliRunner, Result
-from conftest import fresh_evidence
-from support.bundles import BATCH_SIZE, CAP_MW, UUIDS, another_run, rederive
+from conftest import copy_evidence
+from support.bundles import make_other_run, rederive
 from support.bundles import write_bundle as write_evidence
+from support.good_documents import BATCH_SIZE, CAP_MW, UUIDS
 
 from harness.cli import main
 from harness.power.source import Device
@@ -15,7 +16,7 @@ from harness.sweep.plan import Entry, Sweep, make_sweep, shuffle_runs
 from harness.system import hash_source, read_description
 
 RUN_REQUEST = RunRequest("resnet50-train", gpus=2, batch=str(BATCH_SIZE), epoch_s=30.5)
-"""As the bundles of tests/support/bundles.py are."""
+"""The request that the bundles of tests/support/bundles.py answer."""
 BOARDS = Machine(
     "nvidia",
     "cuda",
@@ -30,7 +31,7 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
 
 
-def said(result: Result) -> str:
+def join_output(result: Result) -> str:
     return " ".join(result.output.split())
 
 
@@ -44,7 +45,9 @@ def write_bundle(
     """A good bundle of two accelerators at the cap of a run request, as a run of the sweep would
     leave it, or with the power that it would have at another cap.
     """
-    evidence = another_run(fresh_evidence(), run_request.sweep["place"] if run_request.sweep else 0)
+    evidence = make_other_run(
+        copy_evidence(), run_request.sweep["place"] if run_request.sweep else 0
+    )
     evidence.result["settings"]["seed"] = run_request.seed
     result, samples = evidence.result, evidence.samples
     cap_mw = CAP_MW if run_request.cap_w is None else round(1e3 * run_request.cap_w)
@@ -71,22 +74,22 @@ def write_bundle(
     return out / result["run_id"]
 
 
-class Runs:
-    """Stands in for `command.run`: leaves a bundle, or ends as `ends` says for a place, or leaves
-    one and ends as `then` says."""
+class FakeRuns:
+    """Stands in for `command.run` and leaves a bundle. `failures` are exceptions by place that it
+    raises instead; `late_failures` are exceptions that it raises after it left the bundle."""
 
     def __init__(self) -> None:
-        self.ends: dict[int, BaseException] = {}
-        self.then: dict[int, BaseException] = {}
+        self.failures: dict[int, BaseException] = {}
+        self.late_failures: dict[int, BaseException] = {}
         self.run_requests: list[RunRequest] = []
 
     def __call__(self, run_request: RunRequest, out: Path) -> bool:
         self.run_requests.append(run_request)
-        if run_request.sweep["place"] in self.ends:
-            raise self.ends[run_request.sweep["place"]]
+        if run_request.sweep["place"] in self.failures:
+            raise self.failures[run_request.sweep["place"]]
         write_bundle(run_request, out)
-        if run_request.sweep["place"] in self.then:
-            raise self.then[run_request.sweep["place"]]
+        if run_request.sweep["place"] in self.late_failures:
+            raise self.late_failures[run_request.sweep["place"]]
         return True
 
     @property
@@ -94,19 +97,19 @@ class Runs:
         return [run_request.sweep["place"] for run_request in self.run_requests]
 
 
-def made_of(run_request: RunRequest, entries: tuple[Entry, ...]) -> Sweep:
+def make_test_sweep(run_request: RunRequest, entries: tuple[Entry, ...]) -> Sweep:
     """A sweep on the boards of the good bundles."""
     return make_sweep(run_request, entries, make_plan(run_request, BOARDS, {}, hash_source()))
 
 
-def planned(
+def save_sweep(
     tmp_path: Path, *caps_w: float | None, repeats: int = 1, run_request: RunRequest = RUN_REQUEST
 ) -> tuple[Sweep, Path]:
     """A sweep of two accelerators, and its plan file in `tmp_path`."""
-    made = made_of(run_request, shuffle_runs(caps_w, (2,), repeats, seed=1))
-    return made, made.save(tmp_path)
+    sweep = make_test_sweep(run_request, shuffle_runs(caps_w, (2,), repeats, seed=1))
+    return sweep, sweep.save(tmp_path)
 
 
-def bundles(root: Path) -> dict[str, bytes]:
-    """The manifest of each bundle, by the bundle's name."""
+def read_manifests(root: Path) -> dict[str, bytes]:
+    """The manifests of the bundles below `root`, by the name of the bundle."""
     return {p.parent.name: p.read_bytes() for p in root.glob("*/MANIFEST.json")}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
-from support.bundles import another_run, rederive
+from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from support.bundles import make_other_run, rederive
 
 from checker.trust import cli as trust_cli
 from checker.verdict import Verdict
@@ -17,17 +17,19 @@ from rules.testing.case import cases_of
 from rules.testing.frames import EvidenceFrames
 
 
-def late_sampling(evidence: EvidenceFrames) -> EvidenceFrames:
-    """EvidenceFrames that one rule refuses, P104: every second sample is late."""
-    late = next(m for m in cases_of(rules_by_id()["P104"]) if m.name == "every_second_sample_late")
-    late.apply(evidence)
+def delay_samples(evidence: EvidenceFrames) -> EvidenceFrames:
+    """Delay every second sample, which the rule P104 reports. Returns the evidence."""
+    mutation = next(
+        m for m in cases_of(rules_by_id()["P104"]) if m.name == "every_second_sample_late"
+    )
+    mutation.apply(evidence)
     rederive(evidence)
     return evidence
 
 
-def second_run() -> EvidenceFrames:
+def make_second_run() -> EvidenceFrames:
     """The evidence of another run of the same work."""
-    evidence = another_run(fresh_evidence())
+    evidence = make_other_run(copy_evidence())
     rederive(evidence)
     return evidence
 
@@ -37,7 +39,7 @@ def rules_of(verdict: Verdict) -> set[str]:
     return {f.rule for f in verdict.findings}
 
 
-def errors_of(verdict: Verdict) -> set[str]:
+def list_errors(verdict: Verdict) -> set[str]:
     """The ids of the findings that are errors, waived or not."""
     return {f.rule for f in verdict.findings if f.severity == Severity.ERROR}
 
@@ -46,9 +48,9 @@ def add_option(submissions: Submissions, option: str, principal: str = PRINCIPAL
     """Put an option before the namespaces of a principal's lines in the keyring."""
     signers = submissions.keyring / "allowed_signers"
     text = signers.read_text()
-    changed = text.replace(f"{principal} namespaces=", f"{principal} {option},namespaces=")
-    assert changed != text
-    signers.write_text(changed)
+    edited = text.replace(f"{principal} namespaces=", f"{principal} {option},namespaces=")
+    assert edited != text
+    signers.write_text(edited)
 
 
 @dataclass(frozen=True)
@@ -60,20 +62,26 @@ class TrustRound:
     chair: Path
 
     def review(
-        self, bundle: Path, *more: str, who: str = "alice@elsewhere.org", key: Path | None = None
+        self,
+        bundle: Path,
+        *options: str,
+        principal: str = "alice@elsewhere.org",
+        key: Path | None = None,
     ) -> Result:
-        return run("review", bundle, "--key", key or self.reviewer, "--principal", who, *more)
+        return run_command(
+            "review", bundle, "--key", key or self.reviewer, "--principal", principal, *options
+        )
 
     def withdraw(
-        self, bundle: Path, who: str = "chair@round.example.org", key: Path | None = None
+        self, bundle: Path, principal: str = "chair@round.example.org", key: Path | None = None
     ) -> Result:
-        return run(
+        return run_command(
             "withdraw",
             bundle,
             "--key",
             key or self.chair,
             "--principal",
-            who,
+            principal,
             "--reason",
             "The clocks were locked.",
         )
@@ -82,36 +90,40 @@ class TrustRound:
         self,
         rule: str,
         *paths: Path,
-        more: tuple[str, ...] = (),
-        who: str = "chair@round.example.org",
+        options: tuple[str, ...] = (),
+        principal: str = "chair@round.example.org",
     ) -> Result:
-        return run(
+        return run_command(
             "waive",
             rule,
             *paths,
             "--key",
             self.chair,
             "--principal",
-            who,
+            principal,
             "--reason",
             "It is known.",
-            *more,
+            *options,
         )
 
 
-def run(command: str, *arguments: str | Path) -> Result:
+def run_command(command: str, *arguments: str | Path) -> Result:
     """Run a command of `bench-check` such as `review`. Its own exceptions fail the test."""
-    done = CliRunner().invoke(getattr(trust_cli, command), [str(a) for a in arguments])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return done
+    result = CliRunner().invoke(getattr(trust_cli, command), [str(a) for a in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
 
 
 @pytest.fixture
 def a_round(submissions: Submissions, tmp_path: Path) -> TrustRound:
     """An empty round whose keyring has the reviewer and the chair."""
-    made = TrustRound(submissions, make_key(tmp_path / "reviewer"), make_key(tmp_path / "chair"))
-    submissions.allow(made.reviewer, "alice@elsewhere.org", 'namespaces="review@wattmark"')
-    submissions.allow(
-        made.chair, "chair@round.example.org", 'namespaces="withdrawal@wattmark,waiver@wattmark"'
+    trust_round = TrustRound(
+        submissions, make_key(tmp_path / "reviewer"), make_key(tmp_path / "chair")
     )
-    return made
+    submissions.allow(trust_round.reviewer, "alice@elsewhere.org", 'namespaces="review@wattmark"')
+    submissions.allow(
+        trust_round.chair,
+        "chair@round.example.org",
+        'namespaces="withdrawal@wattmark,waiver@wattmark"',
+    )
+    return trust_round

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, fresh_evidence
-from support.trust_rounds import add_option, late_sampling, rules_of
+from conftest import Submissions, copy_evidence
+from support.trust_rounds import add_option, delay_samples, rules_of
 
 from checker.engine import judge, judge_all
 from checker.trust import bundle_trust
@@ -23,7 +23,7 @@ from rules.testing import tampering as forge
 def test_rules_younger_than_the_acceptance_only_note(
     submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evidence = late_sampling(fresh_evidence())
+    evidence = delay_samples(copy_evidence())
     evidence.result["rules_version"] = "1.2.0"
     bundle = submissions.add(evidence)
     monkeypatch.setattr(rules_by_id()["P104"], "added", "1.3.0")
@@ -44,7 +44,7 @@ def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
 ) -> None:
     """Rules that came later, of the families S and I, against a bundle that was accepted before
     them."""
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["rules_version"] = "1.0.0"
     bundle = submissions.add(evidence)
     forge.write_log(bundle, {"rules_version": "1.0.0"})
@@ -72,14 +72,14 @@ def test_acceptance_that_contradicts_the_bundle_does_not_count(
     add_option(submissions, 'valid-before="20260101"')
     forge.write_log(bundle, entry)
     verdict = judge(bundle)
-    wanted = (
+    expected = (
         {"I109"}
         if entry.get("rules_version") == VERSION
         else set()
         if accepted
         else {"I109", "I126"}
     )
-    assert (verdict.accepted, rules_of(verdict)) == (accepted, wanted)
+    assert (verdict.accepted, rules_of(verdict)) == (accepted, expected)
 
 
 def test_acceptance_is_asked_of_a_result_that_is_read_once(
@@ -121,23 +121,23 @@ def test_claims_without_sense_are_answered(submissions: Submissions, claim: obje
 def test_log_of_what_cannot_be_speaks_for_nobody(
     submissions: Submissions, entry: dict[str, str]
 ) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     forge.write_log(bundle, entry)
-    found = {v.standing: v for v in judge_all([submissions.root]).verdicts}
-    assert rules_of(found["log"]) == {"I117"}
-    assert (found["closed"].status, found["closed"].accepted) == ("fail", "")
+    verdicts = {v.standing: v for v in judge_all([submissions.root]).verdicts}
+    assert rules_of(verdicts["log"]) == {"I117"}
+    assert (verdicts["closed"].status, verdicts["closed"].accepted) == ("fail", "")
 
 
 def test_bundle_that_claims_an_old_rule_book_is_judged_by_the_present_one(
     submissions: Submissions,
 ) -> None:
-    evidence = late_sampling(fresh_evidence())
+    evidence = delay_samples(copy_evidence())
     evidence.result["rules_version"] = "1.0.0"
     assert judge(submissions.add(evidence)).status == "fail"
 
 
 def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     original, copy = (
         submissions.add(evidence, run_id=run_id) for run_id in ("the-original", "the-newcomer")
     )
@@ -170,8 +170,8 @@ def test_broken_log_speaks_for_nobody(submissions: Submissions) -> None:
 def test_log_of_garbage_is_a_finding(submissions: Submissions, content: bytes) -> None:
     submissions.add()
     (submissions.root / "LOG").write_bytes(content)
-    found = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
-    assert found == {"closed": set(), "log": {"I117"}}
+    rules = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert rules == {"closed": set(), "log": {"I117"}}
 
 
 def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) ->
     log = forge.write_log(bundle, {})
     log.rename(tmp_path / "LOG")
     log.symlink_to(tmp_path / "LOG")
-    found = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
-    assert found == {"closed": set(), "log": {"S102"}}
+    rules = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert rules == {"closed": set(), "log": {"S102"}}
     assert judge(bundle).accepted == ""
 
 
@@ -198,21 +198,21 @@ def test_line_missing_at_the_end_shows_in_the_head_alone(submissions: Submission
     assert (whole.lines, cut.lines, whole.head != cut.head) == (2, 1, True)
 
 
-@pytest.mark.parametrize("asked", ["", "example", "example/h200x2"])
+@pytest.mark.parametrize("subdirectory", ["", "example", "example/h200x2"])
 def test_removed_bundle_is_missed_where_it_was_looked_for(
-    submissions: Submissions, asked: str
+    submissions: Submissions, subdirectory: str
 ) -> None:
     bundle = submissions.add(run_id="bundle-stays")
-    gone = submissions.add(run_id="bundle-goes")
+    removed_bundle = submissions.add(run_id="bundle-goes")
     elsewhere = submissions.add(run_id="bundle-elsewhere", system="another")
-    forge.write_log(gone, {})
-    shutil.rmtree(gone)
-    found = {
+    forge.write_log(removed_bundle, {})
+    shutil.rmtree(removed_bundle)
+    rules = {
         v.standing: rules_of(v)
-        for v in judge_all([submissions.root / asked]).verdicts
+        for v in judge_all([submissions.root / subdirectory]).verdicts
         if v.path != elsewhere
     }
-    assert {k: r for k, r in found.items() if k == "log"} == {"log": {"I118"}}
+    assert {k: r for k, r in rules.items() if k == "log"} == {"log": {"I118"}}
     assert {v.standing for v in judge_all([elsewhere, bundle]).verdicts} == {"closed"}
 
 
@@ -230,11 +230,11 @@ def test_append_keeps_the_log_where_a_line_does_not_fit(submissions: Submissions
     log = forge.write_log(bundle, {})
     before = log.read_bytes()
     head = read_log(submissions.root).head
-    again = LogEntry(
+    entry = LogEntry(
         "2026-03-01T00:00:00Z", "accepted", "example/h200x2/" + bundle.name, "0" * 64, VERSION
     )
     with pytest.raises(Refused):
-        append_entries(submissions.root, head, [again])
+        append_entries(submissions.root, head, [entry])
     with pytest.raises(Refused):
         append_entries(submissions.root, "0" * 64, [])
     assert log.read_bytes() == before

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
-from support.trust_rounds import errors_of, late_sampling, rules_of, second_run
+from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from support.trust_rounds import delay_samples, list_errors, make_second_run, rules_of
 
 from checker.engine import judge, judge_all
 from checker.trust.keyring import read_keyring
@@ -16,12 +16,12 @@ from reporting.collect import collect
 from rules.testing import tampering as forge
 
 
-def bring(keyring: Path, *keys: tuple[Path, str, str]) -> None:
+def write_keyring(keyring: Path, *keys: tuple[Path, str, str]) -> None:
     """Make a keyring with these keys, principals and namespaces."""
     keyring.mkdir(parents=True)
     lines = (
-        f'{who} namespaces="{names}" {key.with_suffix(".pub").read_text()}'
-        for key, who, names in keys
+        f'{principal} namespaces="{names}" {key.with_suffix(".pub").read_text()}'
+        for key, principal, names in keys
     )
     (keyring / "allowed_signers").write_text("".join(lines))
 
@@ -29,10 +29,10 @@ def bring(keyring: Path, *keys: tuple[Path, str, str]) -> None:
 def test_keyring_below_another_counts_for_nothing(submissions: Submissions, tmp_path: Path) -> None:
     """A center that brings its own, with its own system for a center, its own waivers and its own
     LOG."""
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     key = make_key(tmp_path / "own")
     keyring = bundle.parents[1] / "keyring"
-    bring(
+    write_keyring(
         keyring,
         (key, "h200x2@evil", "submission@wattmark"),
         (key, "friend@evil", "waiver@wattmark"),
@@ -40,9 +40,13 @@ def test_keyring_below_another_counts_for_nothing(submissions: Submissions, tmp_
     shutil.rmtree(bundle / "signatures")
     sign(bundle, key, "h200x2@evil")
     for root in (submissions.root, bundle.parents[1], bundle.parent, bundle):
-        found = {v.path.resolve(): v for v in judge_all([root]).verdicts}
-        assert errors_of(found[bundle]) == {"I107", "P104"}
-        assert (found[keyring].status, found[keyring].standing, rules_of(found[keyring])) == (
+        verdicts = {v.path.resolve(): v for v in judge_all([root]).verdicts}
+        assert list_errors(verdicts[bundle]) == {"I107", "P104"}
+        assert (
+            verdicts[keyring].status,
+            verdicts[keyring].standing,
+            rules_of(verdicts[keyring]),
+        ) == (
             "fail",
             "keyring",
             {"I125"},
@@ -56,18 +60,18 @@ def test_nothing_hides_in_a_directory_called_keyring(submissions: Submissions) -
     hidden.mkdir()
     (hidden.parent / "moved").rename(hidden / "run")
     submissions.add()
-    found = {v.path: rules_of(v) for v in judge_all([submissions.root]).verdicts}
-    assert found == {bundle: set(), hidden: {"I125"}}
+    rules = {v.path: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    assert rules == {bundle: set(), hidden: {"I125"}}
 
 
 def test_keyrings_side_by_side_count_each(submissions: Submissions, tmp_path: Path) -> None:
     """Of two rounds below one path; and the one that was named with --keyring for both."""
     bundle = submissions.add()
-    other = Submissions(tmp_path / "another-round", submissions.key)
-    other.allow(other.key)
-    other.add(second_run(), run_id="another-run")
-    found = judge_all([tmp_path]).verdicts
-    assert [(v.path.relative_to(tmp_path).parts[0], v.status) for v in found] == [
+    other_round = Submissions(tmp_path / "another-round", submissions.key)
+    other_round.allow(other_round.key)
+    other_round.add(make_second_run(), run_id="another-run")
+    verdicts = judge_all([tmp_path]).verdicts
+    assert [(v.path.relative_to(tmp_path).parts[0], v.status) for v in verdicts] == [
         ("another-round", "pass"),
         ("submissions", "pass"),
     ]
@@ -84,7 +88,9 @@ def test_linked_outer_keyring_lets_no_inner_one_in(
     submissions: Submissions, tmp_path: Path
 ) -> None:
     bundle = submissions.add()
-    bring(bundle.parents[1] / "keyring", (submissions.key, "h200x2@evil", "submission@wattmark"))
+    write_keyring(
+        bundle.parents[1] / "keyring", (submissions.key, "h200x2@evil", "submission@wattmark")
+    )
     signers = submissions.keyring / "allowed_signers"
     signers.unlink()
     signers.symlink_to(tmp_path / "nowhere")
@@ -92,19 +98,19 @@ def test_linked_outer_keyring_lets_no_inner_one_in(
 
 
 @pytest.mark.parametrize(
-    ("place", "wanted"),
+    ("place", "expected"),
     [("published", set()), ("example/published", {"I125"}), ("x/y/published", {"I125"})],
 )
 def test_published_figures_come_with_the_round(
-    submissions: Submissions, place: str, wanted: set[str]
+    submissions: Submissions, place: str, expected: set[str]
 ) -> None:
     submissions.add()
     source = Path(__file__).parents[3] / "submissions" / "published" / "mayr2026.json"
     (submissions.root / place).mkdir(parents=True)
     file = Path(shutil.copy(source, submissions.root / place))
-    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
-    assert (found[file].standing, rules_of(found[file])) == ("published", wanted)
-    assert bool(collect([submissions.root]).papers) == (not wanted)
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (verdicts[file].standing, rules_of(verdicts[file])) == ("published", expected)
+    assert bool(collect([submissions.root]).papers) == (not expected)
 
 
 def test_center_signs_in_any_letters(submissions: Submissions, tmp_path: Path) -> None:
@@ -141,18 +147,18 @@ def test_garbage_in_the_keyring_is_a_warning_and_good_lines_count(
     bundle = submissions.add()
     with (submissions.keyring / "allowed_signers").open("ab") as signers:
         signers.write(garbage + b"\n")
-    found = {v.standing: v for v in judge_all([submissions.root]).verdicts}
-    assert (found["closed"].status, rules_of(found["closed"])) == ("pass", set())
-    assert rules_of(found["keyring"]) == {"I124"}
+    verdicts = {v.standing: v for v in judge_all([submissions.root]).verdicts}
+    assert (verdicts["closed"].status, rules_of(verdicts["closed"])) == ("pass", set())
+    assert rules_of(verdicts["keyring"]) == {"I124"}
     assert judge(bundle).signer == PRINCIPAL
 
 
 def test_fingerprints_are_those_of_ssh_keygen(submissions: Submissions) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         ["ssh-keygen", "-l", "-f", submissions.key], capture_output=True, text=True, check=True
     ).stdout
     (line,) = read_keyring(submissions.keyring).lines
-    assert line.fingerprint == said.split()[1]
+    assert line.fingerprint == output.split()[1]
     assert (line.principals, line.namespaces) == ((PRINCIPAL,), ("submission@wattmark",))
 
 
@@ -196,8 +202,8 @@ def test_review_counts_by_the_key_whose_line_names_the_role(
     submissions.allow(make_key(tmp_path / "second"), reviewer, 'namespaces="review@wattmark"')
     bundle = submissions.add()
     document = forge.add_review(bundle)
-    signed = sign_content(document.read_bytes(), tmp_path / key, "review@wattmark")
-    document.with_suffix(".sig").write_bytes(signed)
+    signature = sign_content(document.read_bytes(), tmp_path / key, "review@wattmark")
+    document.with_suffix(".sig").write_bytes(signature)
     verdict = judge(bundle)
     expected = (set(), (reviewer,)) if key == "second" else ({"I107"}, ())
     assert (rules_of(verdict), verdict.reviewers) == expected

@@ -30,22 +30,22 @@ ROLES = {
 def submissions(tmp_path: Path) -> Path:
     """Two of the committed bundles, the first with a headline that is a tenth too high, and keys of
     a reviewer and a chair."""
-    made = tmp_path / "submissions"
+    root = tmp_path / "submissions"
     for bundle in BUNDLES:
-        shutil.copytree(ROOT / "submissions" / bundle, made / bundle)
-    result = made / BUNDLES[0] / "result.json"
+        shutil.copytree(ROOT / "submissions" / bundle, root / bundle)
+    result = root / BUNDLES[0] / "result.json"
     stated = json.loads(result.read_text())
     stated["headline"]["items_per_s"]["mean"] *= 1.1
     result.write_text(json.dumps(stated, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    shutil.copytree(ROOT / "submissions" / "keyring", made / "keyring")
-    with (made / "keyring" / "allowed_signers").open("a") as signers:
+    shutil.copytree(ROOT / "submissions" / "keyring", root / "keyring")
+    with (root / "keyring" / "allowed_signers").open("a") as signers:
         for name, (principal, namespaces) in ROLES.items():
             public = make_key(tmp_path / name).with_suffix(".pub").read_text()
             signers.write(f'{principal} namespaces="{namespaces}" {public}')
-    return made
+    return root
 
 
-def steps() -> Iterator[tuple[str, list[str]]]:
+def list_steps() -> Iterator[tuple[str, list[str]]]:
     """The commands of the page and the lines that each prints."""
     for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL):
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -53,15 +53,15 @@ def steps() -> Iterator[tuple[str, list[str]]]:
             yield command, printed.splitlines()
 
 
-def alike(lines: list[str]) -> list[str]:
+def mask_session_values(lines: list[str]) -> list[str]:
     """The lines without what differs from session to session: hashes and times."""
     changing = r"\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:]+Z|\d{4}-\d\d-\d\d-[0-9a-f]{8}\b"
     return [re.sub(changing, "…", line) for line in lines]
 
 
 def test_page_shows_what_the_commands_print(submissions: Path) -> None:
-    shown = list(steps())
-    assert {command.split()[1] for command, _ in shown} >= {
+    page_steps = list(list_steps())
+    assert {command.split()[1] for command, _ in page_steps} >= {
         "submissions",
         "review",
         "waive",
@@ -69,12 +69,12 @@ def test_page_shows_what_the_commands_print(submissions: Path) -> None:
         "verify",
         "withdraw",
     }
-    for number, (command, printed) in enumerate(shown):
+    for number, (command, printed) in enumerate(page_steps):
         program, *arguments = shlex.split(command)
         assert program == "bench-check"
         run = [sys.executable, "-m", "checker", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
+        process = subprocess.run(
             run,
             cwd=submissions.parent,
             env=environment,
@@ -82,6 +82,8 @@ def test_page_shows_what_the_commands_print(submissions: Path) -> None:
             text=True,
             check=False,
         )
-        assert alike(printed) == alike((done.stdout + done.stderr).splitlines()), command
+        assert mask_session_values(printed) == mask_session_values(
+            (process.stdout + process.stderr).splitlines()
+        ), command
         if number == 0:  # "the center restores the file"
             shutil.copy(ROOT / "submissions" / BUNDLES[0] / "result.json", submissions / BUNDLES[0])

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions
-from support.signatures import CONTENT, NAMESPACE, OTHER, outcome, signed
-from support.signatures import asked as asked
-from support.signatures import forgotten as forgotten
+from support.signatures import CONTENT, NAMESPACE, OTHER, check_signature, sign_content
 from support.signatures import keys as keys
+from support.signatures import signature_cache as signature_cache
+from support.signatures import ssh_keygen_actions as ssh_keygen_actions
 from support.ssh_agent import agent as agent
 
 from checker.trust import signature, sshsig
 from rules.bundle_format.records import REVIEW_NAMESPACE
 
 
-def blob_of(made: bytes) -> bytes:
-    return base64.b64decode(b"".join(made.splitlines()[1:-1]))
+def decode_blob(signature: bytes) -> bytes:
+    return base64.b64decode(b"".join(signature.splitlines()[1:-1]))
 
 
-def armoured(blob: bytes, columns: int = 70) -> bytes:
+def add_armour(blob: bytes, columns: int = 70) -> bytes:
     text = base64.b64encode(blob)
     lines = [text[at : at + columns] for at in range(0, len(text), columns)]
     return b"\n".join(
@@ -31,58 +31,62 @@ def armoured(blob: bytes, columns: int = 70) -> bytes:
     )
 
 
-def with_s_grown(made: bytes) -> bytes:
+def grow_s(signature: bytes) -> bytes:
     """The order of the group added to the second half of the signature: the same equation holds,
     and RFC 8032 forbids it."""
-    blob = blob_of(made)
+    blob = decode_blob(signature)
     order = 2**252 + 27742317777372353535851937790883648493
     grown = (
         int.from_bytes(blob[-32:], "little") + order
     ) % 2**256  # of other kinds of keys these bytes are something else
-    return armoured(blob[:-32] + grown.to_bytes(32, "little"))
+    return add_armour(blob[:-32] + grown.to_bytes(32, "little"))
 
 
-def flipped(blob: bytes, at: int) -> bytes:
+def flip_bit(blob: bytes, at: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ 1]) + blob[at:][1:]
 
 
 # Ways of spoiling a signature file, by name. The first three leave it good.
 EDITS: dict[str, Callable[[bytes], bytes]] = {
-    "as made": lambda made: made,
-    "other columns": lambda made: armoured(blob_of(made), 64),
-    "one line": lambda made: armoured(blob_of(made), 10_000),
-    "carriage returns": lambda made: made.replace(b"\n", b"\r\n"),
-    "no newline at the end": lambda made: made[:-1],
-    "text before": lambda made: b"text\n" + made,
-    "text after": lambda made: made + b"text\n",
-    "a second one after": lambda made: made + made,
-    "blank in the armour": lambda made: made.replace(b"U1NI", b"U1 NI"),
-    "odd letter in the armour": lambda made: made.replace(b"U1NI", b"U1!NI"),
-    "cut armour": lambda made: made[:-40] + b"\n-----END SSH SIGNATURE-----\n",
-    "no end": lambda made: made.replace(b"-----END SSH SIGNATURE-----\n", b""),
-    "no beginning": lambda made: made.replace(b"-----BEGIN SSH SIGNATURE-----\n", b""),
-    "empty": lambda made: b"",
-    "no text": lambda made: b"\xff\x00" * 300,
-    "padding set": lambda made: made.replace(b"\n-----END", b"=\n-----END"),
-    "a byte more": lambda made: armoured(blob_of(made) + b"\0"),
-    "a byte less": lambda made: armoured(blob_of(made)[:-1]),
-    "S beyond the order": with_s_grown,
-    "another version": lambda made: armoured(
-        blob_of(made).replace(b"SSHSIG\0\0\0\1", b"SSHSIG\0\0\0\2")
+    "as made": lambda signature: signature,
+    "other columns": lambda signature: add_armour(decode_blob(signature), 64),
+    "one line": lambda signature: add_armour(decode_blob(signature), 10_000),
+    "carriage returns": lambda signature: signature.replace(b"\n", b"\r\n"),
+    "no newline at the end": lambda signature: signature[:-1],
+    "text before": lambda signature: b"text\n" + signature,
+    "text after": lambda signature: signature + b"text\n",
+    "a second one after": lambda signature: signature + signature,
+    "blank in the armour": lambda signature: signature.replace(b"U1NI", b"U1 NI"),
+    "odd letter in the armour": lambda signature: signature.replace(b"U1NI", b"U1!NI"),
+    "cut armour": lambda signature: signature[:-40] + b"\n-----END SSH SIGNATURE-----\n",
+    "no end": lambda signature: signature.replace(b"-----END SSH SIGNATURE-----\n", b""),
+    "no beginning": lambda signature: signature.replace(b"-----BEGIN SSH SIGNATURE-----\n", b""),
+    "empty": lambda signature: b"",
+    "no text": lambda signature: b"\xff\x00" * 300,
+    "padding set": lambda signature: signature.replace(b"\n-----END", b"=\n-----END"),
+    "a byte more": lambda signature: add_armour(decode_blob(signature) + b"\0"),
+    "a byte less": lambda signature: add_armour(decode_blob(signature)[:-1]),
+    "S beyond the order": grow_s,
+    "another version": lambda signature: add_armour(
+        decode_blob(signature).replace(b"SSHSIG\0\0\0\1", b"SSHSIG\0\0\0\2")
     ),
-    "another magic": lambda made: armoured(blob_of(made).replace(b"SSHSIG", b"SSHSIH")),
-    "something reserved": lambda made: armoured(
-        blob_of(made).replace(b"\0\0\0\0\0\0\0\6sha", b"\0\0\0\4true\0\0\0\6sha")
+    "another magic": lambda signature: add_armour(
+        decode_blob(signature).replace(b"SSHSIG", b"SSHSIH")
     ),
-    "another hash": lambda made: armoured(
-        blob_of(made).replace(b"\0\0\0\6sha512", b"\0\0\0\6sha256")
+    "something reserved": lambda signature: add_armour(
+        decode_blob(signature).replace(b"\0\0\0\0\0\0\0\6sha", b"\0\0\0\4true\0\0\0\6sha")
     ),
-    "unknown hash": lambda made: armoured(blob_of(made).replace(b"\0\0\0\6sha512", b"\0\0\0\3md5")),
-    "another namespace inside": lambda made: armoured(
-        blob_of(made).replace(b"submission@", b"submitting@")
+    "another hash": lambda signature: add_armour(
+        decode_blob(signature).replace(b"\0\0\0\6sha512", b"\0\0\0\6sha256")
     ),
-    "another kind of key": lambda made: armoured(
-        blob_of(made).replace(b"ssh-ed25519", b"ssh-ed25518")
+    "unknown hash": lambda signature: add_armour(
+        decode_blob(signature).replace(b"\0\0\0\6sha512", b"\0\0\0\3md5")
+    ),
+    "another namespace inside": lambda signature: add_armour(
+        decode_blob(signature).replace(b"submission@", b"submitting@")
+    ),
+    "another kind of key": lambda signature: add_armour(
+        decode_blob(signature).replace(b"ssh-ed25519", b"ssh-ed25518")
     ),
 }
 
@@ -99,75 +103,87 @@ def test_edited_signature_is_as_good_as_ssh_keygen_says(
     """The key is known as good before; what is said of the edited file is what ssh-keygen alone
     says."""
     submissions.allow(keys(kind), OTHER)
-    made = signed(keys(kind))
-    asking = (EDITS[edit](made), CONTENT, OTHER, NAMESPACE, "")
-    alone = outcome(submissions.keyring, *asking)
-    assert isinstance(outcome(submissions.keyring, made, *asking[1:]), str)
-    assert outcome(submissions.keyring, *asking) == alone
+    original = sign_content(keys(kind))
+    asking = (EDITS[edit](original), CONTENT, OTHER, NAMESPACE, "")
+    outcome = check_signature(submissions.keyring, *asking)
+    assert isinstance(check_signature(submissions.keyring, original, *asking[1:]), str)
+    assert check_signature(submissions.keyring, *asking) == outcome
     monkeypatch.setattr(signature, "_ssh_keygen", lambda *a, **k: (False, "not asked"))
-    assert isinstance(outcome(submissions.keyring, *asking), str) == (
+    assert isinstance(check_signature(submissions.keyring, *asking), str) == (
         kind == "ed25519" and edit == "as made"
     )
 
 
 def test_every_byte_of_the_signature_counts(keys: Callable[[str], Path]) -> None:
-    blob = blob_of(signed(keys("ed25519")))
+    blob = decode_blob(sign_content(keys("ed25519")))
     for at in range(len(blob)):
-        parts = sshsig.parse_signature(armoured(flipped(blob, at)), NAMESPACE)
+        parts = sshsig.parse_signature(add_armour(flip_bit(blob, at)), NAMESPACE)
         assert parts is None or not sshsig.is_valid(*parts, CONTENT, NAMESPACE), at
     for length in range(len(blob)):
-        assert sshsig.parse_signature(armoured(blob[:length]), NAMESPACE) is None
+        assert sshsig.parse_signature(add_armour(blob[:length]), NAMESPACE) is None
 
 
 def test_every_byte_of_the_file_counts(keys: Callable[[str], Path]) -> None:
-    made = signed(keys("ed25519"))
-    for at in range(len(made)):
-        parts = sshsig.parse_signature(flipped(made, at), NAMESPACE)
+    signature = sign_content(keys("ed25519"))
+    for at in range(len(signature)):
+        parts = sshsig.parse_signature(flip_bit(signature, at), NAMESPACE)
         assert parts is None or not sshsig.is_valid(*parts, CONTENT, NAMESPACE), at
 
 
 # What is known of one key, for one role, says nothing of another.
 ROLES: dict[str, Callable[[Callable[[str], Path]], tuple[bytes, bytes, str, str, str]]] = {
-    "content altered": lambda keys: (signed(keys("ed25519")), CONTENT + b" ", OTHER, NAMESPACE, ""),
-    "another key": lambda keys: (signed(keys("ed25519-2")), CONTENT, OTHER, NAMESPACE, ""),
-    "another principal": lambda keys: (signed(keys("ed25519")), CONTENT, PRINCIPAL, NAMESPACE, ""),
+    "content altered": lambda keys: (
+        sign_content(keys("ed25519")),
+        CONTENT + b" ",
+        OTHER,
+        NAMESPACE,
+        "",
+    ),
+    "another key": lambda keys: (sign_content(keys("ed25519-2")), CONTENT, OTHER, NAMESPACE, ""),
+    "another principal": lambda keys: (
+        sign_content(keys("ed25519")),
+        CONTENT,
+        PRINCIPAL,
+        NAMESPACE,
+        "",
+    ),
     "another namespace": lambda keys: (
-        signed(keys("ed25519"), CONTENT, REVIEW_NAMESPACE),
+        sign_content(keys("ed25519"), CONTENT, REVIEW_NAMESPACE),
         CONTENT,
         OTHER,
         REVIEW_NAMESPACE,
         "",
     ),
     "signed for another namespace": lambda keys: (
-        signed(keys("ed25519"), CONTENT, "git"),
+        sign_content(keys("ed25519"), CONTENT, "git"),
         CONTENT,
         OTHER,
         NAMESPACE,
         "",
     ),
     "signed for no namespace asked": lambda keys: (
-        signed(keys("ed25519")),
+        sign_content(keys("ed25519")),
         CONTENT,
         OTHER,
         REVIEW_NAMESPACE,
         "",
     ),
     "sha256": lambda keys: (
-        signed(keys("ed25519"), CONTENT, NAMESPACE, "-O", "hashalg=sha256"),
+        sign_content(keys("ed25519"), CONTENT, NAMESPACE, "-O", "hashalg=sha256"),
         CONTENT,
         OTHER,
         NAMESPACE,
         "",
     ),
     "other content, well signed": lambda keys: (
-        signed(keys("ed25519"), b"more"),
+        sign_content(keys("ed25519"), b"more"),
         b"more",
         OTHER,
         NAMESPACE,
         "",
     ),
     "an earlier time": lambda keys: (
-        signed(keys("ed25519")),
+        sign_content(keys("ed25519")),
         CONTENT,
         OTHER,
         NAMESPACE,
@@ -180,29 +196,38 @@ ROLES: dict[str, Callable[[Callable[[str], Path]], tuple[bytes, bytes, str, str,
 def test_what_is_known_of_a_key_is_for_its_role_alone(
     submissions: Submissions,
     keys: Callable[[str], Path],
-    forgotten: dict[tuple[object, ...], float],
+    signature_cache: dict[tuple[object, ...], float],
     role: str,
 ) -> None:
     submissions.allow(keys("ed25519"), OTHER)
     asking = ROLES[role](keys)
-    alone = outcome(submissions.keyring, *asking)
-    forgotten.clear()
+    outcome = check_signature(submissions.keyring, *asking)
+    signature_cache.clear()
     assert isinstance(
-        outcome(submissions.keyring, signed(keys("ed25519")), CONTENT, OTHER, NAMESPACE, ""), str
+        check_signature(
+            submissions.keyring, sign_content(keys("ed25519")), CONTENT, OTHER, NAMESPACE, ""
+        ),
+        str,
     )
-    assert outcome(submissions.keyring, *asking) == alone
-    good = role in {"sha256", "other content, well signed", "an earlier time"}
-    assert isinstance(alone, str) == good
+    assert check_signature(submissions.keyring, *asking) == outcome
+    is_valid = role in {"sha256", "other content, well signed", "an earlier time"}
+    assert isinstance(outcome, str) == is_valid
 
 
 @pytest.mark.usefixtures("agent")
 def test_signature_by_an_agent_is_plain(
-    submissions: Submissions, keys: Callable[[str], Path], asked: list[str], tmp_path: Path
+    submissions: Submissions,
+    keys: Callable[[str], Path],
+    ssh_keygen_actions: list[str],
+    tmp_path: Path,
 ) -> None:
     submissions.allow(keys("ed25519"), OTHER)
     public = Path(shutil.copy(keys("ed25519").with_suffix(".pub"), tmp_path))
     subprocess.run(["ssh-add", "-q", keys("ed25519")], check=True, stderr=subprocess.DEVNULL)
-    made = signature.sign_content(CONTENT, public, NAMESPACE)
-    found = [outcome(submissions.keyring, made, CONTENT, OTHER, NAMESPACE, "") for _ in range(2)]
-    assert isinstance(found[0], str) and found[0] == found[1]
-    assert asked == ["verify"]
+    agent_signature = signature.sign_content(CONTENT, public, NAMESPACE)
+    outcomes = [
+        check_signature(submissions.keyring, agent_signature, CONTENT, OTHER, NAMESPACE, "")
+        for _ in range(2)
+    ]
+    assert isinstance(outcomes[0], str) and outcomes[0] == outcomes[1]
+    assert ssh_keygen_actions == ["verify"]

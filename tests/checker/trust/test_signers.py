@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, make_key
-from support.verdicts import bench_check
+from support.verdicts import run_bench_check
 
 from checker import CheckerError
 from checker.engine import judge
@@ -16,17 +16,17 @@ from rules.bundle_format.records import (
 )
 
 
-def rules_of(path: Path, keyring: Path | None = None, root: Path | None = None) -> set[str]:
+def list_rules(path: Path, keyring: Path | None = None, root: Path | None = None) -> set[str]:
     return {f.rule for f in judge(path, keyring, root).findings}
 
 
 def sign_by_hand(bundle: Path, key: Path, namespace: str) -> None:
     """Sign with ssh-keygen alone, in any namespace."""
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", namespace]
-    signed = subprocess.run(
+    process = subprocess.run(
         command, input=(bundle / MANIFEST_FILE).read_bytes(), capture_output=True, check=True
     )
-    (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(signed.stdout)
+    (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(process.stdout)
 
 
 # Who signed.
@@ -43,20 +43,20 @@ def test_signature_by_an_unknown_key(submissions: Submissions, tmp_path: Path) -
 def test_signature_in_another_namespace(submissions: Submissions) -> None:
     bundle = submissions.add()
     sign_by_hand(bundle, submissions.key, "review@wattmark")
-    assert rules_of(bundle) == {"I106"}
+    assert list_rules(bundle) == {"I106"}
 
 
 def test_signature_of_another_bundle(submissions: Submissions) -> None:
-    one, other = submissions.add(run_id="bundle-1"), submissions.add(run_id="bundle-2")
-    shutil.copy(*(b / "signatures" / f"submission.{PRINCIPAL}.sig" for b in (one, other)))
-    assert rules_of(other) == {"I106"}
+    bundle, other_bundle = submissions.add(run_id="bundle-1"), submissions.add(run_id="bundle-2")
+    shutil.copy(*(b / "signatures" / f"submission.{PRINCIPAL}.sig" for b in (bundle, other_bundle)))
+    assert list_rules(other_bundle) == {"I106"}
 
 
 def test_bundle_moved_to_another_center(submissions: Submissions) -> None:
     submissions.allow(submissions.key, "other@wattmark")
     moved = submissions.root / "other" / "h200x2" / "run"
     shutil.copytree(submissions.add(), moved)
-    assert rules_of(moved) == {"I107"}
+    assert list_rules(moved) == {"I107"}
 
 
 def test_signature_renamed_to_the_principal_of_the_path(
@@ -70,7 +70,7 @@ def test_signature_renamed_to_the_principal_of_the_path(
     (signatures / f"submission.{PRINCIPAL}.sig").rename(
         signatures / "submission.other@wattmark.sig"
     )
-    assert rules_of(moved) == {"I107"}
+    assert list_rules(moved) == {"I107"}
 
 
 def test_second_key_of_a_principal_is_as_good(submissions: Submissions, tmp_path: Path) -> None:
@@ -78,28 +78,28 @@ def test_second_key_of_a_principal_is_as_good(submissions: Submissions, tmp_path
     submissions.allow(key)
     bundle = submissions.add()
     sign(bundle, key, PRINCIPAL)
-    assert rules_of(bundle) == set()
+    assert list_rules(bundle) == set()
 
 
 def test_expired_key_beside_a_valid_one(submissions: Submissions, tmp_path: Path) -> None:
-    old = make_key(tmp_path / "old")
-    submissions.allow(old, options='valid-before="20200101"')
+    old_key = make_key(tmp_path / "old")
+    submissions.allow(old_key, options='valid-before="20200101"')
     bundle = submissions.add()
-    assert rules_of(bundle) == set()
-    sign(bundle, old, PRINCIPAL)
-    assert rules_of(bundle) == {"I109"}
+    assert list_rules(bundle) == set()
+    sign(bundle, old_key, PRINCIPAL)
+    assert list_rules(bundle) == {"I109"}
 
 
 def test_revoked_key_of_somebody_else_does_not_matter(
     submissions: Submissions, tmp_path: Path
 ) -> None:
-    lost = make_key(tmp_path / "lost")
-    shutil.copy(lost.with_suffix(".pub"), submissions.keyring / "revoked_signers")
+    lost_key = make_key(tmp_path / "lost")
+    shutil.copy(lost_key.with_suffix(".pub"), submissions.keyring / "revoked_signers")
     bundle = submissions.add()
-    assert rules_of(bundle) == set()
-    submissions.allow(lost)
-    sign(bundle, lost, PRINCIPAL)
-    assert rules_of(bundle) == {"I108"}
+    assert list_rules(bundle) == set()
+    submissions.allow(lost_key)
+    sign(bundle, lost_key, PRINCIPAL)
+    assert list_rules(bundle) == {"I108"}
 
 
 def test_one_bad_signature_beside_a_good_one(submissions: Submissions) -> None:
@@ -115,19 +115,19 @@ def test_named_keyring(submissions: Submissions, tmp_path: Path) -> None:
     directory."""
     bundle = submissions.add()
     keyring = shutil.move(submissions.keyring, tmp_path / "named")
-    assert rules_of(bundle) == {"I110"}
-    assert bench_check(submissions.root, "--keyring", keyring).exit_code == 0
-    assert "I107" in bench_check(submissions.root / "example", "--keyring", keyring).output
+    assert list_rules(bundle) == {"I110"}
+    assert run_bench_check(submissions.root, "--keyring", keyring).exit_code == 0
+    assert "I107" in run_bench_check(submissions.root / "example", "--keyring", keyring).output
     direct = shutil.copytree(bundle, tmp_path / "example" / "run")
-    assert bench_check(direct, "--keyring", keyring).exit_code == 0
+    assert run_bench_check(direct, "--keyring", keyring).exit_code == 0
 
 
 def test_named_keyring_wins_over_the_one_beside(submissions: Submissions, tmp_path: Path) -> None:
     submissions.add()
-    named = Submissions(tmp_path / "elsewhere", make_key(tmp_path / "stranger"))
-    named.allow(named.key)
-    done = bench_check(submissions.root, "--keyring", named.keyring)
-    assert (done.exit_code, "I107" in done.output) == (1, True)
+    named_round = Submissions(tmp_path / "elsewhere", make_key(tmp_path / "stranger"))
+    named_round.allow(named_round.key)
+    result = run_bench_check(submissions.root, "--keyring", named_round.keyring)
+    assert (result.exit_code, "I107" in result.output) == (1, True)
 
 
 def test_nothing_passes_without_ssh_keygen(
@@ -137,7 +137,7 @@ def test_nothing_passes_without_ssh_keygen(
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(CheckerError, match="ssh-keygen was not found"):
         judge(bundle)
-    done = bench_check(submissions.root)
-    assert done.exit_code == 3
-    assert "ssh-keygen was not found" in done.output
-    assert "pass" not in done.output
+    result = run_bench_check(submissions.root)
+    assert result.exit_code == 3
+    assert "ssh-keygen was not found" in result.output
+    assert "pass" not in result.output

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import PRINCIPAL, Submissions, fresh_evidence
-from support.bundles import another_run, rederive
-from support.trust_rounds import add_option, errors_of, late_sampling, rules_of, second_run
+from conftest import PRINCIPAL, Submissions, copy_evidence
+from support.bundles import make_other_run, rederive
+from support.trust_rounds import add_option, delay_samples, list_errors, make_second_run, rules_of
 
 from checker.engine import judge, judge_all
 from checker.trust import waivers
@@ -21,7 +21,7 @@ from rules.registry import rules_by_id
 from rules.testing import tampering as forge
 
 
-def only(root: Path) -> Verdict:
+def get_only_verdict(root: Path) -> Verdict:
     """The verdict on the one bundle below `root`; nothing is wrong beside it."""
     (verdict,) = judge_all([root]).verdicts
     return verdict
@@ -75,17 +75,17 @@ def test_expired_reviewer_counts_where_the_bundle_was_accepted_in_time(
 def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
     """The old line ends where the new one begins; what was signed in time and accepted stands
     beside what is new."""
-    old = submissions.add(run_id="old-bundle")
+    old_bundle = submissions.add(run_id="old-bundle")
     add_option(submissions, 'valid-before="20260301"')
     new_key = tmp_path / "new"
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "", "-f", new_key], check=True
     )
     submissions.allow(new_key, options='valid-after="20260301",namespaces="submission@wattmark"')
-    forge.write_log(old, {})
-    new = submissions.add(run_id="new-bundle")
-    sign(new, new_key, PRINCIPAL)
-    assert [judge(bundle).signer for bundle in (old, new)] == [PRINCIPAL, PRINCIPAL]
+    forge.write_log(old_bundle, {})
+    new_bundle = submissions.add(run_id="new-bundle")
+    sign(new_bundle, new_key, PRINCIPAL)
+    assert [judge(bundle).signer for bundle in (old_bundle, new_bundle)] == [PRINCIPAL, PRINCIPAL]
 
 
 # Reviews and withdrawals.
@@ -101,12 +101,12 @@ def test_rejecting_review_is_a_warning_and_no_reviewer(submissions: Submissions)
 
 
 @pytest.mark.parametrize(
-    "broken",
+    "content",
     ['{"format": 1, "format": 2}', "{", "[]", '{"format": "wattmark-review/2"}', "\ufeff{}"],
 )
-def test_review_that_is_no_document_is_a_finding(submissions: Submissions, broken: str) -> None:
+def test_review_that_is_no_document_is_a_finding(submissions: Submissions, content: str) -> None:
     bundle = submissions.add()
-    forge.add_review(bundle).write_text(broken)
+    forge.add_review(bundle).write_text(content)
     verdict = judge(bundle)
     (rule,) = rules_of(verdict)
     assert rule in {"S104", "S105", "S106", "S107"}
@@ -128,26 +128,30 @@ def test_linked_review_is_not_followed(submissions: Submissions, tmp_path: Path)
     assert rules_of(judge(bundle)) == {"S102", "I114"}
 
 
-@pytest.mark.parametrize("who", [forge.CHAIR, "example@other.org"])
-def test_withdrawn_bundle_is_seen_and_not_compared(submissions: Submissions, who: str) -> None:
+@pytest.mark.parametrize("principal", [forge.CHAIR, "example@other.org"])
+def test_withdrawn_bundle_is_seen_and_not_compared(
+    submissions: Submissions, principal: str
+) -> None:
     """By somebody who submits nothing, or by the center itself."""
-    bundle, other = (
+    bundle, other_bundle = (
         submissions.add(run_id="first-bundle"),
-        submissions.add(second_run(), run_id="second-bundle"),
+        submissions.add(make_second_run(), run_id="second-bundle"),
     )
     namespaces = (
-        "submission@wattmark,withdrawal@wattmark" if who != forge.CHAIR else "withdrawal@wattmark"
+        "submission@wattmark,withdrawal@wattmark"
+        if principal != forge.CHAIR
+        else "withdrawal@wattmark"
     )
-    forge.add_withdrawal(bundle, who, namespaces)
-    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
-    assert (found[bundle].status, found[bundle].withdrawn) == (
+    forge.add_withdrawal(bundle, principal, namespaces)
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (verdicts[bundle].status, verdicts[bundle].withdrawn) == (
         "withdrawn",
         "The clocks were locked.",
     )
-    assert found[other].status == "pass"
+    assert verdicts[other_bundle].status == "pass"
     content = collect([submissions.root])
     assert [v.path for v in content.withdrawn] == [bundle]
-    assert [row.provenance.run.path for row in content.rows if row.provenance] == [other]
+    assert [row.provenance.run.path for row in content.rows if row.provenance] == [other_bundle]
     assert content.rejected == []
 
 
@@ -172,7 +176,7 @@ def test_withdrawal_fits_what_the_log_says(submissions: Submissions) -> None:
 def test_twin_of_what_was_withdrawn_is_refused(submissions: Submissions, rule: str) -> None:
     """Its readings, its batches, or its accelerators at the same time; the withdrawn one is spoken
     of by nobody."""
-    first, second = fresh_evidence(), another_run(fresh_evidence())
+    first, second = copy_evidence(), make_other_run(copy_evidence())
     if rule == "X102":
         for column in ("power_mw", "power_avg_mw"):
             second.samples[column] = first.samples[column]
@@ -186,14 +190,17 @@ def test_twin_of_what_was_withdrawn_is_refused(submissions: Submissions, rule: s
         submissions.add(second, run_id="second-bundle"),
     )
     forge.add_withdrawal(bundle)
-    found = {v.path: v for v in judge_all([submissions.root]).verdicts}
-    assert (found[bundle].status, {f.rule for f in found[bundle].findings}) == ("withdrawn", set())
-    assert found[twin].status == "fail"
-    assert errors_of(found[twin]) == {rule}
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert (verdicts[bundle].status, {f.rule for f in verdicts[bundle].findings}) == (
+        "withdrawn",
+        set(),
+    )
+    assert verdicts[twin].status == "fail"
+    assert list_errors(verdicts[twin]) == {rule}
 
 
 def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     forge.add_withdrawal(bundle)
     verdict = judge(bundle)
     assert (verdict.status, "P104" in rules_of(verdict)) == ("withdrawn", True)
@@ -215,25 +222,27 @@ def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions)
 
 
 @pytest.mark.parametrize(
-    ("who", "also"), [("EXAMPLE@other.org", ""), (forge.CHAIR, "example@other.org")]
+    ("principal", "also"), [("EXAMPLE@other.org", ""), (forge.CHAIR, "example@other.org")]
 )
-def test_center_waives_nothing_for_itself(submissions: Submissions, who: str, also: str) -> None:
+def test_center_waives_nothing_for_itself(
+    submissions: Submissions, principal: str, also: str
+) -> None:
     """In other letters, or under another name with a key of its own."""
-    bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.add_waiver(bundle, who, also, rule="P104")
+    bundle = submissions.add(delay_samples(copy_evidence()))
+    forge.add_waiver(bundle, principal, also, rule="P104")
     verdict = judge(bundle)
-    assert (verdict.status, errors_of(verdict)) == ("fail", {"P104", "I123"})
+    assert (verdict.status, list_errors(verdict)) == ("fail", {"P104", "I123"})
     assert not any(f.waived for f in verdict.findings)
 
 
 def test_waived_error_is_shown_and_fails_nothing(submissions: Submissions) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     failing = judge(bundle)
     assert failing.status == "fail"
     rules = {f.rule for f in failing.findings if f.severity == Severity.ERROR}
     assert rules == {"P104"}
     forge.add_waiver(bundle, rule="P104")
-    verdict = only(submissions.root)
+    verdict = get_only_verdict(submissions.root)
     assert (verdict.status, rules_of(verdict)) == ("pass", rules_of(failing))
     assert {f.waived for f in verdict.findings if f.rule == "P104"} == {"waivers/of-the-case.json"}
     assert {f.severity for f in verdict.findings if f.rule == "P104"} == {Severity.ERROR}
@@ -254,20 +263,20 @@ def test_waived_error_is_shown_and_fails_nothing(submissions: Submissions) -> No
 def test_scope_of_a_waiver(
     submissions: Submissions, scope: dict[str, object], waives: bool
 ) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
-    mine = forge.hash_manifest(bundle)
-    named = (
-        {"manifests": [mine if m == "MINE" else m for m in scope["manifests"]]}
+    bundle = submissions.add(delay_samples(copy_evidence()))
+    manifest_hash = forge.hash_manifest(bundle)
+    manifests = (
+        {"manifests": [manifest_hash if m == "MINE" else m for m in scope["manifests"]]}
         if "manifests" in scope
         else scope
     )
-    forge.add_waiver(bundle, rule="P104", **named)
-    assert (only(submissions.root).status == "pass") == waives
+    forge.add_waiver(bundle, rule="P104", **manifests)
+    assert (get_only_verdict(submissions.root).status == "pass") == waives
 
 
 def test_waiver_on_a_rule_across_bundles(submissions: Submissions) -> None:
     """Two bundles of which the rules across bundles speak: a waiver marks what they say too."""
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     paths = [submissions.add(evidence, run_id=f"the-same-{n}") for n in (1, 2)]
     before = {
         f.rule
@@ -287,8 +296,8 @@ def test_waiver_on_a_rule_across_bundles(submissions: Submissions) -> None:
 def test_rules_on_form_and_integrity_cannot_be_waived(submissions: Submissions, rule: str) -> None:
     bundle = submissions.add()
     forge.add_waiver(bundle, rule=rule)
-    found = judge_all([submissions.root]).verdicts
-    assert [(v.standing, v.status, rules_of(v)) for v in found if v.path != bundle] == [
+    verdicts = judge_all([submissions.root]).verdicts
+    assert [(v.standing, v.status, rules_of(v)) for v in verdicts if v.path != bundle] == [
         ("waiver", "fail", {"S107"})
     ]
 
@@ -298,7 +307,7 @@ def test_waiver_without_a_good_signature_waives_nothing(
     submissions: Submissions, namespaces: str
 ) -> None:
     """By a key for another role, or altered after it was signed."""
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     waiver = forge.add_waiver(bundle, rule="P104", namespaces=namespaces)
     assert judge(bundle).status == ("pass" if namespaces == "waiver@wattmark" else "fail")
     waiver.write_text(waiver.read_text() + "\n")
@@ -306,7 +315,7 @@ def test_waiver_without_a_good_signature_waives_nothing(
 
 
 def test_waiver_that_expired_after_acceptance_counts(submissions: Submissions) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     forge.add_waiver(bundle, rule="P104", expires_at="2026-03-01T00:00:00Z")
     assert judge(bundle).status == "fail"
     forge.write_log(bundle, {"at": "2026-02-15T00:00:00Z"})
@@ -318,7 +327,7 @@ def test_waiver_that_expired_after_acceptance_counts(submissions: Submissions) -
 def test_linked_directory_of_waivers_is_not_followed(
     submissions: Submissions, tmp_path: Path
 ) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
+    bundle = submissions.add(delay_samples(copy_evidence()))
     forge.add_waiver(bundle, rule="P104")
     assert judge(bundle).status == "pass"
     (submissions.root / "waivers").rename(tmp_path / "elsewhere")
@@ -332,12 +341,12 @@ def test_signature_of_a_waiver_is_verified_once(
 ) -> None:
     bundle = submissions.add()
     forge.add_waiver(bundle, rule="P104")
-    asked = []
-    real = waivers.verify_signature
-    monkeypatch.setattr(waivers, "verify_signature", lambda *a: asked.append(a) or real(*a))
+    arguments = []
+    original = waivers.verify_signature
+    monkeypatch.setattr(waivers, "verify_signature", lambda *a: arguments.append(a) or original(*a))
     for _ in range(3):
         judge(bundle)
-    assert len(asked) == 1
+    assert len(arguments) == 1
 
 
 def test_documents_of_trust_are_described() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import PRINCIPAL, fresh_evidence, make_key
-from support.trust_rounds import TrustRound, late_sampling, run, second_run
+from conftest import PRINCIPAL, copy_evidence, make_key
+from support.trust_rounds import TrustRound, delay_samples, make_second_run, run_command
 from support.trust_rounds import a_round as a_round
 
 from checker import cli
@@ -25,40 +25,40 @@ from rules.testing import tampering as forge
 ROOT = Path(__file__).parents[3]
 
 
-def files_below(root: Path) -> dict[Path, bytes]:
+def list_files(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def test_every_command_is_listed_and_has_help() -> None:
     for name in ("review", "withdraw", "waive", "accept", "verify"):
         assert cli.COMMANDS[name][0] == f"checker.trust.cli:{name}"
-        done = run(name, "--help")
-        assert done.exit_code == 0 and "Usage" in done.output
+        result = run_command(name, "--help")
+        assert result.exit_code == 0 and "Usage" in result.output
 
 
 def test_review_is_signed_and_counts(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
-    done = a_round.review(bundle, "--comment", "Looks right.")
-    assert done.exit_code == 0, done.output
-    said = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
-    wanted = {
+    result = a_round.review(bundle, "--comment", "Looks right.")
+    assert result.exit_code == 0, result.output
+    document = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
+    expected = {
         "verdict": "accept",
         "status": "pass",
         "rules_version": VERSION,
         "comment": "Looks right.",
     }
-    assert {key: said[key] for key in wanted} == wanted
-    assert said["manifest_sha256"] == forge.hash_manifest(bundle)
+    assert {key: document[key] for key in expected} == expected
+    assert document["manifest_sha256"] == forge.hash_manifest(bundle)
     assert judge(bundle).reviewers == ("alice@elsewhere.org",)
 
 
 def test_failing_bundle_can_only_be_rejected(a_round: TrustRound) -> None:
-    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
-    done = a_round.review(bundle)
+    bundle = a_round.tree.add(delay_samples(copy_evidence()))
+    result = a_round.review(bundle)
     assert (
-        done.exit_code == 1
-        and "it fails (P104)" in done.output
-        and "--verdict reject" in done.output
+        result.exit_code == 1
+        and "it fails (P104)" in result.output
+        and "--verdict reject" in result.output
     )
     assert (
         a_round.review(
@@ -66,9 +66,11 @@ def test_failing_bundle_can_only_be_rejected(a_round: TrustRound) -> None:
         ).exit_code
         == 0
     )
-    said = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
-    assert said["status"] == "fail"
-    assert {"rule": "P104", "severity": "error", "count": 1, "waived": False} in said["findings"]
+    document = json.loads((bundle / "signatures" / "review.alice@elsewhere.org.json").read_text())
+    assert document["status"] == "fail"
+    assert {"rule": "P104", "severity": "error", "count": 1, "waived": False} in document[
+        "findings"
+    ]
     assert {f.rule for f in judge(bundle).findings} >= {"P104", "I113"}
 
 
@@ -76,17 +78,17 @@ def test_review_that_would_not_count_is_not_left_behind(
     a_round: TrustRound, tmp_path: Path
 ) -> None:
     bundle = a_round.tree.add()
-    before = files_below(a_round.tree.root)
-    for who, key, why in (
+    before = list_files(a_round.tree.root)
+    for principal, key, reason in (
         (PRINCIPAL, a_round.reviewer, "a reviewer must be of another center"),
         ("alice@elsewhere.org", make_key(tmp_path / "stranger"), "I107"),
         ("chair@round.example.org", a_round.chair, "I107"),
         ("alice", a_round.reviewer, "must have the form"),
         ("alice@elsewhere.org", tmp_path / "nokey", "no such key"),
     ):
-        done = a_round.review(bundle, who=who, key=key)
-        assert done.exit_code == 1 and why in done.output, done.output
-    assert files_below(a_round.tree.root) == before
+        result = a_round.review(bundle, principal=principal, key=key)
+        assert result.exit_code == 1 and reason in result.output, result.output
+    assert list_files(a_round.tree.root) == before
 
 
 def test_own_good_review_stays_where_a_second_one_fails(
@@ -94,10 +96,10 @@ def test_own_good_review_stays_where_a_second_one_fails(
 ) -> None:
     bundle = a_round.tree.add()
     assert a_round.review(bundle).exit_code == 0
-    before = files_below(bundle)
-    done = a_round.review(bundle, "--replace", key=make_key(tmp_path / "stranger"))
-    assert done.exit_code == 1 and "I107" in done.output
-    assert files_below(bundle) == before
+    before = list_files(bundle)
+    result = a_round.review(bundle, "--replace", key=make_key(tmp_path / "stranger"))
+    assert result.exit_code == 1 and "I107" in result.output
+    assert list_files(bundle) == before
 
 
 def test_full_disk_leaves_no_half_of_a_review(
@@ -105,7 +107,7 @@ def test_full_disk_leaves_no_half_of_a_review(
 ) -> None:
     bundle = a_round.tree.add()
     assert a_round.review(bundle).exit_code == 0
-    before = files_below(bundle)
+    before = list_files(bundle)
     synced = []
 
     def full(descriptor: int) -> None:
@@ -114,12 +116,12 @@ def test_full_disk_leaves_no_half_of_a_review(
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    done = a_round.review(bundle, "--replace", "--comment", "Changed my mind.")
+    result = a_round.review(bundle, "--replace", "--comment", "Changed my mind.")
     assert (
-        done.exit_code == 1
-        and "review.alice@elsewhere.org.sig: No space left on device" in done.output
+        result.exit_code == 1
+        and "review.alice@elsewhere.org.sig: No space left on device" in result.output
     )
-    assert files_below(bundle) == before
+    assert list_files(bundle) == before
 
 
 def test_withdrawal_is_signed_and_counts_once(a_round: TrustRound) -> None:
@@ -129,28 +131,28 @@ def test_withdrawal_is_signed_and_counts_once(a_round: TrustRound) -> None:
         "withdrawn",
         "The clocks were locked.",
     )
-    again = a_round.withdraw(bundle)
-    assert again.exit_code == 1 and "it was withdrawn before" in again.output
+    second_result = a_round.withdraw(bundle)
+    assert second_result.exit_code == 1 and "it was withdrawn before" in second_result.output
     assert "it was withdrawn; there is nothing to review" in a_round.review(bundle).output
 
 
 def test_another_center_withdraws_nothing(a_round: TrustRound, tmp_path: Path) -> None:
     bundle = a_round.tree.add()
-    other = make_key(tmp_path / "other")
+    other_key = make_key(tmp_path / "other")
     a_round.tree.allow(
-        other, "other@wattmark", 'namespaces="submission@wattmark,withdrawal@wattmark"'
+        other_key, "other@wattmark", 'namespaces="submission@wattmark,withdrawal@wattmark"'
     )
-    done = a_round.withdraw(bundle, "other@wattmark", other)
-    assert done.exit_code == 1 and "I116" in done.output
+    result = a_round.withdraw(bundle, "other@wattmark", other_key)
+    assert result.exit_code == 1 and "I116" in result.output
     assert judge(bundle).status == "pass"
 
 
 @pytest.mark.parametrize("scope", ["bundle", "system", "center"])
 def test_waiver_lifts_an_error(a_round: TrustRound, scope: str) -> None:
-    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
+    bundle = a_round.tree.add(delay_samples(copy_evidence()))
     path = {"bundle": bundle, "system": bundle.parent, "center": bundle.parents[1]}[scope]
-    done = a_round.waive("P104", path, more=("--expires", "2999-01-01"))
-    assert done.exit_code == 0, done.output
+    result = a_round.waive("P104", path, options=("--expires", "2999-01-01"))
+    assert result.exit_code == 0, result.output
     (verdict,) = judge_all([a_round.tree.root]).verdicts
     waived = {bool(f.waived) for f in verdict.findings if f.rule == "P104"}
     assert (verdict.status, waived) == ("pass", {True})
@@ -158,8 +160,8 @@ def test_waiver_lifts_an_error(a_round: TrustRound, scope: str) -> None:
 
 def test_waivers_that_would_not_count_are_refused(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
-    before = files_below(a_round.tree.root)
-    for done, code, why in (
+    before = list_files(a_round.tree.root)
+    for result, code, reason in (
         (a_round.waive("S101", bundle), 2, "cannot be waived"),
         (a_round.waive("W999", bundle), 2, "there is no such rule"),
         (
@@ -168,91 +170,105 @@ def test_waivers_that_would_not_count_are_refused(a_round: TrustRound) -> None:
             "it does not lie in the directory of a center",
         ),
         (
-            a_round.waive("P104", bundle, who=PRINCIPAL),
+            a_round.waive("P104", bundle, principal=PRINCIPAL),
             1,
             "a principal of another center must grant the waiver",
         ),
-        (a_round.waive("P104", bundle, who="alice@elsewhere.org"), 1, "I107"),
-        (a_round.waive("P104", bundle, more=("--expires", "2020-01-01")), 2, "not in the future"),
+        (a_round.waive("P104", bundle, principal="alice@elsewhere.org"), 1, "I107"),
+        (
+            a_round.waive("P104", bundle, options=("--expires", "2020-01-01")),
+            2,
+            "not in the future",
+        ),
         (a_round.waive("P104", bundle, bundle.parent), 1, "one or the other"),
         (
-            run("waive", "P104", bundle, "--key", "k", "--principal", "a@b", "--reason", " "),
+            run_command(
+                "waive", "P104", bundle, "--key", "k", "--principal", "a@b", "--reason", " "
+            ),
             2,
             "between 1 and 4000",
         ),
     ):
-        assert done.exit_code == code and why in done.output, done.output
-    assert files_below(a_round.tree.root) == before
+        assert result.exit_code == code and reason in result.output, result.output
+    assert list_files(a_round.tree.root) == before
 
 
 def test_accept_writes_what_passes_and_is_done_once(a_round: TrustRound) -> None:
-    good = a_round.tree.add(run_id="good-bundle")
-    bad = a_round.tree.add(late_sampling(second_run()), run_id="bad-bundle")
-    done = run("accept", a_round.tree.root)
-    assert done.exit_code == 1
+    good_bundle = a_round.tree.add(run_id="good-bundle")
+    bad_bundle = a_round.tree.add(delay_samples(make_second_run()), run_id="bad-bundle")
+    result = run_command("accept", a_round.tree.root)
+    assert result.exit_code == 1
     assert (
-        "accepted: example/h200x2/good-bundle" in done.output
-        and "refused: example/h200x2/bad-bundle: it fails: P104" in done.output
+        "accepted: example/h200x2/good-bundle" in result.output
+        and "refused: example/h200x2/bad-bundle: it fails: P104" in result.output
     )
     log = (a_round.tree.root / "LOG").read_bytes()
     assert [v.accepted for v in judge_all([a_round.tree.root]).verdicts] == ["", VERSION]
-    assert run("accept", good).output == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
+    assert (
+        run_command("accept", good_bundle).output
+        == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
+    )
     assert (a_round.tree.root / "LOG").read_bytes() == log
-    shutil.rmtree(bad)
-    a_round.withdraw(good)
-    assert "withdrawn: example/h200x2/good-bundle" in run("accept", a_round.tree.root).output
+    shutil.rmtree(bad_bundle)
+    a_round.withdraw(good_bundle)
+    assert (
+        "withdrawn: example/h200x2/good-bundle" in run_command("accept", a_round.tree.root).output
+    )
     assert (a_round.tree.root / "LOG").read_bytes().startswith(log)
     assert read_log(a_round.tree.root).lines == 2
     assert (
-        run("accept", a_round.tree.root).output
+        run_command("accept", a_round.tree.root).output
         == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
     )
 
 
 def test_accept_refuses_another_bundle_in_the_same_place(a_round: TrustRound) -> None:
     bundle = a_round.tree.add(run_id="good-bundle")
-    assert run("accept", bundle).exit_code == 0
+    assert run_command("accept", bundle).exit_code == 0
     shutil.rmtree(bundle)
-    a_round.tree.add(second_run(), run_id="good-bundle")
-    done = run("accept", bundle)
-    assert done.exit_code == 1 and "it fails: I119" in done.output
+    a_round.tree.add(make_second_run(), run_id="good-bundle")
+    result = run_command("accept", bundle)
+    assert result.exit_code == 1 and "it fails: I119" in result.output
     shutil.rmtree(bundle)
     a_round.tree.add(run_id="another-bundle")
-    done = run("accept", a_round.tree.root)
+    result = run_command("accept", a_round.tree.root)
     assert (
-        done.exit_code == 1
-        and "nothing is accepted while it is broken" in done.output
-        and "good-bundle" in done.output
+        result.exit_code == 1
+        and "nothing is accepted while it is broken" in result.output
+        and "good-bundle" in result.output
     )
 
 
 def test_accept_needs_a_whole_log_and_a_keyring(a_round: TrustRound, tmp_path: Path) -> None:
     bundle = a_round.tree.add()
-    run("accept", bundle)
+    run_command("accept", bundle)
     log = a_round.tree.root / "LOG"
     log.write_bytes(log.read_bytes()[:100])
-    done = run("accept", bundle)
+    result = run_command("accept", bundle)
     assert (
-        done.exit_code == 1 and "The LOG was cut here" in done.output and log.stat().st_size == 100
+        result.exit_code == 1
+        and "The LOG was cut here" in result.output
+        and log.stat().st_size == 100
     )
     (tmp_path / "empty").mkdir()
-    assert "no bundle at or below it" in run("accept", tmp_path / "empty").output
+    assert "no bundle at or below it" in run_command("accept", tmp_path / "empty").output
     shutil.copytree(bundle, tmp_path / "moved")
-    said = run("accept", tmp_path / "moved").output
-    assert "moved: I110: no keyring" in said
+    output = run_command("accept", tmp_path / "moved").output
+    assert "moved: I110: no keyring" in output
     log.unlink()
-    assert "no bundle at or below it" in run("accept", a_round.tree.keyring).output
+    assert "no bundle at or below it" in run_command("accept", a_round.tree.keyring).output
 
 
 def test_verify_reads_no_evidence_and_prints_the_head(a_round: TrustRound) -> None:
-    bundle = a_round.tree.add(late_sampling(fresh_evidence()))
+    bundle = a_round.tree.add(delay_samples(copy_evidence()))
     a_round.review(bundle, "--verdict", "reject", "--comment", "The samples are late.")
     forge.write_log(bundle, {})
-    done = run("verify", a_round.tree.root)
-    assert done.exit_code == 0, done.output
-    assert f"LOG: good, 1 line, head {read_log(a_round.tree.root).head}" in done.output
+    result = run_command("verify", a_round.tree.root)
+    assert result.exit_code == 0, result.output
+    assert f"LOG: good, 1 line, head {read_log(a_round.tree.root).head}" in result.output
     assert (
-        "P104" not in done.output and "the evidence was not judged" in done.output.splitlines()[-1]
+        "P104" not in result.output
+        and "the evidence was not judged" in result.output.splitlines()[-1]
     )
 
 
@@ -260,7 +276,7 @@ def test_verify_reads_no_evidence_and_prints_the_head(a_round: TrustRound) -> No
 def test_verify_notices(a_round: TrustRound, spoil: str) -> None:
     bundle = a_round.tree.add()
     a_round.review(bundle)
-    run("accept", bundle)
+    run_command("accept", bundle)
     path = {
         "evidence": bundle / "samples.csv.gz",
         "manifest": bundle / "MANIFEST.json",
@@ -269,36 +285,36 @@ def test_verify_notices(a_round: TrustRound, spoil: str) -> None:
         "log": a_round.tree.root / "LOG",
     }[spoil]
     path.write_bytes(path.read_bytes().replace(b"1", b"2", 1) + b" ")
-    done = run("verify", a_round.tree.root)
-    assert done.exit_code == 1 and "bad" in done.output
+    result = run_command("verify", a_round.tree.root)
+    assert result.exit_code == 1 and "bad" in result.output
 
 
 def test_whatever_is_named_is_answered_without_a_traceback(
     a_round: TrustRound, tmp_path: Path
 ) -> None:
     a_round.tree.add()
-    half = a_round.tree.root / "example" / "h200x2" / "half-bundle"
-    half.mkdir()
-    (half / EVIDENCE_FILES[0]).write_text("{")
+    incomplete_bundle = a_round.tree.root / "example" / "h200x2" / "half-bundle"
+    incomplete_bundle.mkdir()
+    (incomplete_bundle / EVIDENCE_FILES[0]).write_text("{")
     hidden = a_round.tree.root / "example" / "h200x2" / ".hidden"
-    bundles.write(second_run().evidence(), hidden)
+    bundles.write(make_second_run().evidence(), hidden)
     sign(hidden, a_round.tree.key, PRINCIPAL)
     link = a_round.tree.root / "example" / "h200x2" / "linked"
     link.symlink_to(tmp_path)
     for path in (
-        half,
+        incomplete_bundle,
         hidden,
         link,
-        half.parent,
-        half.parents[1],
+        incomplete_bundle.parent,
+        incomplete_bundle.parents[1],
         tmp_path,
         a_round.tree.root,
         a_round.tree.keyring,
     ):
-        assert run("verify", path).exit_code in (0, 1)
+        assert run_command("verify", path).exit_code in (0, 1)
         assert a_round.review(path).exit_code == 1
         assert a_round.withdraw(path).exit_code == 1 or path == hidden
-        assert run("accept", path).exit_code == 1
+        assert run_command("accept", path).exit_code == 1
 
 
 def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(
@@ -306,13 +322,15 @@ def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(
 ) -> None:
     withdrawn, reviewed = (
         a_round.tree.add(run_id="withdrawn-bundle"),
-        a_round.tree.add(second_run(), run_id="reviewed-bundle"),
+        a_round.tree.add(make_second_run(), run_id="reviewed-bundle"),
     )
     a_round.review(reviewed)
     a_round.withdraw(withdrawn)
     page = tmp_path / "report.html"
-    done = CliRunner().invoke(report, [str(a_round.tree.root), "-o", str(page)])
-    assert done.exit_code == 0 and "1 passed, 0 failed, 1 withdrawn" in done.output, done.output
+    result = CliRunner().invoke(report, [str(a_round.tree.root), "-o", str(page)])
+    assert result.exit_code == 0 and "1 passed, 0 failed, 1 withdrawn" in result.output, (
+        result.output
+    )
     text = page.read_text()
     assert "accepted by alice@elsewhere.org" in text
     assert (

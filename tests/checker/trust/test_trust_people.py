@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PRINCIPAL, Submissions, fresh_evidence, make_key
-from support.trust_rounds import TrustRound, late_sampling, rules_of, run, second_run
+from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from support.trust_rounds import TrustRound, delay_samples, make_second_run, rules_of, run_command
 from support.trust_rounds import a_round as a_round
 
 from checker.engine import judge, judge_all
@@ -36,59 +36,63 @@ center's name."""
 # Of which center somebody is.
 
 
-@pytest.mark.parametrize("who", TIES)
+@pytest.mark.parametrize("principal", TIES)
 def test_review_by_a_name_of_the_own_center_does_not_count(
-    submissions: Submissions, who: str
+    submissions: Submissions, principal: str
 ) -> None:
     bundle = submissions.add()
-    forge.add_review(bundle, who)
+    forge.add_review(bundle, principal)
     verdict = judge(bundle)
     assert (verdict.status, verdict.reviewers, rules_of(verdict)) == ("fail", (), {"I112"})
 
 
-@pytest.mark.parametrize("who", TIES)
+@pytest.mark.parametrize("principal", TIES)
 def test_waiver_by_a_name_of_the_own_center_does_not_count(
-    submissions: Submissions, who: str
+    submissions: Submissions, principal: str
 ) -> None:
-    bundle = submissions.add(late_sampling(fresh_evidence()))
-    forge.add_waiver(bundle, who, rule="P104")
+    bundle = submissions.add(delay_samples(copy_evidence()))
+    forge.add_waiver(bundle, principal, rule="P104")
     assert {"P104", "I123"} <= {
         f.rule for f in judge(bundle).findings if f.severity == Severity.ERROR and not f.waived
     }
 
 
 @pytest.mark.parametrize(
-    "who",
+    "principal",
     ["zoe@wattmark.org", "zoe@org.example", "zoe@elsewhere.wattmark", "examples@elsewhere.org"],
 )
-def test_review_by_a_name_of_another_center_counts(submissions: Submissions, who: str) -> None:
+def test_review_by_a_name_of_another_center_counts(
+    submissions: Submissions, principal: str
+) -> None:
     bundle = submissions.add()
-    forge.add_review(bundle, who)
-    assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((who,), set())
+    forge.add_review(bundle, principal)
+    assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((principal,), set())
 
 
 def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
-    for done in (
-        a_round.review(bundle, who="zoe@wattmark"),
-        a_round.waive("P104", bundle, who="zoe@wattmark"),
+    for result in (
+        a_round.review(bundle, principal="zoe@wattmark"),
+        a_round.waive("P104", bundle, principal="zoe@wattmark"),
     ):
-        assert done.exit_code == 1 and f"zoe@wattmark has the domain of {PRINCIPAL}" in done.output
+        assert (
+            result.exit_code == 1 and f"zoe@wattmark has the domain of {PRINCIPAL}" in result.output
+        )
 
 
 # Reviews.
 
 
-def reject(a_round: TrustRound, bundle: Path, *more: str) -> None:
-    done = a_round.review(bundle, "--verdict", "reject", "--comment", WHY, *more)
-    assert done.exit_code == 0, done.output
+def reject(a_round: TrustRound, bundle: Path, *options: str) -> None:
+    result = a_round.review(bundle, "--verdict", "reject", "--comment", WHY, *options)
+    assert result.exit_code == 0, result.output
 
 
 def test_rejection_says_why(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     for comment in ((), ("--comment", " "), ("--comment", "x" * 4001)):
-        done = a_round.review(bundle, "--verdict", "reject", *comment)
-        assert done.exit_code == 2 and "--comment" in done.output
+        result = a_round.review(bundle, "--verdict", "reject", *comment)
+        assert result.exit_code == 2 and "--comment" in result.output
     assert judge(bundle).reviews == ()
     reject(a_round, bundle)
     (finding,) = judge(bundle).findings
@@ -102,11 +106,11 @@ def test_rejection_says_why(a_round: TrustRound) -> None:
 def test_second_review_says_what_it_replaces(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
-    done = a_round.review(bundle)
-    assert done.exit_code == 1
+    result = a_round.review(bundle)
+    assert result.exit_code == 1
     assert re.search(
         r"alice@elsewhere.org has reviewed it before \(reject, 20..-.*Z\); use --replace",
-        done.output,
+        result.output,
     )
     assert judge(bundle).rejecters == ("alice@elsewhere.org",)
     assert a_round.review(bundle, "--replace").exit_code == 0
@@ -116,9 +120,9 @@ def test_second_review_says_what_it_replaces(a_round: TrustRound) -> None:
 def test_first_line_of_a_verdict_names_who_rejects(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
-    first, *rest = run("verify", bundle).output.splitlines()
+    first, *details = run_command("verify", bundle).output.splitlines()
     assert first.endswith(f"signed by {PRINCIPAL}, rejected by alice@elsewhere.org")
-    assert "See the second epoch." in rest[0]
+    assert "See the second epoch." in details[0]
 
 
 def test_comments_are_shown_whole(a_round: TrustRound) -> None:
@@ -126,10 +130,10 @@ def test_comments_are_shown_whole(a_round: TrustRound) -> None:
     a_round.review(bundle, "--comment", "Fits the board.\n\x1b[31m")
     assert (
         "  alice@elsewhere.org (accept): Fits the board.\\n\\x1b[31m"
-        in run("verify", bundle).output.splitlines()
+        in run_command("verify", bundle).output.splitlines()
     )
-    (told,) = json.loads(render(RoundView((judge(bundle),))))["bundles"]
-    assert told["reviews"] == [
+    (bundles,) = json.loads(render(RoundView((judge(bundle),))))["bundles"]
+    assert bundles["reviews"] == [
         {
             "reviewer": "alice@elsewhere.org",
             "verdict": "accept",
@@ -142,16 +146,16 @@ def test_comments_are_shown_whole(a_round: TrustRound) -> None:
 def test_what_is_rejected_is_accepted_only_on_purpose(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     reject(a_round, bundle)
-    done = run("accept", bundle)
+    result = run_command("accept", bundle)
     assert (
-        done.exit_code == 1
-        and "rejected by alice@elsewhere.org" in done.output
-        and "--although-rejected" in done.output
+        result.exit_code == 1
+        and "rejected by alice@elsewhere.org" in result.output
+        and "--although-rejected" in result.output
     )
     assert read_log(a_round.tree.root).lines == 0
-    assert run("accept", bundle, "--although-rejected").exit_code == 0
+    assert run_command("accept", bundle, "--although-rejected").exit_code == 0
     assert read_log(a_round.tree.root).lines == 1
-    assert run("accept", bundle).exit_code == 0, "what is accepted stays so"
+    assert run_command("accept", bundle).exit_code == 0, "what is accepted stays so"
 
 
 def test_rejection_that_does_not_count_keeps_nobody_out(a_round: TrustRound) -> None:
@@ -169,12 +173,12 @@ def test_withdrawal_is_told_with_who_and_when(a_round: TrustRound) -> None:
     a_round.withdraw(bundle)
     verdict = judge(bundle)
     assert (verdict.withdrawn_by, verdict.withdrawn_at[:2]) == ("chair@round.example.org", "20")
-    wanted = (
+    expected = (
         f"withdrawn by chair@round.example.org, {verdict.withdrawn_at}: The clocks were locked."
     )
-    assert wanted in run("verify", bundle).output
-    (told,) = json.loads(render(RoundView((verdict,))))["bundles"]
-    assert [told[key] for key in ("withdrawn_by", "withdrawn_at")] == [
+    assert expected in run_command("verify", bundle).output
+    (bundles,) = json.loads(render(RoundView((verdict,))))["bundles"]
+    assert [bundles[key] for key in ("withdrawn_by", "withdrawn_at")] == [
         verdict.withdrawn_by,
         verdict.withdrawn_at,
     ]
@@ -182,25 +186,25 @@ def test_withdrawal_is_told_with_who_and_when(a_round: TrustRound) -> None:
 
 def test_what_was_withdrawn_before_refuses_nothing(a_round: TrustRound) -> None:
     withdrawn = a_round.tree.add(run_id="withdrawn-bundle")
-    a_round.tree.add(second_run(), run_id="good-bundle")
+    a_round.tree.add(make_second_run(), run_id="good-bundle")
     a_round.withdraw(withdrawn)
     for last in (
         "1 written to the LOG, 0 refused, 1 left out",
         "0 written to the LOG, 0 refused, 1 left out, 1 already in the LOG",
     ):
-        done = run("accept", a_round.tree.root)
-        assert done.exit_code == 0, done.output
+        result = run_command("accept", a_round.tree.root)
+        assert result.exit_code == 0, result.output
         assert (
             "left out: example/h200x2/withdrawn-bundle: it was withdrawn before it was accepted"
-            in done.output
+            in result.output
         )
-        assert done.output.splitlines()[-1] == last
+        assert result.output.splitlines()[-1] == last
 
 
 # Waivers.
 
 
-def never_waived() -> list[str]:
+def list_never_waivable() -> list[str]:
     return [
         rule.id
         for rule in rules_by_id().values()
@@ -209,7 +213,7 @@ def never_waived() -> list[str]:
 
 
 def test_false_statements_cannot_be_waived(submissions: Submissions) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.result["headline"]["joules_per_item"]["mean"] *= 0.9
     bundle = submissions.add(evidence)
     forge.add_waiver(bundle, rule="T102")
@@ -226,41 +230,42 @@ def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: TrustRound) 
     (line,) = re.findall(
         r"stated value to be wrong: (.*?)\.", (DOCS / "trust.md").read_text().replace("\n", " ")
     )
-    assert re.findall(r"[A-Z]\d{3}", line) == never_waived()
-    for rule in never_waived():
-        done = a_round.waive(rule, bundle)
-        assert done.exit_code == 2 and "it cannot be waived" in done.output
+    assert re.findall(r"[A-Z]\d{3}", line) == list_never_waivable()
+    for rule in list_never_waivable():
+        result = a_round.waive(rule, bundle)
+        assert result.exit_code == 2 and "it cannot be waived" in result.output
     assert not (a_round.tree.root / "waivers").exists()
 
 
 @pytest.mark.parametrize("rule", ["P104", "X101"])
 def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str) -> None:
-    late = a_round.tree.add(late_sampling(fresh_evidence()))
-    done = a_round.waive(rule, late)
+    late = a_round.tree.add(delay_samples(copy_evidence()))
+    result = a_round.waive(rule, late)
     findings = sum(f.rule == rule for f in judge(late).findings)
     bundles = 1 if findings else 0
     assert (
         f"it waives {findings} finding{'s' * (findings != 1)} of {bundles} "
-        f"bundle{'s' * (bundles != 1)} now" in done.output
+        f"bundle{'s' * (bundles != 1)} now" in result.output
     )
-    assert "--expires" not in done.output
+    assert "--expires" not in result.output
 
 
 def test_waive_for_a_directory_tells_of_what_comes_later(a_round: TrustRound) -> None:
-    system = a_round.tree.add(late_sampling(fresh_evidence())).parent
+    system = a_round.tree.add(delay_samples(copy_evidence())).parent
     assert (
         "without --expires the waiver also covers every bundle that is added to"
         in a_round.waive("P104", system).output
     )
     assert (
-        "is added to" not in a_round.waive("P103", system, more=("--expires", "2999-01-01")).output
+        "is added to"
+        not in a_round.waive("P103", system, options=("--expires", "2999-01-01")).output
     )
 
 
 # The list of revoked keys.
 
 
-def openssh_trusts(submissions: Submissions, bundle: Path) -> bool:
+def verify_with_openssh(submissions: Submissions, bundle: Path) -> bool:
     """Whether OpenSSH finds the signature of a bundle good, beside the list of revoked keys."""
     files = {
         "-f": submissions.keyring / "allowed_signers",
@@ -301,7 +306,7 @@ def test_list_of_revoked_keys_is_read_as_openssh_does(
     text = f"{another}\n{line.replace('KEY', another)}\n"
     (submissions.keyring / "revoked_signers").write_text(text, newline="")
     verdict = judge(bundle)
-    assert openssh_trusts(submissions, bundle) == (place is None)
+    assert verify_with_openssh(submissions, bundle) == (place is None)
     assert (verdict.signer, rules_of(verdict)) == (
         (PRINCIPAL, set()) if place is None else (None, {"I128"})
     )
@@ -317,7 +322,7 @@ def test_krl_is_read_as_openssh_does(submissions: Submissions, tmp_path: Path, w
         check=True,
     )
     krl.write_bytes(krl.read_bytes()[: None if whole else -10])
-    assert openssh_trusts(submissions, bundle) == whole
+    assert verify_with_openssh(submissions, bundle) == whole
     assert rules_of(judge(bundle)) == (set() if whole else {"I128"})
     subprocess.run(
         ["ssh-keygen", "-q", "-k", "-f", krl, submissions.key.with_suffix(".pub")], check=True

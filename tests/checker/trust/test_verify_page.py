@@ -31,10 +31,10 @@ def run_lines_of_the_page(directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_lines_of_the_page_verify_a_bundle() -> None:
-    done = run_lines_of_the_page(ROOT)
-    assert done.returncode == 0, done.stderr
-    good, *files = done.stdout.splitlines()
-    assert good.startswith('Good "submission@wattmark" signature for reference@wattmark ')
+    result = run_lines_of_the_page(ROOT)
+    assert result.returncode == 0, result.stderr
+    lines, *files = result.stdout.splitlines()
+    assert lines.startswith('Good "submission@wattmark" signature for reference@wattmark ')
     assert sorted(files) == sorted(f"{name}: OK" for name in set(EVIDENCE_FILES) - OPTIONAL_FILES)
 
 

@@ -10,32 +10,15 @@ from support.fake_amdsmi import (
     NOT_SUPPORTED,
     A,
     FakeAmdSmi,
-    FakeGpu,
-    gpu_a,
-    gpu_b,
-    write_kfd_nodes,
 )
+from support.harness.amd_boards import gpu as gpu
+from support.harness.amd_boards import kernel as kernel
+from support.harness.amd_boards import meter as meter
 
 from harness.power.source import MeterError, NotAllowedError
 from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource
 from harness.run import preflight
-
-
-@pytest.fixture(autouse=True)
-def kernel(tmp_path, monkeypatch):
-    """The kernel's topology of the two boards."""
-    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "nodes", gpu_a(), gpu_b()))
-
-
-@pytest.fixture
-def gpu() -> FakeGpu:
-    return gpu_a()
-
-
-@pytest.fixture
-def meter(gpu) -> AmdSource:
-    return AmdSource(FakeAmdSmi(gpu), {})
 
 
 def test_an_mi300x_is_read_in_the_units_of_a_reading(meter):
@@ -164,9 +147,9 @@ def test_slowdown_is_what_grew_since_the_last_reading(gpu, meter):
     gpu.metrics["ppt_residency_acc"] += 90
     assert meter.read(A).slowdown == amd.PACKAGE_POWER
     assert meter.read(A).slowdown == 0
-    for bit, name in amd.RESIDENCY_COUNTERS.items():
+    for slowdown_bit, name in amd.RESIDENCY_COUNTERS.items():
         gpu.metrics[name] += 1
-        assert meter.read(A).slowdown == bit
+        assert meter.read(A).slowdown == slowdown_bit
     gpu.metrics |= {"prochot_residency_acc": 9, "hbm_thm_residency_acc": 9}
     assert meter.read(A).slowdown == amd.PROCESSOR_HOT | amd.MEMORY_THERMAL
 

@@ -8,11 +8,14 @@ from support.fake_amdsmi import (
     B,
     FakeAmdSmi,
     FakeGpu,
-    gpu_a,
-    gpu_b,
+    make_gpu_a,
+    make_gpu_b,
     write_kfd_nodes,
     write_package_without_rocm,
 )
+from support.harness.amd_boards import gpu as gpu
+from support.harness.amd_boards import kernel as kernel
+from support.harness.amd_boards import meter as meter
 
 from harness.power.rocm_devices import uuid_of_torch, visible_gpus
 from harness.power.source import MeterError
@@ -21,24 +24,11 @@ from harness.power.sources.amd import AmdSource
 from rules.boards import find_board
 
 
-@pytest.fixture(autouse=True)
-def kernel(tmp_path, monkeypatch):
-    """The kernel's topology of the two boards."""
-    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "nodes", gpu_a(), gpu_b()))
-
-
-@pytest.fixture
-def gpu() -> FakeGpu:
-    return gpu_a()
-
-
-@pytest.fixture
-def meter(gpu) -> AmdSource:
-    return AmdSource(FakeAmdSmi(gpu), {})
-
-
 def test_devices_come_in_the_order_of_hip():
-    assert [d.uuid for d in AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), {}).devices()] == [A, B]
+    assert [d.uuid for d in AmdSource(FakeAmdSmi(make_gpu_b(), make_gpu_a()), {}).devices()] == [
+        A,
+        B,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +53,12 @@ def test_devices_come_in_the_order_of_hip():
 )
 def test_the_variables_that_amd_smi_ignores_choose_as_in_rocm(environment, chosen):
     assert visible_gpus([A, B], environment) == chosen
-    meter = AmdSource(FakeAmdSmi(gpu_b(), gpu_a()), environment)
+    meter = AmdSource(FakeAmdSmi(make_gpu_b(), make_gpu_a()), environment)
     assert [d.uuid for d in meter.devices()] == [[A, B][i] for i in chosen]
 
 
 def test_without_the_order_of_hip_numbers_are_refused_and_uuids_are_not():
-    smi = FakeAmdSmi(gpu_b(), gpu_a())
+    smi = FakeAmdSmi(make_gpu_b(), make_gpu_a())
     smi.lacks = {"amdsmi_get_gpu_enumeration_info"}
     with pytest.raises(
         MeterError,
@@ -80,7 +70,7 @@ def test_without_the_order_of_hip_numbers_are_refused_and_uuids_are_not():
 
 
 def test_a_gpu_that_hip_does_not_count_is_left_out(gpu):
-    hidden = gpu_b()
+    hidden = make_gpu_b()
     hidden.enumeration["hip_id"] = "N/A"
     assert [d.uuid for d in AmdSource(FakeAmdSmi(hidden, gpu), {}).devices()] == [A]
 

@@ -12,17 +12,16 @@ from support.fake_amdsmi import (
     A,
     B,
     FakeAmdSmi,
-    FakeGpu,
-    gpu_a,
-    gpu_b,
-    write_kfd_nodes,
+    make_gpu_b,
 )
+from support.harness.amd_boards import gpu as gpu
+from support.harness.amd_boards import kernel as kernel
+from support.harness.amd_boards import meter as meter
 
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Settings, _Loop
 from harness.power.source import Device, MeterError
-from harness.power.sources import amd, open_source
-from harness.power.sources.amd import AmdSource
+from harness.power.sources import open_source
 from harness.run import command, session, worker
 from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
@@ -30,32 +29,16 @@ from harness.system import DESCRIPTION, describe_environment
 from reference import sglang_server
 
 
-@pytest.fixture(autouse=True)
-def kernel(tmp_path, monkeypatch):
-    """The kernel's topology of the two boards."""
-    monkeypatch.setattr(amd, "KFD_NODES", write_kfd_nodes(tmp_path / "nodes", gpu_a(), gpu_b()))
-
-
-@pytest.fixture
-def gpu() -> FakeGpu:
-    return gpu_a()
-
-
-@pytest.fixture
-def meter(gpu) -> AmdSource:
-    return AmdSource(FakeAmdSmi(gpu), {})
-
-
 def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch):
-    smi = FakeAmdSmi(gpu_b(), gpu)
+    smi = FakeAmdSmi(make_gpu_b(), gpu)
     monkeypatch.setitem(sys.modules, "amdsmi", smi)
     for variable in VISIBLE_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     meter = open_source("amd")
     read_end, write_end = os.pipe()
-    said: list[dict] = []
+    messages: list[dict] = []
     table = (tmp_path / "table.csv").open("w")
-    loop = _Loop(meter, Settings("amd", (A, B), "node0", 20, str(tmp_path)), table, said.append)
+    loop = _Loop(meter, Settings("amd", (A, B), "node0", 20, str(tmp_path)), table, messages.append)
     plain_tick = loop._tick
 
     def tick(scheduled_ns: int) -> None:
@@ -83,7 +66,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     assert [row["slowdown"] for row in rows[:7]] == ["", "2", "0", "2", "0", "2", "0"]
     counter_mj = [int(row["energy_mj"]) for row in rows]
     assert all(later - earlier in (15_300, 15_301) for earlier, later in pairwise(counter_mj))
-    (states,) = [one["accelerators"] for one in said if one["said"] == "readback"]
+    (states,) = [message["accelerators"] for message in messages if message["said"] == "readback"]
     assert [(s["accelerator"], s["enforced_mw"], s["foreign_processes"]) for s in states] == [
         (A, 600_000, 0),
         (B, 600_000, 0),
@@ -91,7 +74,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     assert smi.closed
 
 
-def plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> Plan:
+def make_amd_plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> Plan:
     """A plan of a run on these GPUs."""
     devices = tuple(Device(uuid, "AMD Instinct MI300X", vendor, pci=pci) for uuid in uuids)
     machine = Machine("amd", "cuda", None, devices, "auto", 750.0)
@@ -117,15 +100,15 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
 def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
     for variable in VISIBLE_VARIABLES:
         monkeypatch.setenv(variable, "0,1")
-    given = session.make_worker_environment(plan(A, B))
-    assert {v: given.get(v) for v in VISIBLE_VARIABLES} == dict(
+    environment = session.make_worker_environment(make_amd_plan(A, B))
+    assert {v: environment.get(v) for v in VISIBLE_VARIABLES} == dict(
         zip(VISIBLE_VARIABLES, (f"{A},{B}", None, None), strict=True)
     )
-    as_it_was = session.make_worker_environment(plan("PCI-0000:05:00.0"))
+    as_it_was = session.make_worker_environment(make_amd_plan("PCI-0000:05:00.0"))
     assert {as_it_was.get(v) for v in VISIBLE_VARIABLES} == {
         "0,1"
     }  # a virtual machine's GPU has no name that ROCm knows
-    nvidia = session.make_worker_environment(plan(A, vendor="NVIDIA"))
+    nvidia = session.make_worker_environment(make_amd_plan(A, vendor="NVIDIA"))
     assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
 
 
@@ -138,7 +121,7 @@ def test_the_environment_of_a_bundle_tells_rocms_choice():
 
 
 @pytest.mark.parametrize(
-    ("hip", "uuid", "found"),
+    ("hip", "uuid", "expected"),
     [
         ("7.0", "30306336-3361-6333-6333-633633376639", A),
         ("7.0", "58580000-0000-0000-0000-000000000000", "PCI-0000:e5:00.0"),
@@ -150,11 +133,14 @@ def test_the_environment_of_a_bundle_tells_rocms_choice():
         ),
     ],
 )
-def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uuid, found):
+def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uuid, expected):
     properties = SimpleNamespace(uuid=uuid, pci_domain_id=0, pci_bus_id=0xE5, pci_device_id=0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda local: properties)
     monkeypatch.setattr(torch.version, "hip", hip)
-    assert worker.find_accelerator(plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0) == found
+    assert (
+        worker.find_accelerator(make_amd_plan("PCI-0000:e5:00.0", pci="0000:e5:00.0"), 0)
+        == expected
+    )
 
 
 def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):

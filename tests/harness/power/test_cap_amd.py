@@ -38,7 +38,7 @@ def gpu(tmp_path, monkeypatch) -> FakeGpu:
     return board
 
 
-def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
+def make_amd_plan(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
     meter = open_source("amd")
     devices = tuple(meter.devices())
     machine = Machine(
@@ -48,7 +48,7 @@ def plan_of_amd(cap_w: float, found_mw: dict[str, int] | None) -> Plan:
 
 
 def test_amds_limit_and_performance_level_are_set_and_restored(node, gpu):
-    with applied_cap(plan_of_amd(400, {"PCI-0000:e5:00.0": 600_000})):
+    with applied_cap(make_amd_plan(400, {"PCI-0000:e5:00.0": 600_000})):
         assert (gpu.caps["power_cap"], gpu.level) == (400_000_000, "AMDSMI_DEV_PERF_LEVEL_AUTO")
         assert Journal.read(node.journal).accelerators == (
             SavedLimit("PCI-0000:e5:00.0", 600_000, "high"),
@@ -57,23 +57,24 @@ def test_amds_limit_and_performance_level_are_set_and_restored(node, gpu):
 
 
 def test_a_performance_level_that_moved_since_the_plan_was_made_is_refused(node, gpu):
-    for found, now in (("HIGH", "LOW"), ("AUTO", "HIGH")):
-        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{found}"
-        plan = plan_of_amd(600, None)
-        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{now}"
+    for plan_level, current_level in (("HIGH", "LOW"), ("AUTO", "HIGH")):
+        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{plan_level}"
+        plan = make_amd_plan(600, None)
+        gpu.level = f"AMDSMI_DEV_PERF_LEVEL_{current_level}"
         with pytest.raises(
             MeterError,
-            match=f"performance level was {found.lower()} when .* and is {now.lower()} now",
+            match=f"performance level was {plan_level.lower()} when .* "
+            f"and is {current_level.lower()} now",
         ):
             applied_cap(plan).__enter__()
 
 
 def test_amds_performance_level_is_set_for_a_run_at_the_cap_that_was_found(node, gpu):
-    with applied_cap(plan_of_amd(600, None)):
+    with applied_cap(make_amd_plan(600, None)):
         assert (gpu.caps["power_cap"], gpu.level) == (600_000_000, "AMDSMI_DEV_PERF_LEVEL_AUTO")
     assert gpu.level == "AMDSMI_DEV_PERF_LEVEL_HIGH"
     gpu.level = "AMDSMI_DEV_PERF_LEVEL_AUTO"
-    with applied_cap(plan_of_amd(600, None)):
+    with applied_cap(make_amd_plan(600, None)):
         assert not node.journal.exists()
 
 
@@ -81,6 +82,6 @@ def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     says = (
         r"the performance level high was refused .* not restored to high; try: bench-submit restore"
     )
-    with pytest.raises(RestoreError, match=says), applied_cap(plan_of_amd(600, None)):
+    with pytest.raises(RestoreError, match=says), applied_cap(make_amd_plan(600, None)):
         gpu.errors["amdsmi_set_gpu_perf_level"] = BUSY
     wait_for(lambda: not watchdogs())

@@ -33,7 +33,7 @@ def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):
     with applied_cap(node.plan()):
         assert node.limits == SET
         stored = json.loads(node.journal.read_text())
-        assert [(one["uuid"], one["found_mw"]) for one in stored["accelerators"]] == [
+        assert [(limit["uuid"], limit["found_mw"]) for limit in stored["accelerators"]] == [
             (A, 700_000),
             (B, 700_000),
         ]
@@ -83,17 +83,17 @@ def test_nothing_is_touched_where_the_cap_is_the_one_that_was_found(node):
 
 
 def test_journal_and_watchdog_stand_before_the_first_write(node, monkeypatch):
-    seen = []
+    states = []
     plain = node.nvml.nvmlDeviceSetPowerManagementLimit
 
     def look(handle, limit_mw):
-        seen.append((limit_mw, len(Journal.read(node.journal).accelerators), len(watchdogs())))
+        states.append((limit_mw, len(Journal.read(node.journal).accelerators), len(watchdogs())))
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", look, raising=False)
     with applied_cap(node.plan()):
         pass
-    assert seen == [(400_000, 2, 1), (400_000, 2, 1), (700_000, 2, 1), (700_000, 2, 1)]
+    assert states == [(400_000, 2, 1), (400_000, 2, 1), (700_000, 2, 1), (700_000, 2, 1)]
 
 
 def test_a_board_that_does_not_take_the_limit_is_named_and_all_are_put_back(node):
@@ -117,9 +117,9 @@ def test_without_the_right_to_set_it_is_said_what_an_administrator_can_do(node):
 def test_a_run_without_the_right_to_set_leaves_nothing_behind(node):
     node.change(root=False)
     out = node.root / "out"
-    done = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "400", "-o", str(out)])
-    assert done.exit_code == 2 and "docs/caps.md" in done.output
-    assert "cap 400 W, set for this run (found 700 W)" in done.output
+    result = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "400", "-o", str(out)])
+    assert result.exit_code == 2 and "docs/caps.md" in result.output
+    assert "cap 400 W, set for this run (found 700 W)" in result.output
     assert not list(out.iterdir()) and node.limits == AS_FOUND
 
 
@@ -128,18 +128,19 @@ def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypa
     out = node.root / "out"
     monkeypatch.setattr(journal, "GRACE_S", 0.2)
     with node.held_elsewhere() as (owner, _):
-        theirs = Journal.read(node.journal)
-        others = tuple(
-            replace(one, uuid=one.uuid.replace("0000", "1111")) for one in theirs.accelerators
+        other_journal = Journal.read(node.journal)
+        other_limits = tuple(
+            replace(limit, uuid=limit.uuid.replace("0000", "1111"))
+            for limit in other_journal.accelerators
         )
-        replace(theirs, accelerators=others).write(node.journal)
-        done = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "500", "-o", str(out)])
+        replace(other_journal, accelerators=other_limits).write(node.journal)
+        result = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "500", "-o", str(out)])
     assert (
-        done.exit_code == 2
-        and f"process {owner.pid}" in done.output
-        and "is running and holds" in done.output
+        result.exit_code == 2
+        and f"process {owner.pid}" in result.output
+        and "is running and holds" in result.output
     )
-    assert "--resume" not in done.output and not list(out.iterdir())
+    assert "--resume" not in result.output and not list(out.iterdir())
 
 
 def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
@@ -149,11 +150,11 @@ def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
         replace(make_share(), found_mw=plan.found_mw, found_state={}),
         replace(make_share("C"), found_mw=None, found_state={}),
     ]
-    told = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
+    power = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
     assert (
         evidence._make_power(plan, shares)
         == evidence._make_power(replace(plan, found_mw=None), shares)
-        == told
+        == power
     )
     assert evidence._make_power(plan, [shares[1]]) == {
         "mode": "as-found",
@@ -161,7 +162,7 @@ def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
         "state": "P0",
     }
     shares[1] = replace(shares[1], found_state={"C": "high"})
-    assert evidence._make_power(plan, shares) == {**told, "found_state": {"C": "high"}}
+    assert evidence._make_power(plan, shares) == {**power, "found_state": {"C": "high"}}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become somebody else")
@@ -186,10 +187,10 @@ def test_a_full_disk_refuses_the_run_before_a_limit_moves(node):
         "applied_cap(plan).__enter__()\n"
     )
     node.plan().save(node.root)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, str(node.root)], capture_output=True, text=True, check=False
     )
-    assert f"{node.journal}: the journal cannot be written (File too large)" in done.stderr
+    assert f"{node.journal}: the journal cannot be written (File too large)" in process.stderr
     assert node.limits == AS_FOUND and not node.journal.exists()
     assert [p.name for p in node.state.iterdir()] == ["caps.lock"]
 

@@ -60,7 +60,7 @@ class Site:
         (self.bin / name).chmod(0o755)
 
     def install(self, name: str, **settings: str) -> None:
-        own = {
+        environment = {
             "PATH": f"{self.bin}:/usr/bin:/bin",
             "WATTMARK_CAP": f"{self.bin}/wattmark-cap",
             "STAMP": str(self.stamp),
@@ -70,7 +70,7 @@ class Site:
         }
         lines = (SCRIPTS / name).read_text().splitlines()
         lines = [
-            f"{key}={own[key]}" if (key := line.partition("=")[0]) in own else line
+            f"{key}={environment[key]}" if (key := line.partition("=")[0]) in environment else line
             for line in lines
         ]
         self.program(name, "\n".join(lines) + "\n")
@@ -135,26 +135,27 @@ MALFORMED = (
 
 @pytest.mark.parametrize("arguments", [(), ("400", "500"), *((text,) for text in MALFORMED)])
 def test_anything_but_one_number_or_default_is_refused(site, arguments):
-    done = site.run("wattmark-cap", *arguments)
-    assert done.returncode == 2 and "usage: wattmark-cap WATTS|default" in done.stderr
+    result = site.run("wattmark-cap", *arguments)
+    assert result.returncode == 2 and "usage: wattmark-cap WATTS|default" in result.stderr
     assert (site.root / "calls").read_text() == "" and not site.stamp.exists()
 
 
 @pytest.mark.parametrize("watts", ["199", "701", "1"])
 def test_a_cap_outside_the_boards_limits_sets_no_board(site, watts):
-    done = site.run("wattmark-cap", watts)
+    result = site.run("wattmark-cap", watts)
     assert (
-        done.returncode == 1 and f"GPU 0 can be set to 200 to 700 W, not to {watts}" in done.stderr
+        result.returncode == 1
+        and f"GPU 0 can be set to 200 to 700 W, not to {watts}" in result.stderr
     )
     assert (site.root / "calls").read_text() == ""
 
 
 def test_a_limit_that_would_not_last_is_not_set(site):
     (site.root / "persistence").write_text("Disabled")
-    done = site.run("wattmark-cap", "400")
+    result = site.run("wattmark-cap", "400")
     assert (
-        done.returncode == 1
-        and "persistence mode is off" in done.stderr
+        result.returncode == 1
+        and "persistence mode is off" in result.stderr
         and site.limits == ["700.00"] * 4
     )
 
@@ -162,36 +163,38 @@ def test_a_limit_that_would_not_last_is_not_set(site):
 def test_a_board_that_refuses_is_named_and_keeps_no_other_from_its_limit(site):
     """Least of all when limits are restored. The stamp stays for the epilog."""
     (site.root / "broken").write_text("2")
-    done = site.run("wattmark-cap", "400")
-    assert done.returncode == 1 and done.stderr == "wattmark-cap: GPU 2: 400 W could not be set\n"
+    result = site.run("wattmark-cap", "400")
+    assert (
+        result.returncode == 1 and result.stderr == "wattmark-cap: GPU 2: 400 W could not be set\n"
+    )
     assert site.limits == ["400.00", "400.00", "700.00", "400.00"] and site.stamp.exists()
     (site.root / "broken").write_text("0")
-    done = site.run("wattmark-cap", "default")
-    assert done.returncode == 1 and "GPU 0: 700 W could not be set" in done.stderr
+    result = site.run("wattmark-cap", "default")
+    assert result.returncode == 1 and "GPU 0: 700 W could not be set" in result.stderr
     assert site.limits == ["400.00", "700.00", "700.00", "700.00"] and site.stamp.exists()
 
 
 def test_the_callers_environment_changes_nothing(site, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "nvidia-smi").write_text(f"#!/bin/sh\ntouch {tmp_path}/fooled\n")
-    (other / "nvidia-smi").chmod(0o755)
-    done = site.run(
+    other_directory = tmp_path / "other"
+    other_directory.mkdir()
+    (other_directory / "nvidia-smi").write_text(f"#!/bin/sh\ntouch {tmp_path}/fooled\n")
+    (other_directory / "nvidia-smi").chmod(0o755)
+    result = site.run(
         "wattmark-cap",
         "400",
-        PATH=str(other),
+        PATH=str(other_directory),
         SYSFS="/nowhere",
         STAMP="/nowhere",
-        ENV=str(other / "nvidia-smi"),
+        ENV=str(other_directory / "nvidia-smi"),
     )
     assert (
-        done.returncode == 0
+        result.returncode == 0
         and site.limits == ["400.00"] * 4
         and not (tmp_path / "fooled").exists()
     )
 
 
-def amd_board(site: Site, card: str, vendor: str = "0x1002") -> Path:
+def add_amd_board(site: Site, card: str, vendor: str = "0x1002") -> Path:
     device = site.root / "sys" / "class" / "drm" / card / "device"
     hwmon = device / "hwmon" / "hwmon3"
     hwmon.mkdir(parents=True)
@@ -204,13 +207,13 @@ def amd_board(site: Site, card: str, vendor: str = "0x1002") -> Path:
 def test_amds_boards_are_set_in_microwatts_and_others_left_alone(site):
     (site.bin / "nvidia-smi").unlink()
     site.install("wattmark-cap", PATH=f"{site.bin}:/usr/bin:/bin")
-    first, second, other = (
-        amd_board(site, "card0"),
-        amd_board(site, "card1"),
-        amd_board(site, "card2", "0x8086"),
+    first, second, other_board = (
+        add_amd_board(site, "card0"),
+        add_amd_board(site, "card1"),
+        add_amd_board(site, "card2", "0x8086"),
     )
     assert site.run("wattmark-cap", "400").returncode == 0
-    assert [p.read_text() for p in (first, second, other)] == [
+    assert [p.read_text() for p in (first, second, other_board)] == [
         "400000000\n",
         "400000000\n",
         "750000000\n",
@@ -222,16 +225,16 @@ def test_amds_boards_are_set_in_microwatts_and_others_left_alone(site):
 
 def test_without_a_gpu_it_is_said(site):
     (site.bin / "nvidia-smi").unlink()
-    done = site.run("wattmark-cap", "400")
-    assert done.returncode == 1 and "no GPU here" in done.stderr
+    result = site.run("wattmark-cap", "400")
+    assert result.returncode == 1 and "no GPU here" in result.stderr
 
 
 @pytest.mark.parametrize(
     "comment", ["wattmark-cap=400", "project=x,wattmark-cap=400", "a wattmark-cap=400 b"]
 )
 def test_the_prolog_sets_what_the_comment_asks_for_and_the_epilog_takes_it_back(site, comment):
-    done = site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=comment)
-    assert done.returncode == 0 and site.limits == ["400.00"] * 4
+    result = site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=comment)
+    assert result.returncode == 0 and site.limits == ["400.00"] * 4
     assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
     assert site.limits == ["700.00"] * 4 and not site.stamp.exists()
 
@@ -243,10 +246,12 @@ def test_without_such_a_comment_nothing_is_touched(site, comment):
     assert (site.root / "calls").read_text() == "" and site.log == ""
 
 
-@pytest.mark.parametrize("asked", ["9000", "100", "4OO", "", "$(touch fooled)", "-rf"])
-def test_a_users_slip_does_not_drain_the_node(site, asked):
-    done = site.run("slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=f"wattmark-cap={asked}")
-    assert done.returncode == 0 and site.limits == ["700.00"] * 4
+@pytest.mark.parametrize("cap_text", ["9000", "100", "4OO", "", "$(touch fooled)", "-rf"])
+def test_a_users_slip_does_not_drain_the_node(site, cap_text):
+    result = site.run(
+        "slurm-prolog.sh", SLURM_JOB_ID="7", SLURM_JOB_COMMENT=f"wattmark-cap={cap_text}"
+    )
+    assert result.returncode == 0 and site.limits == ["700.00"] * 4
     assert "job 7: " in site.log and "wattmark-cap" in site.log
 
 

@@ -148,7 +148,7 @@ def test_nvidia_reads_application_clocks_and_their_defaults_where_a_board_has_th
 
 
 def test_limits_of_cpu_packages_are_read_and_not_set(tmp_path):
-    rapl_tree(tmp_path)
+    write_rapl_tree(tmp_path)
     source = RaplSource.open(str(tmp_path))
     assert read_back(source, "RAPL-0").enforced_mw == 125_000
     with pytest.raises(MeterError, match="cannot set power caps"):
@@ -178,7 +178,7 @@ def test_nvidia_applies_the_choice_that_nvml_ignores(visible, chosen):
     assert visible_devices([A, B], visible) == chosen
 
 
-def rapl_tree(root: Path, energy_uj: int = 0, name: str = "package-0") -> Path:
+def write_rapl_tree(root: Path, energy_uj: int = 0, name: str = "package-0") -> Path:
     package = root / "intel-rapl:0"
     package.mkdir(parents=True)
     contents = {
@@ -193,7 +193,7 @@ def rapl_tree(root: Path, energy_uj: int = 0, name: str = "package-0") -> Path:
 
 
 def test_rapl_derives_average_power_and_unwraps_the_counter(tmp_path):
-    package = rapl_tree(tmp_path, 900_000)
+    package = write_rapl_tree(tmp_path, 900_000)
     now_ns = 0
     meter = RaplSource([package], clock=lambda: now_ns)
     (package / "energy_uj").write_text(
@@ -210,13 +210,13 @@ def test_rapl_derives_average_power_and_unwraps_the_counter(tmp_path):
 def test_rapl_says_what_is_missing(tmp_path):
     with pytest.raises(MeterError, match="no RAPL package domains there; use --simulate"):
         RaplSource.open(str(tmp_path))
-    rapl_tree(tmp_path / "dram", name="dram")
+    write_rapl_tree(tmp_path / "dram", name="dram")
     with pytest.raises(MeterError, match="no RAPL package"):
         RaplSource.open(str(tmp_path / "dram"))
 
 
 def test_rapl_reports_a_failed_read_as_failed(tmp_path):
-    package = rapl_tree(tmp_path)
+    package = write_rapl_tree(tmp_path)
     meter = RaplSource.open(str(tmp_path))
     (package / "energy_uj").write_text("garbage\n")
     assert meter.read("RAPL-0").status.startswith("energy_uj: ")
@@ -234,11 +234,11 @@ class Bench:
         self.meter.set_cap("SIM-H200-0", round(1e3 * cap_w))
 
     def readings(self, count: int, step_ns: int = 100 * MS):
-        found = []
+        readings_list = []
         for _ in range(count):
             self.now_ns += step_ns
-            found.append(self.meter.read("SIM-H200-0"))
-        return found
+            readings_list.append(self.meter.read("SIM-H200-0"))
+        return readings_list
 
 
 def test_simulated_power_stays_below_the_cap_under_load_and_at_idle_without():
@@ -257,11 +257,13 @@ def test_simulated_clock_falls_with_the_cap_and_the_reason_is_the_cap():
 
 def test_simulated_counter_integrates_the_power_and_shows_it_every_100_ms():
     bench = Bench(1.0, cap_w=500)
-    found = bench.readings(1000, 10 * MS)
-    shown = [r.energy_mj for r in found]
-    assert 95 <= len(set(shown)) <= 115
-    steady = [r.power_mw / 1e3 for r in found[100:]]
-    assert (shown[-1] - shown[100]) / 1e3 == pytest.approx(statistics.mean(steady) * 9.0, rel=0.02)
+    readings = bench.readings(1000, 10 * MS)
+    energies_mj = [r.energy_mj for r in readings]
+    assert 95 <= len(set(energies_mj)) <= 115
+    steady = [r.power_mw / 1e3 for r in readings[100:]]
+    assert (energies_mj[-1] - energies_mj[100]) / 1e3 == pytest.approx(
+        statistics.mean(steady) * 9.0, rel=0.02
+    )
 
 
 def test_simulated_average_lags_behind():

@@ -28,7 +28,7 @@ SMOKE += ["--variant", "baseline", "--implementation", "support.implementations:
 SHIPPED = ["nvidia", "amd", "rapl"]
 
 
-def example_of_the_page() -> str:
+def extract_example() -> str:
     """The complete source file that docs/write-a-meter.md shows."""
     (code,) = [
         block
@@ -51,7 +51,7 @@ def extra(tmp_path, monkeypatch) -> Path:
             del sys.modules[name]
 
 
-def add(directory: Path, name: str, body: str, base: str = "PowerSource") -> None:
+def add_source(directory: Path, name: str, body: str, base: str = "PowerSource") -> None:
     """A source file with one class, whose methods are `body`."""
     (directory / f"{name}.py").write_text(
         "from harness.power.source import *\n"
@@ -105,7 +105,7 @@ def test_shipped_sources_say_what_they_can():
 
 
 def test_a_file_is_found_without_an_entry_in_any_list(extra):
-    add(extra, "wattson", WHOLE)
+    add_source(extra, "wattson", WHOLE)
     assert source_names() == ["amd", "nvidia", "rapl", "simulated", "wattson"]
     assert measuring_meters() == [*SHIPPED, "wattson"]
     assert "wattson" not in measuring_meters(("cuda",)), "it measures no GPU"
@@ -114,7 +114,7 @@ def test_a_file_is_found_without_an_entry_in_any_list(extra):
 
 
 def test_priority_decides_which_source_is_tried_first(extra):
-    add(extra, "wattson", "    priority = 5\n" + WHOLE)
+    add_source(extra, "wattson", "    priority = 5\n" + WHOLE)
     assert measuring_meters() == ["wattson", *SHIPPED]
 
 
@@ -140,38 +140,39 @@ def test_a_file_with_a_mistake_is_told_and_stops_no_other_meter(extra, text, say
 
 
 def test_a_class_that_lacks_a_method_is_told_which(extra):
-    add(extra, "wattson", "def devices(self):\n    return []\n")
+    add_source(extra, "wattson", "def devices(self):\n    return []\n")
     with pytest.raises(MeterError, match="the meter wattson lacks the methods open, read"):
         open_source("wattson")
 
 
 def test_a_source_that_fails_to_open_is_a_meter_that_cannot_be_used(extra):
-    add(extra, "wattson", WHOLE.replace("source = cls()", "import no_such_library"))
+    add_source(extra, "wattson", WHOLE.replace("source = cls()", "import no_such_library"))
     with pytest.raises(MeterError, match=r"wattson cannot be opened \(ModuleNotFoundError"):
         open_source("wattson")
 
 
 def test_a_shipped_source_is_not_replaced_by_a_file_of_its_name(extra):
-    add(extra, "rapl", WHOLE)
+    add_source(extra, "rapl", WHOLE)
     assert source_class("rapl").__name__ == "RaplSource"
 
 
 def test_a_source_without_settings_gives_an_empty_readback(extra):
-    add(extra, "wattson", WHOLE)
+    add_source(extra, "wattson", WHOLE)
     assert read_back(open_source("wattson"), "ADDED-0") == Readback()
 
 
 def test_a_cap_with_a_source_that_sets_none_is_refused(extra, tmp_path):
-    add(extra, "wattson", WHOLE)
+    add_source(extra, "wattson", WHOLE)
     assert cap_apply.explain_refusal("wattson") == "the meter wattson cannot set power caps"
     command = ["run", "resnet50-train", "--smoke", "--meter", "wattson"]
-    done = CliRunner().invoke(main, [*command, "--cap", "40", "-o", str(tmp_path / "out")])
-    said = " ".join(done.output.split())
-    assert done.exit_code == 2 and "--cap 40: the meter cannot set power caps" in said
-    done = CliRunner().invoke(main, ["sweep", *command[1:], "--caps", "40,50"])
-    said = " ".join(done.output.split())
+    result = CliRunner().invoke(main, [*command, "--cap", "40", "-o", str(tmp_path / "out")])
+    output = " ".join(result.output.split())
+    assert result.exit_code == 2 and "--cap 40: the meter cannot set power caps" in output
+    result = CliRunner().invoke(main, ["sweep", *command[1:], "--caps", "40,50"])
+    output = " ".join(result.output.split())
     assert (
-        done.exit_code == 2 and "reports no power limit of this board; use --caps as-found" in said
+        result.exit_code == 2
+        and "reports no power limit of this board; use --caps as-found" in output
     )
 
 
@@ -185,15 +186,15 @@ def test_a_cap_with_a_source_that_sets_none_is_refused(extra, tmp_path):
 )
 @pytest.mark.parametrize("command", ["run", "sweep"])
 def test_a_meter_that_cannot_be_chosen_is_refused(command, arguments, says, tmp_path):
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, [command, "resnet50-train", "--smoke", *arguments, "-o", str(tmp_path / "out")]
     )
-    assert done.exit_code == 2 and says in " ".join(done.output.split())
+    assert result.exit_code == 2 and says in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
 
 
 def test_the_simulated_meter_by_name_is_the_same_as_simulate(tmp_path):
-    shown = [
+    result = [
         CliRunner()
         .invoke(
             main,
@@ -202,33 +203,33 @@ def test_the_simulated_meter_by_name_is_the_same_as_simulate(tmp_path):
         .output
         for choice in (["--meter", "simulated:h200"], ["--simulate", "h200"])
     ]
-    assert "Simulated H200" in shown[0]
-    assert re.sub(r"\d{8}T\S+", "", shown[0]) == re.sub(r"\d{8}T\S+", "", shown[1])
+    assert "Simulated H200" in result[0]
+    assert re.sub(r"\d{8}T\S+", "", result[0]) == re.sub(r"\d{8}T\S+", "", result[1])
 
 
 def test_the_batch_script_of_a_sweep_passes_the_meter_on(tmp_path):
-    done = CliRunner().invoke(main, ["sweep", "resnet50-train", "--slurm", "--meter", "nvidia"])
-    assert done.exit_code == 0 and "--meter nvidia" in done.output
+    result = CliRunner().invoke(main, ["sweep", "resnet50-train", "--slurm", "--meter", "nvidia"])
+    assert result.exit_code == 0 and "--meter nvidia" in result.output
 
 
 def test_doctor_checks_the_named_meter_only(extra):
-    add(extra, "wattson", WHOLE)
-    done = CliRunner().invoke(main, ["doctor", "--meter", "wattson"])
-    meters = [line for line in done.output.splitlines() if " meter " in line]
+    add_source(extra, "wattson", WHOLE)
+    result = CliRunner().invoke(main, ["doctor", "--meter", "wattson"])
+    meters = [line for line in result.output.splitlines() if " meter " in line]
     assert len(meters) == 1 and "ADDED-0: Added board, 50 W, no cap, energy counter" in meters[0]
-    done = CliRunner().invoke(main, ["doctor", "--meter", "nobody"])
-    assert done.exit_code == 1 and "there is no meter called 'nobody'" in done.output
+    result = CliRunner().invoke(main, ["doctor", "--meter", "nobody"])
+    assert result.exit_code == 1 and "there is no meter called 'nobody'" in result.output
 
 
 @pytest.fixture
 def watts(tmp_path) -> Path:
     """A file with a power in W that changes all the time, as a program of the site would keep
     it."""
-    path, ended = tmp_path / "watts", threading.Event()
+    path, end_event = tmp_path / "watts", threading.Event()
     noise = random.Random(1)
 
     def write() -> None:
-        while not ended.wait(0.01):
+        while not end_event.wait(0.01):
             draft = path.with_suffix(".new")
             draft.write_text(f"{noise.gauss(200, 5):.3f}\n")
             draft.rename(path)
@@ -238,7 +239,7 @@ def watts(tmp_path) -> Path:
     while not path.exists():
         time.sleep(0.01)
     yield path
-    ended.set()
+    end_event.set()
     writer.join()
 
 
@@ -246,12 +247,12 @@ def test_the_example_of_the_page_works_from_a_directory_of_its_own(tmp_path, wat
     """As the page says: doctor, then a whole smoke run."""
     directory = tmp_path / "my-meters"
     directory.mkdir()
-    (directory / "wattfile.py").write_text(example_of_the_page())
+    (directory / "wattfile.py").write_text(extract_example())
     meter = f"wattfile:{watts}"
-    done = run_with(directory, "doctor", "--meter", meter)
-    assert "FILE-0: Accelerator, " in done.stdout, done.stdout + done.stderr
-    done = run_with(directory, "run", *SMOKE, "--meter", meter, "-o", "out")
-    assert "no errors; sign it next" in done.stdout, done.stdout + done.stderr
+    cli_result = run_with(directory, "doctor", "--meter", meter)
+    assert "FILE-0: Accelerator, " in cli_result.stdout, cli_result.stdout + cli_result.stderr
+    cli_result = run_with(directory, "run", *SMOKE, "--meter", meter, "-o", "out")
+    assert "no errors; sign it next" in cli_result.stdout, cli_result.stdout + cli_result.stderr
     (path,) = tmp_path.glob("out/*/result.json")
     result = json.loads(path.read_text())
     assert result["sampling"]["meter"] == meter and result["standing"] == "demo"
@@ -264,10 +265,12 @@ def test_the_example_is_chosen_without_meter_if_it_is_the_first_that_opens(tmp_p
     directory = tmp_path / "my-meters"
     directory.mkdir()
     head = "class FileSource(PowerSource):\n"
-    code = example_of_the_page().replace("/run/watts", str(watts))
+    code = extract_example().replace("/run/watts", str(watts))
     (directory / "wattfile.py").write_text(code.replace(head, f"{head}    priority = 1\n"))
-    done = run_with(directory, "run", *SMOKE, "-o", "out")
-    assert "meter wattfile" in done.stdout and "no errors" in done.stdout, done.stdout + done.stderr
+    result = run_with(directory, "run", *SMOKE, "-o", "out")
+    assert "meter wattfile" in result.stdout and "no errors" in result.stdout, (
+        result.stdout + result.stderr
+    )
 
 
 def test_interfaces_are_as_small_as_the_page_says():

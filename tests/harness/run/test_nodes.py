@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.harness.session_runs import TESTS, bundles, evidence_of, gone
+from support.harness.session_runs import TESTS, find_bundles, read_evidence, wait_until_gone
 from support.kills import DEADLINE_S
 
 pytestmark = pytest.mark.xdist_group("nodes")
@@ -54,8 +54,8 @@ def test_two_nodes_make_one_bundle(tmp_path):
     outputs = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "\n".join(outputs)
     assert "node 0 has the bundle" in outputs[0] and "pre-check: no errors" in outputs[1]
-    (bundle,) = bundles(tmp_path)
-    evidence = evidence_of(bundle)
+    (bundle,) = find_bundles(tmp_path)
+    evidence = read_evidence(bundle)
     result = evidence.result
     assert [(r["rank"], r["node"], r["accelerators"]) for r in result["ranks"]] == [
         (0, "node0", ["SIM-H200-0"]),
@@ -79,7 +79,7 @@ def test_nodes_that_plan_different_runs_are_refused(tmp_path):
     outputs = [node.communicate(timeout=DEADLINE_S)[0] for node in nodes]
     assert all(node.returncode == 2 for node in nodes)
     assert all("node 1 has seed 2, node 0 has 1" in output for output in outputs)
-    assert not bundles(tmp_path)
+    assert not find_bundles(tmp_path)
 
 
 def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
@@ -93,4 +93,4 @@ def test_a_node_that_dies_ends_the_run_of_the_other(tmp_path):
     output = nodes[0].communicate(timeout=DEADLINE_S)[0]
     nodes[1].communicate()
     assert nodes[0].returncode == 1 and "before their last epoch" in output
-    assert not bundles(tmp_path) and gone(tmp_path)
+    assert not find_bundles(tmp_path) and wait_until_gone(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.session_runs import TESTS, bundles, plan, take
+from support.harness.session_runs import TESTS, carry_out, find_bundles, make_test_plan
 
 from harness.cli import main
 from harness.power import sources
@@ -151,17 +151,17 @@ def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
         result.exit_code == 1
         and "resnet50-train takes no --option, --weights or --corpus" in result.output
     )
-    assert not bundles(tmp_path)
+    assert not find_bundles(tmp_path)
 
 
 def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
-    changed = replace(plan(), implementation_sha256="0" * 64)
+    changed = replace(make_test_plan(), implementation_sha256="0" * 64)
     with pytest.raises(
         RunFailed,
         match=r"loaded another support.implementations:build than was planned; "
         r"has its file changed\?",
     ):
-        take(changed, tmp_path)
+        carry_out(changed, tmp_path)
 
 
 def test_closed_and_open_are_told_apart_by_what_is_run():
@@ -257,7 +257,7 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
     assert (
         any(
             "M108" in remark
-            for remark in preflight.find_remarks(replace(plan(), standing=standing))
+            for remark in preflight.find_remarks(replace(make_test_plan(), standing=standing))
         )
         == has_warning
     )

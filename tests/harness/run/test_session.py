@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.session_runs import TESTS, bundles, evidence_of, gone, plan, take
+from support.harness.session_runs import (
+    TESTS,
+    carry_out,
+    find_bundles,
+    make_test_plan,
+    read_evidence,
+    wait_until_gone,
+)
 from support.kills import DEADLINE_S
 
 from checker.engine import judge
@@ -30,9 +37,9 @@ def workers_find_the_tests(monkeypatch):
 
 
 def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
-    bundle = take(plan(), tmp_path)
+    bundle = carry_out(make_test_plan(), tmp_path)
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
-    evidence = evidence_of(bundle)
+    evidence = read_evidence(bundle)
     assert len(evidence.result["epochs"]) == 11
     assert evidence.result["standing"] == "demo"
     whens = [r["when"] for r in evidence.result["readbacks"]]
@@ -46,11 +53,11 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert before["monotonic_ns"] < read_ns.min() and read_ns.max() < after["monotonic_ns"]
     assert abs(before["wall_ns"] / 1e9 - time.time()) < 600
     assert not (tmp_path / ".running").exists()
-    assert gone(tmp_path)
+    assert wait_until_gone(tmp_path)
 
 
 def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path):
-    evidence = evidence_of(take(plan(gpus=2), tmp_path))
+    evidence = read_evidence(carry_out(make_test_plan(gpus=2), tmp_path))
     assert [r["accelerators"] for r in evidence.result["ranks"]] == [["SIM-H200-0"], ["SIM-H200-1"]]
     batches = evidence.batches.groupby(["epoch", "rank"]).size()
     assert batches.nunique() == 1 and len(batches) == 22
@@ -62,14 +69,14 @@ def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path):
 
 def test_a_worker_that_runs_other_code_than_was_hashed_is_refused(tmp_path):
     with pytest.raises(RunFailed, match="rank 0 runs other code than the harness"):
-        take(replace(plan(), source_sha256="0" * 64), tmp_path)
+        carry_out(replace(make_test_plan(), source_sha256="0" * 64), tmp_path)
 
 
 def test_another_model_than_the_workloads_is_refused_before_the_first_epoch(tmp_path):
     with pytest.raises(
         RunFailed, match="built a model with 4160 parameters; resnet50-train has 25557032"
     ):
-        take(plan("support.implementations:build_small"), tmp_path)
+        carry_out(make_test_plan("support.implementations:build_small"), tmp_path)
 
 
 def test_a_directory_of_the_same_name_where_the_run_starts_is_not_imported(tmp_path, monkeypatch):
@@ -77,16 +84,16 @@ def test_a_directory_of_the_same_name_where_the_run_starts_is_not_imported(tmp_p
     fake.mkdir(parents=True)
     (fake / "__init__.py").write_text("raise SystemExit('the wrong harness')")
     monkeypatch.chdir(fake.parent)
-    assert take(plan(), tmp_path).exists()
+    assert carry_out(make_test_plan(), tmp_path).exists()
 
 
 def test_running_out_of_memory_is_said_in_a_line_that_helps(tmp_path):
     with pytest.raises(
         RunFailed, match=r"out of memory at batch size 64 .* use a smaller --batch, or --batch auto"
     ):
-        take(plan("support.implementations:build_hungry", batch_size=64), tmp_path)
+        carry_out(make_test_plan("support.implementations:build_hungry", batch_size=64), tmp_path)
     assert json.loads((tmp_path / ".running" / rundir.STATE_FILE).read_text())["status"] == "failed"
-    assert not bundles(tmp_path)
+    assert not find_bundles(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +104,22 @@ def test_an_implementation_that_breaks_is_said_and_its_traceback_is_in_the_log(
     tmp_path, gpus, message
 ):
     with pytest.raises(RunFailed, match=message):
-        take(plan("support.implementations:build_broken", gpus=gpus), tmp_path)
+        carry_out(make_test_plan("support.implementations:build_broken", gpus=gpus), tmp_path)
     assert "this implementation is broken" in (tmp_path / ".running" / rundir.LOG_FILE).read_text()
-    assert gone(tmp_path)
+    assert wait_until_gone(tmp_path)
 
 
 def test_a_loss_that_is_not_finite_makes_a_bundle_that_fails(tmp_path):
-    bundle = take(plan("support.implementations:build_diverging"), tmp_path)
-    assert [e["loss"] for e in evidence_of(bundle).result["epochs"]] == [None] * 11
+    bundle = carry_out(make_test_plan("support.implementations:build_diverging"), tmp_path)
+    assert [e["loss"] for e in read_evidence(bundle).result["epochs"]] == [None] * 11
     assert judge(bundle, signed=False).status == "fail"
 
 
 def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
-    bundle = take(replace(plan("support.implementations:build_hungry"), batch_search=()), tmp_path)
-    settings = evidence_of(bundle).result["settings"]
+    bundle = carry_out(
+        replace(make_test_plan("support.implementations:build_hungry"), batch_search=()), tmp_path
+    )
+    settings = read_evidence(bundle).result["settings"]
     assert settings["batch_size"] == 12
     trials = settings["batch_search"]
     assert [(t["batch_size"], t["outcome"]) for t in trials] == [
@@ -121,7 +130,7 @@ def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
         (14, "out-of-memory"),
     ]
     assert all(t["items_per_s"] > 0 for t in trials if t["outcome"] == "ok")
-    assert set(evidence_of(bundle).batches["items"]) == {12}
+    assert set(read_evidence(bundle).batches["items"]) == {12}
     assert judge(bundle, signed=False).status == "pass"
 
 
@@ -197,7 +206,7 @@ def test_the_real_workloads_run_from_the_command_line(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     assert "pre-check: no errors" in result.stdout
     (bundle,) = tmp_path.iterdir()
-    losses = [e["loss"] for e in evidence_of(bundle).result["epochs"]]
+    losses = [e["loss"] for e in read_evidence(bundle).result["epochs"]]
     assert losses[-1] < losses[0]
 
 
@@ -220,7 +229,7 @@ def test_processes_that_a_worker_has_started_are_its_own():
 
 
 def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys):
-    take(plan(gpus=2), tmp_path)
+    carry_out(make_test_plan(gpus=2), tmp_path)
     output = capsys.readouterr().out
     assert (
         "W per accelerator" in output and "differences between accelerators: active time " in output

@@ -10,8 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.harness.session_runs import TESTS, bundles, evidence_of, gone, plan, processes_of, take
-from support.kills import DEADLINE_S, whole_rows
+from support.harness.session_runs import (
+    TESTS,
+    carry_out,
+    find_bundles,
+    list_command_lines,
+    make_test_plan,
+    read_evidence,
+    wait_until_gone,
+)
+from support.kills import DEADLINE_S, read_complete_rows
 
 from checker.engine import judge_all
 from harness import interrupts
@@ -34,7 +42,7 @@ def begin(tmp_path: Path, epoch_s: float, first: str = "") -> subprocess.Popen:
     """A run in a process of its own, in `tmp_path / ".running"`, which carries out the code `first`
     before."""
     (tmp_path / ".running").mkdir()
-    plan(epoch_s=epoch_s).save(tmp_path)
+    make_test_plan(epoch_s=epoch_s).save(tmp_path)
     code = first + (
         "import pathlib, sys; from harness import interrupts\n"
         "from harness.run import command\n"
@@ -70,7 +78,9 @@ def start(tmp_path: Path, epoch_s: float = 1.5, first: str = "") -> tuple[subpro
 def assert_two_epochs_are_on_disk(directory: Path, status: str) -> None:
     state = json.loads((directory / rundir.STATE_FILE).read_text())
     assert state["status"] == status and state["finished_epochs"] >= 2
-    batches, samples = (whole_rows(directory / name) for name in ("batches.0.csv", "samples.csv"))
+    batches, samples = (
+        read_complete_rows(directory / name) for name in ("batches.0.csv", "samples.csv")
+    )
     assert {row[0] for row in batches} >= {"0", "1"}
     assert int(samples[-1][1]) > max(int(row[4]) for row in batches) - 500_000_000
 
@@ -79,8 +89,8 @@ def test_kill_9_leaves_no_bundle_no_process_and_the_finished_epochs_on_disk(tmp_
     process, directory = start(tmp_path, epoch_s=3.0)
     process.kill()
     process.wait()
-    assert gone(tmp_path, within_s=20)  # by themselves they would go on for longer
-    assert not bundles(tmp_path)
+    assert wait_until_gone(tmp_path, within_s=20)  # by themselves they would go on for longer
+    assert not find_bundles(tmp_path)
     assert_two_epochs_are_on_disk(
         directory, "running"
     )  # nobody was left to say otherwise; the process is gone
@@ -93,14 +103,14 @@ def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, n
     process, directory = start(tmp_path, epoch_s=1.0)
     process.send_signal(number)
     process.wait(DEADLINE_S)
-    assert gone(tmp_path)
-    assert not bundles(tmp_path)
+    assert wait_until_gone(tmp_path)
+    assert not find_bundles(tmp_path)
     assert_two_epochs_are_on_disk(directory, "interrupted")
     assert json.loads((directory / rundir.STATE_FILE).read_text())["reason"] == number.name
 
     assert command.resume(directory)
-    (bundle,) = bundles(tmp_path)
-    assert evidence_of(bundle).result["attempt"] == 2
+    (bundle,) = find_bundles(tmp_path)
+    assert read_evidence(bundle).result["attempt"] == 2
     assert not directory.exists()
 
 
@@ -122,7 +132,7 @@ def test_a_signal_does_not_wait_long_for_what_does_not_end_by_itself(tmp_path):
         process.wait(DEADLINE_S)
     finally:
         process.kill()
-    assert gone(tmp_path)
+    assert wait_until_gone(tmp_path)
     assert json.loads((directory / rundir.STATE_FILE).read_text())["status"] == "interrupted"
 
 
@@ -136,28 +146,30 @@ def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_pa
 
     monkeypatch.setattr(bundle, "write", disturbed)
     with pytest.raises(rundir.Interrupted), interrupts.raise_interrupts():
-        take(plan(), tmp_path)
+        carry_out(make_test_plan(), tmp_path)
         pytest.fail("it went on")
-    (bundle_path,) = bundles(tmp_path)
-    assert evidence_of(bundle_path).result["attempt"] == 1 and not (tmp_path / ".running").exists()
+    (bundle_path,) = find_bundles(tmp_path)
+    assert (
+        read_evidence(bundle_path).result["attempt"] == 1 and not (tmp_path / ".running").exists()
+    )
 
 
 def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
     process = begin(tmp_path, epoch_s=5.0)
     deadline = time.monotonic() + DEADLINE_S
-    while not any("harness.run.worker" in line for line in processes_of(tmp_path)):
+    while not any("harness.run.worker" in line for line in list_command_lines(tmp_path)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.kill()
     process.wait()
-    assert gone(tmp_path, within_s=30)
+    assert wait_until_gone(tmp_path, within_s=30)
 
 
 def left_behind(tmp_path: Path, status: str = "interrupted", **changes: object) -> Path:
     """A directory as an interrupted run leaves it."""
     directory = tmp_path / ".left.running"
     directory.mkdir()
-    replace(plan(), **changes).save(directory)
+    replace(make_test_plan(), **changes).save(directory)
     rundir.write_state(directory, status=status, finished_epochs=3)
     return directory
 
@@ -166,13 +178,13 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
     directory = left_behind(tmp_path)
     monkeypatch.chdir(directory)
     assert command.resume(Path())
-    assert len(bundles(tmp_path)) == 1
+    assert len(find_bundles(tmp_path)) == 1
 
 
 def test_a_signal_before_the_first_attempt_has_begun_leaves_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Plan, "save", interrupted)
     with pytest.raises(rundir.Interrupted):
-        take(plan(), tmp_path)
+        carry_out(make_test_plan(), tmp_path)
     assert not list(tmp_path.iterdir()) and "--resume" not in capsys.readouterr().err
 
 
@@ -187,8 +199,8 @@ def test_a_signal_before_the_next_attempt_has_begun_leaves_a_run_that_is_taken_u
     assert (directory / "attempt-1" / "samples.csv").read_text() == "of the first attempt\n"
     assert rundir.load_unfinished_plan(directory).attempt == 1
     assert command.resume(directory)
-    (bundle,) = bundles(tmp_path)
-    assert evidence_of(bundle).result["attempt"] == 2
+    (bundle,) = find_bundles(tmp_path)
+    assert read_evidence(bundle).result["attempt"] == 2
 
 
 def interrupted(*_: object) -> None:

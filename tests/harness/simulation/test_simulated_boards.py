@@ -28,18 +28,18 @@ STATED_PEAKS_W = {  # Mayr et al. 2026, section 5; none is stated of the MI300X
 }
 
 
-def rows_of(curve: tuple[str, str]) -> list[dict]:
+def select_rows(curve: tuple[str, str]) -> list[dict]:
     return [row for row in ROWS if (row["accelerator"], row["workload"]) == curve]
 
 
-def points(curve: tuple[str, str]) -> list[Point]:
+def measure_points(curve: tuple[str, str]) -> list[Point]:
     """A sweep of simulated boards over the published caps."""
-    bench, found = Bench(curve[0].lower()), []
-    for row in rows_of(curve):
-        items_per_s, power_w = bench.settled(curve[1], row["cap_w"])
+    bench, points_found = Bench(curve[0].lower()), []
+    for row in select_rows(curve):
+        items_per_s, power_w = bench.measure_settled(curve[1], row["cap_w"])
         enforced = power_w <= row["cap_w"] * CURRENT.cap_tolerance
-        found.append(Point(row["cap_w"], items_per_s, power_w / items_per_s, enforced))
-    return found
+        points_found.append(Point(row["cap_w"], items_per_s, power_w / items_per_s, enforced))
+    return points_found
 
 
 def test_there_are_95_rows_and_a_curve_for_each():
@@ -48,24 +48,28 @@ def test_there_are_95_rows_and_a_curve_for_each():
 
 @pytest.mark.parametrize("curve", CURVES, ids="-".join)
 def test_every_published_throughput_comes_out_within_4_percent_and_caps_hold_where_they_did(curve):
-    for row, point in zip(rows_of(curve), points(curve), strict=True):
+    for row, point in zip(select_rows(curve), measure_points(curve), strict=True):
         assert point.items_per_s == pytest.approx(row["items_per_s_per_accelerator"], rel=0.04)
         assert point.enforced == row["cap_enforced"]
 
 
 @pytest.mark.parametrize("curve", STATED_PEAKS_W, ids="-".join)
 def test_every_stated_efficiency_peak_comes_out_and_not_narrowly(curve):
-    found = points(curve)
-    peak = find_measured_peak(found)
+    parameters = measure_points(curve)
+    peak = find_measured_peak(parameters)
     assert peak.cap_w == STATED_PEAKS_W[curve]
     assert all(
-        p.items_per_joule < 0.985 * peak.items_per_joule for p in found if p.cap_w != peak.cap_w
+        p.items_per_joule < 0.985 * peak.items_per_joule
+        for p in parameters
+        if p.cap_w != peak.cap_w
     )
 
 
 def test_no_peak_of_the_mi300x_is_at_a_cap_that_it_does_not_enforce():
     assert all(
-        find_measured_peak(points(curve)).cap_w >= 400 for curve in CURVES if curve[0] == "MI300X"
+        find_measured_peak(measure_points(curve)).cap_w >= 400
+        for curve in CURVES
+        if curve[0] == "MI300X"
     )
 
 
@@ -73,7 +77,7 @@ def test_the_clock_falls_with_the_cap():
     bench = Bench("h200")
     clocks = []
     for cap_w in (200, 300, 500, 700):
-        bench.settled("resnet50-train", cap_w)
+        bench.measure_settled("resnet50-train", cap_w)
         clocks.append(bench.boards.read(bench.uuid, bench.now_ns)["sm_mhz"])
     assert clocks == sorted(set(clocks)) and clocks[-1] <= 1980
 
@@ -81,15 +85,15 @@ def test_the_clock_falls_with_the_cap():
 @pytest.mark.parametrize(("argument", "state"), [("h200", "P2"), ("mi300x", "low")])
 def test_a_slower_state_is_slower_and_draws_less(argument, state):
     bench = Bench(argument)
-    items_per_s, power_w = bench.settled("sd2-train", 500)
+    items_per_s, power_w = bench.measure_settled("sd2-train", 500)
     bench.boards.set_state(bench.uuid, state)
-    slower, less_w = bench.settled("sd2-train", 500)
+    slower, less_w = bench.measure_settled("sd2-train", 500)
     assert slower == pytest.approx(0.6 * items_per_s) and less_w < 0.8 * power_w
 
 
 def test_a_reading_is_of_the_instant_when_it_was_asked_for_though_the_answer_is_late():
     bench = Bench("h200")
-    bench.settled("sd2-train", 500)
+    bench.measure_settled("sd2-train", 500)
     begin_ns = bench.now_ns
     bench.now_ns += S // 20
     first, second = (
@@ -109,7 +113,7 @@ def test_a_fault_of_some_readings_is_spread_evenly():
     assert sum(r["power_avg_mw"] == 65_535_000 for r in readings) == 15
 
 
-def fitting():
+def load_fitting_script():
     spec = importlib.util.spec_from_file_location("fit_boards", ROOT / "benchmarks/fit_boards.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -117,23 +121,25 @@ def fitting():
 
 
 def test_the_parameters_are_those_that_the_script_finds_and_the_page_shows_their_errors():
-    script = fitting()
+    script = load_fitting_script()
     stored = json.loads(script.PATH.read_text())["curves"]
     page = (ROOT / "docs/simulated.md").read_text()
-    assert script.table(stored, {curve: rows_of(curve) for curve in CURVES}) in page
-    stored_one, (key, rows) = stored[4], (CURVES[4], rows_of(CURVES[4]))
+    assert script.format_table(stored, {curve: select_rows(curve) for curve in CURVES}) in page
+    stored_one, (key, rows) = stored[4], (CURVES[4], select_rows(CURVES[4]))
     assert (
         (stored_one.pop("accelerator"), stored_one.pop("workload"))
         == key
         == ("H100", "vitl16-train")
     )
-    found = {
+    parameters = {
         name: value
-        for name, value in script.curve(key, rows).items()
+        for name, value in script.fit_curve(key, rows).items()
         if name not in ("accelerator", "workload")
     }
     for cap_w in (200, 400, 700):
-        assert Curve(**found).compute_items_per_s(cap_w) == pytest.approx(
+        assert Curve(**parameters).compute_items_per_s(cap_w) == pytest.approx(
             Curve(**stored_one).compute_items_per_s(cap_w), rel=0.003
         )
-        assert Curve(**found).compute_power_w(cap_w) == Curve(**stored_one).compute_power_w(cap_w)
+        assert Curve(**parameters).compute_power_w(cap_w) == Curve(**stored_one).compute_power_w(
+            cap_w
+        )

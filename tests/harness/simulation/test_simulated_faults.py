@@ -81,19 +81,19 @@ def run(monkeypatch, tmp_path):
         monkeypatch.setattr(session, "make_workers", in_a_thread)
         before = set(tmp_path.glob("*/MANIFEST.json"))
         command.run(RunRequest(workload, simulate=simulate, cap_w=cap_w, epoch_s=epoch_s), tmp_path)
-        (made,) = set(tmp_path.glob("*/MANIFEST.json")) - before
-        return made.parent
+        (new_manifests,) = set(tmp_path.glob("*/MANIFEST.json")) - before
+        return new_manifests.parent
 
     return make
 
 
-def evidence_of(bundle: Path) -> EvidenceFrames:
+def read_evidence(bundle: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(bundle))
     assert evidence is not None and not problems
     return evidence
 
 
-def found(bundle: Path) -> set[str]:
+def find_rules(bundle: Path) -> set[str]:
     """The rules that speak of the bundle, but for those that speak where the machine is busy."""
     return {f.rule for f in judge(bundle, signed=False).findings} - BUSY
 
@@ -105,8 +105,8 @@ def test_boards_without_a_fault_give_no_finding_and_the_throughput_of_the_fit(
     run, workload, epoch_s
 ):
     bundle = run("h200", workload, cap_w=400, epoch_s=epoch_s)
-    assert found(bundle) == set()
-    result = evidence_of(bundle).result
+    assert find_rules(bundle) == set()
+    result = read_evidence(bundle).result
     assert (result["standing"], result["size"]) == ("demo", "smoke")
     assert result["implementation"]["name"] == "harness.simulation.work:build"
     assert result["implementation"]["settings"]["fit"] == load_fit().name
@@ -133,22 +133,24 @@ FOUND = {
 
 @pytest.mark.parametrize("fault", FOUND)
 def test_a_fault_ends_in_the_rule_that_is_to_find_it(run, fault):
-    assert found(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)) == FOUND[fault]
+    assert (
+        find_rules(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)) == FOUND[fault]
+    )
 
 
 def test_a_cap_that_is_ignored_within_its_tolerance_shows_beside_another_run(run):
     """A board that stays at 400 W draws 398 W, which is within 2 % of 392 W: C102 is silent."""
     for _ in range(ATTEMPTS):
         lower, higher = (run("h200,disobey=400", cap_w=cap_w) for cap_w in (392, 400))
-        assert (found(lower), found(higher)) == (set(), set())
+        assert (find_rules(lower), find_rules(higher)) == (set(), set())
         verdicts = judge_all([lower, higher], signed=False).verdicts
-        told = [
+        rules = [
             {f.rule for f in v.findings} - BUSY
             for v in sorted(verdicts, key=lambda v: v.path == higher)
         ]
-        if told == [{"X101"}, set()]:
+        if rules == [{"X101"}, set()]:
             break
-    assert told == [{"X101"}, set()]
+    assert rules == [{"X101"}, set()]
 
 
 @pytest.mark.parametrize("workload", ["resnet50-train", "llama3-8b-serve"])

@@ -49,11 +49,11 @@ class SlowClock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    made = SlowClock(late_s=0.0007)
-    monkeypatch.setattr(simulated_work, "time", made)
-    monkeypatch.setattr("harness.run.recorder.time", made)
-    monkeypatch.setattr("harness.run.load_generator.time", made)
-    return made
+    slow_clock = SlowClock(late_s=0.0007)
+    monkeypatch.setattr(simulated_work, "time", slow_clock)
+    monkeypatch.setattr("harness.run.recorder.time", slow_clock)
+    monkeypatch.setattr("harness.run.load_generator.time", slow_clock)
+    return slow_clock
 
 
 def test_batches_make_up_for_a_machine_that_is_late(clock):
@@ -149,15 +149,15 @@ def test_the_rate_is_that_of_all_boards_and_follows_a_cap_that_changes(clock):
 
 def test_what_simulated_work_cannot_do_is_refused(boards, monkeypatch):
     job = Job("resnet50-train", "tuned", "smoke", 4, 1, "cpu", uuids=(BOARD,))
-    wrong = {
+    requests_by_message = {
         "no figures are published of sd2-latents-train on H200": {"workload": "sd2-latents-train"},
         "takes no --option": {"options": {"a": "b"}},
         "there is no simulated board GPU-1": {"uuids": ("GPU-1",)},
     }
-    for told, change in wrong.items():
-        with pytest.raises(ValueError, match=told):
+    for message, change in requests_by_message.items():
+        with pytest.raises(ValueError, match=message):
             build(replace(job, **change))
-    with monkeypatch.context() as without:
-        without.delenv(simulator.VARIABLE)
+    with monkeypatch.context() as patch:
+        patch.delenv(simulator.VARIABLE)
         with pytest.raises(ValueError, match="WATTMARK_SIMULATOR is not set"):
             build(job)

@@ -23,7 +23,7 @@ BOARD = "SIM-H200-0"
 
 
 @pytest.mark.parametrize(
-    ("argument", "told"),
+    ("argument", "message"),
     [
         ("b300", "no simulated accelerator 'b300'"),
         ("h200,explode", "no fault 'explode'; they have disobey, drift"),
@@ -32,9 +32,9 @@ BOARD = "SIM-H200-0"
         ("h200,drop=-1", "'drop=-1': give a number"),
     ],
 )
-def test_a_wrong_argument_is_refused_before_anything_is_started(argument, told, monkeypatch):
+def test_a_wrong_argument_is_refused_before_anything_is_started(argument, message, monkeypatch):
     monkeypatch.delenv(simulator.VARIABLE, raising=False)
-    with pytest.raises(MeterError, match=told), simulator.run_simulator(argument):
+    with pytest.raises(MeterError, match=message), simulator.run_simulator(argument):
         pytest.fail("it was started")
 
 
@@ -47,12 +47,16 @@ def boards(monkeypatch):
 
 
 def test_what_one_client_sets_another_sees_and_it_stays_when_all_have_gone(boards):
-    one, other = open_source("simulated:h200"), open_source("simulated:h200")
-    one.set_cap(BOARD, 400_000)
-    assert other.readback(BOARD, frozenset()).enforced_mw == other.read(BOARD).cap_mw == 400_000
-    one.set_state(BOARD, "P2")
-    one.close()
-    other.close()
+    client, other_client = open_source("simulated:h200"), open_source("simulated:h200")
+    client.set_cap(BOARD, 400_000)
+    assert (
+        other_client.readback(BOARD, frozenset()).enforced_mw
+        == other_client.read(BOARD).cap_mw
+        == 400_000
+    )
+    client.set_state(BOARD, "P2")
+    client.close()
+    other_client.close()
     later = open_source("simulated:h200")
     assert (
         later.readback(BOARD, frozenset()).requested_mw == 400_000
@@ -161,11 +165,11 @@ def test_it_does_not_outlive_the_process_that_started_it(tmp_path):
     starter = subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
     )
-    with starter, starter.stdout as told:
-        pid = int(told.readline())
+    with starter, starter.stdout as stdout:
+        pid = int(stdout.readline())
         simulator.Client(str(path)).close()
         starter.kill()
-        wait_for(lambda: not alive(pid))
+        wait_for(lambda: not is_alive(pid))
 
 
 def test_it_ends_on_sigterm_and_takes_its_socket_away(tmp_path):
@@ -178,7 +182,7 @@ def test_it_ends_on_sigterm_and_takes_its_socket_away(tmp_path):
     assert process.wait(30) == 0 and not path.exists()
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import invoke, said
+from support.sweep_runs import invoke, join_output
 
 from harness.cli import main
 from harness.run import cluster
@@ -173,13 +173,13 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
 )
 def test_script_that_could_not_run_is_refused(arguments: list[str], says: str) -> None:
     done = invoke(*arguments)
-    assert done.exit_code == 2 and says in said(done)
+    assert done.exit_code == 2 and says in join_output(done)
 
 
 def test_script_with_a_system_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text("cooling = 3")
     done = invoke("resnet50-train", "--slurm", "--system", tmp_path / "s.toml")
-    assert done.exit_code == 2 and "cooling must be text in quotes" in said(done)
+    assert done.exit_code == 2 and "cooling must be text in quotes" in join_output(done)
 
 
 def test_every_option_of_the_runs_is_handed_to_them(

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import Runs, invoke, planned, said, write_bundle
+from support.sweep_runs import FakeRuns, invoke, join_output, save_sweep, write_bundle
 
 from harness.run import command
 from harness.run import run_directory as rundir
@@ -20,8 +20,8 @@ from rules.contract import RequestSet
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
-    fake = Runs()
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRuns]:
+    fake = FakeRuns()
     monkeypatch.setattr(command, "run", fake)
     yield fake
 
@@ -47,13 +47,13 @@ def odd_label(path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [altered, emptied, unreadable, odd_label, shutil.rmtree])
 def test_bundle_is_verified_and_not_trusted_by_its_name(
-    tmp_path: Path, runs: Runs, spoil: Callable[[Path], None]
+    tmp_path: Path, runs: FakeRuns, spoil: Callable[[Path], None]
 ) -> None:
-    made, path = planned(tmp_path, 700.0, repeats=2)
+    made, path = save_sweep(tmp_path, 700.0, repeats=2)
     assert sweep.carry_out(made, path)
     spoil(tmp_path / "run-001-1")
     done = invoke("--resume", path)
-    assert done.exit_code == 0 and "1 of 2 runs finished so far" in said(done)
+    assert done.exit_code == 0 and "1 of 2 runs finished so far" in join_output(done)
     assert runs.places == [1, 2, 1]
 
 
@@ -142,13 +142,13 @@ def reseal(path: Path, file: str, change: Callable[[dict], None]) -> None:
 )
 def test_bundle_of_another_run_than_planned_does_not_count(
     tmp_path: Path,
-    runs: Runs,
+    runs: FakeRuns,
     file: str,
     change: Callable[[dict], None],
     says: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, path = planned(tmp_path, 700.0)
+    made, path = save_sweep(tmp_path, 700.0)
     assert sweep.carry_out(made, path)
     reseal(tmp_path / "run-001-1", file, change)
     # a bundle can pass the check and yet be none of this sweep's
@@ -156,14 +156,14 @@ def test_bundle_of_another_run_than_planned_does_not_count(
         sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()})
     )
     done = invoke("--resume", path)
-    assert says in said(done) and "does not count as run 1" in said(done)
+    assert says in join_output(done) and "does not count as run 1" in join_output(done)
     assert runs.places == [1, 1]
 
 
 def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
-    tmp_path: Path, runs: Runs
+    tmp_path: Path, runs: FakeRuns
 ) -> None:
-    made, path = planned(tmp_path, 500.0)
+    made, path = save_sweep(tmp_path, 500.0)
     run_request = made.make_run_request(made.entries[0])
     write_bundle(replace(run_request, cap_w=700.0), tmp_path, "run-at-700")
     write_bundle(
@@ -172,9 +172,9 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
         "run-of-another",
     )
     done = invoke("--resume", path)
-    assert "run-at-700: its cap_w is 700.0, but the plan has 500.0" in said(
+    assert "run-at-700: its cap_w is 700.0, but the plan has 500.0" in join_output(
         done
-    ) and "of-another" not in said(done)
+    ) and "of-another" not in join_output(done)
     assert runs.places == [1]
 
 
@@ -193,24 +193,30 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
 )
 def test_bundle_that_differs_from_the_others_does_not_count(
     tmp_path: Path,
-    runs: Runs,
+    runs: FakeRuns,
     change: Callable[[dict], None],
     says: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, path = planned(tmp_path, 700.0, repeats=3)
+    made, path = save_sweep(tmp_path, 700.0, repeats=3)
     assert sweep.carry_out(made, path)
     reseal(tmp_path / "run-002-2", "result.json", change)
     monkeypatch.setattr(
         sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()})
     )
     done = invoke("--resume", path)
-    assert done.exit_code == 0 and says in said(done) and "does not count as run 2" in said(done)
+    assert (
+        done.exit_code == 0
+        and says in join_output(done)
+        and "does not count as run 2" in join_output(done)
+    )
     assert runs.places == [1, 2, 3, 2]
 
 
-def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, runs: Runs) -> None:
-    made, path = planned(tmp_path, 700.0, repeats=2)
+def test_what_lies_there_and_is_not_needed_is_named_and_left(
+    tmp_path: Path, runs: FakeRuns
+) -> None:
+    made, path = save_sweep(tmp_path, 700.0, repeats=2)
     assert sweep.carry_out(made, path)
     altered(tmp_path / "run-001-1")
     again = unfinished(made, tmp_path, made.entries[1], ".again.running")
@@ -238,14 +244,14 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(tmp_path: Path, run
 
 
 def test_code_that_changed_since_the_plan_is_not_mixed_in(
-    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, path = planned(tmp_path, 700.0)
+    _, path = save_sweep(tmp_path, 700.0)
     monkeypatch.setattr(sweep_plan, "hash_source", lambda: "3" * 64)
     done = invoke("--resume", path)
     assert (
         done.exit_code == 2
-        and "the code has changed since the sweep was planned" in said(done)
+        and "the code has changed since the sweep was planned" in join_output(done)
         and not runs.run_requests
     )
 
@@ -260,9 +266,9 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
 
 
 def test_unfinished_run_is_run_again_in_its_directory(
-    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, path = planned(tmp_path, 700.0, repeats=2)
+    made, path = save_sweep(tmp_path, 700.0, repeats=2)
     left = unfinished(made, tmp_path, made.entries[1])
     again = []
 
@@ -277,14 +283,14 @@ def test_unfinished_run_is_run_again_in_its_directory(
 
 
 def test_unfinished_run_that_cannot_be_run_again_is_started_anew(
-    tmp_path: Path, runs: Runs
+    tmp_path: Path, runs: FakeRuns
 ) -> None:
-    made, path = planned(tmp_path, 700.0)
+    made, path = save_sweep(tmp_path, 700.0)
     unfinished(made, tmp_path, made.entries[0])  # without a state
     done = invoke("--resume", path)
     assert (
         done.exit_code == 0
-        and "the state of the run cannot be read" in said(done)
-        and "run 1 starts again from its beginning" in said(done)
+        and "the state of the run cannot be read" in join_output(done)
+        and "run 1 starts again from its beginning" in join_output(done)
     )
     assert runs.places == [1]

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import RUN_REQUEST, invoke, made_of, said
+from support.sweep_runs import RUN_REQUEST, invoke, join_output, make_test_sweep
 
 from harness.run.plan import PlanError
 from harness.sweep.plan import parse_caps, parse_gpus, shuffle_runs
@@ -73,7 +73,9 @@ def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
 
 
 def test_every_repeat_has_a_seed_of_its_own() -> None:
-    made = made_of(replace(RUN_REQUEST, seed=5), shuffle_runs((200.0, 300.0), (2,), 3, seed=5))
+    made = make_test_sweep(
+        replace(RUN_REQUEST, seed=5), shuffle_runs((200.0, 300.0), (2,), 3, seed=5)
+    )
     assert [made.make_run_request(e).seed for e in made.entries] == [
         4 + e.repeat for e in made.entries
     ]
@@ -85,7 +87,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     entries = shuffle_runs((200.0, 300.0), (2,), 3, last)
     assert (
         max(
-            made_of(replace(RUN_REQUEST, seed=last), entries).make_run_request(e).seed
+            make_test_sweep(replace(RUN_REQUEST, seed=last), entries).make_run_request(e).seed
             for e in entries
         )
         == 2**32 - 1
@@ -96,7 +98,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
         shuffle_runs((200.0, 300.0), (2,), 3, last + 1)
     for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
         done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
-        assert done.exit_code == 2 and "a seed of at most 4294967293" in said(done)
+        assert done.exit_code == 2 and "a seed of at most 4294967293" in join_output(done)
     assert not (tmp_path / "out").exists()
 
 
@@ -111,12 +113,12 @@ def test_default_caps_are_those_of_the_protocol_that_the_board_allows(
     tmp_path: Path, board: str, caps_w: int
 ) -> None:
     done = invoke("resnet50-train", "--simulate", board, "--dry-run", "-o", tmp_path)
-    assert f"{caps_w} runs" in said(done) and "200 W, 1 GPU" in said(done)
-    assert ("750 W, 1 GPU" in said(done)) == (board == "mi300x")
+    assert f"{caps_w} runs" in join_output(done) and "200 W, 1 GPU" in join_output(done)
+    assert ("750 W, 1 GPU" in join_output(done)) == (board == "mi300x")
 
 
 def test_plan_of_one_run_has_no_order_and_tells_simulated_work(tmp_path: Path) -> None:
     asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps", "300"]
-    assert "1 run: 1 300 W, 1 GPU, repeat 1" in said(invoke(*asked))
-    assert "resnet50-train tuned, simulated work, on" in said(invoke(*asked))
-    assert "resnet50-train tuned, smoke size, on" in said(invoke(*asked, "--smoke"))
+    assert "1 run: 1 300 W, 1 GPU, repeat 1" in join_output(invoke(*asked))
+    assert "resnet50-train tuned, simulated work, on" in join_output(invoke(*asked))
+    assert "resnet50-train tuned, smoke size, on" in join_output(invoke(*asked, "--smoke"))

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.sweep_runs import RUN_REQUEST, Runs, invoke, made_of, planned, said
+from support.sweep_runs import (
+    RUN_REQUEST,
+    FakeRuns,
+    invoke,
+    join_output,
+    make_test_sweep,
+    save_sweep,
+)
 
 from harness.cli import main
 from harness.power.cap_journal import (
@@ -28,8 +35,8 @@ from harness.sweep.plan import Sweep, shuffle_runs
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
-    fake = Runs()
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRuns]:
+    fake = FakeRuns()
     monkeypatch.setattr(command, "run", fake)
     yield fake
 
@@ -42,7 +49,7 @@ def test_plan_comes_back_from_its_file_with_its_paths(
     run_request = replace(
         RUN_REQUEST, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5
     )
-    made = made_of(run_request, shuffle_runs((200.0, 300.0), (1, 2), 2, seed=3))
+    made = make_test_sweep(run_request, shuffle_runs((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
     assert path.name == f"{made.id}.sweep.json"
     assert Sweep.load(path) == made
@@ -69,7 +76,7 @@ def test_plan_that_is_damaged_is_told(tmp_path: Path, text: str, says: str) -> N
     path = tmp_path / "x.sweep.json"
     path.write_text(text)
     done = invoke("--resume", path)
-    assert done.exit_code == 2 and says in said(done) and "x.sweep.json" in said(done)
+    assert done.exit_code == 2 and says in join_output(done) and "x.sweep.json" in join_output(done)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +98,9 @@ def test_plan_that_is_damaged_is_told(tmp_path: Path, text: str, says: str) -> N
     ],
 )
 def test_every_value_of_a_plan_is_of_its_type(
-    tmp_path: Path, runs: Runs, key: str, value: object, says: str
+    tmp_path: Path, runs: FakeRuns, key: str, value: object, says: str
 ) -> None:
-    _, path = planned(tmp_path, 300.0, 700.0)
+    _, path = save_sweep(tmp_path, 300.0, 700.0)
     stored = json.loads(path.read_text())
     *way, last = [int(part) if part.isdecimal() else part for part in key.split("/")]
     inner = stored
@@ -104,46 +111,50 @@ def test_every_value_of_a_plan_is_of_its_type(
     done = invoke("--resume", path)
     assert (
         done.exit_code == 2
-        and says in said(done)
-        and str(path) in said(done)
+        and says in join_output(done)
+        and str(path) in join_output(done)
         and not runs.run_requests
     )
 
 
 def test_plan_with_a_key_missing_is_told(tmp_path: Path) -> None:
-    _, path = planned(tmp_path, 300.0)
+    _, path = save_sweep(tmp_path, 300.0)
     stored = json.loads(path.read_text())
     del stored["wish"]["seed"]
     path.write_text(json.dumps(stored))
-    assert "expected the keys ['seed'] as well" in said(invoke("--resume", path))
+    assert "expected the keys ['seed'] as well" in join_output(invoke("--resume", path))
 
 
-def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: Runs) -> None:
+def test_file_that_changed_since_the_plan_is_not_mixed_in(tmp_path: Path, runs: FakeRuns) -> None:
     system = tmp_path / "system.toml"
     system.write_text('site = "here"')
-    _, path = planned(tmp_path / "out", 700.0, run_request=replace(RUN_REQUEST, system=system))
+    _, path = save_sweep(tmp_path / "out", 700.0, run_request=replace(RUN_REQUEST, system=system))
     system.write_text('site = "there"')
     done = invoke("--resume", path)
     assert (
         done.exit_code == 2
-        and f"{system}: has changed since the sweep was planned" in said(done)
+        and f"{system}: has changed since the sweep was planned" in join_output(done)
         and not runs.run_requests
     )
     system.write_text('site = "here"')
     assert invoke("--resume", path).exit_code == 0 and runs.places == [1]
     system.unlink()
     gone = invoke("--resume", path)
-    assert gone.exit_code == 2 and f"--system {system}: the path does not exist" in said(gone)
+    assert gone.exit_code == 2 and f"--system {system}: the path does not exist" in join_output(
+        gone
+    )
 
 
-def test_boards_at_different_caps_are_swept_but_not_as_found(tmp_path: Path, runs: Runs) -> None:
+def test_boards_at_different_caps_are_swept_but_not_as_found(
+    tmp_path: Path, runs: FakeRuns
+) -> None:
     asked = ["resnet50-train", "--simulate", "h200", "--gpus", 2, "--dry-run", "-o", tmp_path]
     with simulator.run_simulator("h200"), closing(open_source("simulated:h200")) as meter:
         meter.set_cap(meter.devices()[0].uuid, 400_000)
         assert invoke(*asked).exit_code == 0
         assert invoke(*asked, "--caps", "300,700").exit_code == 0
         done = invoke(*asked, "--caps", "as-found")
-    assert done.exit_code == 2 and "different power caps" in said(done)
+    assert done.exit_code == 2 and "different power caps" in join_output(done)
 
 
 def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
@@ -171,7 +182,7 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
         "and restored after it",
         "the sweep can start",
     ):
-        assert line in said(done)
+        assert line in join_output(done)
     assert not list(tmp_path.iterdir())
 
 
@@ -200,39 +211,42 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_sweep_that_cannot_be_is_refused_before_anything_runs(
-    tmp_path: Path, runs: Runs, arguments: list[str], says: str
+    tmp_path: Path, runs: FakeRuns, arguments: list[str], says: str
 ) -> None:
     done = invoke("resnet50-train", "--simulate", "h200", "-o", tmp_path / "out", *arguments)
     assert done.exit_code == 2
-    assert says in said(done)
+    assert says in join_output(done)
     assert not list(tmp_path.iterdir()) and not runs.run_requests
 
 
 def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
-    assert "name a workload" in said(invoke()) and "the file does not exist" in said(
+    assert "name a workload" in join_output(invoke()) and "the file does not exist" in join_output(
         invoke("--resume", tmp_path / "none")
     )
 
 
 def test_without_the_right_to_set_caps_nothing_runs(
-    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "explain_refusal", lambda meter: "setting a cap takes root")
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     done = invoke(*asked, "--caps", "300,700")
     assert (
         done.exit_code == 2
-        and "setting a cap takes root; --caps as-found does not need this right" in said(done)
+        and "setting a cap takes root; --caps as-found does not need this right"
+        in join_output(done)
     )
     assert not list(tmp_path.iterdir()) and not runs.run_requests
     shown = invoke(*asked, "--caps", "300,700", "--dry-run")
-    assert shown.exit_code == 1 and "setting a cap takes root" in said(shown)
+    assert shown.exit_code == 1 and "setting a cap takes root" in join_output(shown)
     for needs_none in ("700", "as-found"):
-        assert "the sweep can start" in said(invoke(*asked, "--caps", needs_none, "--dry-run"))
+        assert "the sweep can start" in join_output(
+            invoke(*asked, "--caps", needs_none, "--dry-run")
+        )
 
 
 def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
-    tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever board they are on, for only one run of a node sets limits; as found, only the
     boards of the sweep matter."""
@@ -248,30 +262,31 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         shown = invoke(*asked, "--caps", "700,300", "--dry-run")
         assert (
             shown.exit_code == 1
-            and says in said(shown)
-            and "the sweep can start" not in said(shown)
+            and says in join_output(shown)
+            and "the sweep can start" not in join_output(shown)
         )
         done = invoke(*asked, "--caps", "700,300")
-        assert done.exit_code == 2 and "is gone; restore them with: bench-submit restore" in said(
-            done
+        assert (
+            done.exit_code == 2
+            and "is gone; restore them with: bench-submit restore" in join_output(done)
         )
         with lock_directory(directory):
             held = invoke(*asked, "--caps", "700,300")
         assert (
             held.exit_code == 2
-            and "is running and holds the power limits" in said(held)
-            and "bench-submit restore" not in said(held)
+            and "is running and holds the power limits" in join_output(held)
+            and "bench-submit restore" not in join_output(held)
         )
         assert not list(tmp_path.iterdir()) and not runs.run_requests
         assert invoke(*asked, "--caps", "as-found", "--dry-run").exit_code == 0
-        assert says in said(invoke(*asked, "--caps", "as-found", "--gpus", 8, "--dry-run"))
+        assert says in join_output(invoke(*asked, "--caps", "as-found", "--gpus", 8, "--dry-run"))
 
 
 def test_plan_says_where_nothing_will_be_compared_with_the_default_cap(tmp_path: Path) -> None:
     note = "the default cap, 700 W, is not among the caps, so no cap will be compared with it"
     asked = ["resnet50-train", "--simulate", "h200", "--dry-run", "-o", tmp_path, "--caps"]
-    assert note in said(invoke(*asked, "200,300"))
-    assert "not among the caps" not in said(invoke(*asked, "300,700")) + said(
+    assert note in join_output(invoke(*asked, "200,300"))
+    assert "not among the caps" not in join_output(invoke(*asked, "300,700")) + join_output(
         invoke(*asked, "as-found")
     )
 
@@ -289,7 +304,7 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
             f"{vanished}: the board gives no readback, and no reading either ({vanished} does "
             "not answer"
         )
-        assert says in said(
+        assert says in join_output(
             invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
         )
         with pytest.raises(MeterError, match="gives no readback"):
@@ -300,17 +315,17 @@ def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
     done = invoke("--resume", tmp_path)
     assert (
         done.exit_code == 2
-        and "this is a directory; --resume takes the plan of a sweep" in said(done)
+        and "this is a directory; --resume takes the plan of a sweep" in join_output(done)
     )
 
 
 def test_plan_of_a_sweep_in_place_of_a_run_is_told(tmp_path: Path) -> None:
-    _, path = planned(tmp_path, 300.0)
+    _, path = save_sweep(tmp_path, 300.0)
     done = CliRunner().invoke(main, ["run", "--resume", str(path)])
     assert (
         done.exit_code == 2
         and f"this is the plan of a sweep; resume it with: bench-submit sweep --resume {path}"
-        in said(done)
+        in join_output(done)
     )
 
 

@@ -6,24 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.bundles import CAP_MW
-from support.sweep_runs import Runs, planned, write_bundle
+from support.good_documents import CAP_MW
+from support.sweep_runs import FakeRuns, save_sweep, write_bundle
 
 from harness.run import command
 from harness.sweep import run as sweep
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
-    fake = Runs()
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRuns]:
+    fake = FakeRuns()
     monkeypatch.setattr(command, "run", fake)
     yield fake
 
 
 def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
-    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, 300.0, 500.0, 700.0, repeats=2)
+    made, path = save_sweep(tmp_path, 300.0, 500.0, 700.0, repeats=2)
     assert sweep.carry_out(made, path)
     capsys.readouterr()
     outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
@@ -56,9 +56,9 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
 
 
 def test_repeats_have_a_mean_and_a_spread(
-    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, None, repeats=3)
+    made, path = save_sweep(tmp_path, None, repeats=3)
     assert sweep.carry_out(made, path)
     outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     for place, outcome in outcomes.items():
@@ -106,7 +106,7 @@ def test_repeats_have_a_mean_and_a_spread(
 def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, 680.0, 700.0)
+    made, path = save_sweep(tmp_path, 680.0, 700.0)
     monkeypatch.setattr(
         command, "run", lambda run_request, out: write_bundle(run_request, out, power_at_mw=CAP_MW)
     )
@@ -117,18 +117,18 @@ def test_cap_that_changes_nothing_is_in_parentheses_and_no_peak(
 
 
 def test_sweep_without_the_default_cap_says_that_nothing_is_compared_with_it(
-    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, 300.0, 500.0)
+    made, path = save_sweep(tmp_path, 300.0, 500.0)
     assert sweep.carry_out(made, path)
     told = " ".join(capsys.readouterr().out.split())
     assert "the edge of the sweep" in told and "no run at the default cap of 700 W" in told
 
 
 def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
-    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, 700.0)
+    made, path = save_sweep(tmp_path, 700.0)
     assert sweep.carry_out(made, path)
     outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
     outcomes[1]["headline"]["joules_per_item"] = None
@@ -139,9 +139,9 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
 
 
 def test_several_gpus_are_compared_with_one_at_the_same_cap(
-    tmp_path: Path, runs: Runs, capsys: pytest.CaptureFixture
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
-    made, path = planned(tmp_path, 500.0, 700.0)
+    made, path = save_sweep(tmp_path, 500.0, 700.0)
     assert sweep.carry_out(made, path)
     of_two = sweep.find_finished_results(made, tmp_path, made.entries)
     entries, outcomes = list(made.entries), dict(of_two)

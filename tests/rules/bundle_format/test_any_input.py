@@ -81,15 +81,15 @@ CELLS += [
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("column", ["scheduled_ns", "power_mw", "slowdown"])
-@pytest.mark.parametrize("others", ["", "0x at xenia, and elsewhere"])
-def test_number_is_digits_and_nothing_else(cell: str, column: str, others: str) -> None:
-    good = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": f'"{others or "n"}"', "status": "ok"}
+@pytest.mark.parametrize("node_name", ["", "0x at xenia, and elsewhere"])
+def test_number_is_digits_and_nothing_else(cell: str, column: str, node_name: str) -> None:
+    row = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": f'"{node_name or "n"}"', "status": "ok"}
     text = "\n".join(
         ",".join(row.values())
         for row in (
             dict(zip(SAMPLE_COLUMNS, SAMPLE_COLUMNS, strict=True)),
-            good,
-            good | {column: cell},
+            row,
+            row | {column: cell},
         )
     ).encode()
     plain, required = cell.strip('"'), column == "scheduled_ns"

@@ -36,9 +36,11 @@ class Judged:
 def hostile(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Submissions:
     submissions = Submissions(tmp_path_factory.mktemp("hostile") / "submissions", signing_key)
     submissions.allow(signing_key)
-    good = submissions.add(run_id="good-bundle")
+    good_bundle = submissions.add(run_id="good-bundle")
     for name, (_, reseal, spoil) in CASES.items():
-        directory = shutil.copytree(good, good.parent.parent / name / "run-of-the-case")
+        directory = shutil.copytree(
+            good_bundle, good_bundle.parent.parent / name / "run-of-the-case"
+        )
         spoil(directory)
         if reseal:
             submissions.reseal(directory)
@@ -60,20 +62,20 @@ def judged(hostile: Submissions, tmp_path_factory: pytest.TempPathFactory) -> Ju
     base = tmp_path_factory.mktemp("said")
     with (base / "out").open("wb") as out, (base / "err").open("wb") as err:
         checked = [sys.executable, "-m", "checker", "--format", "json", hostile.root]
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _MEASURED, base / "rss", *checked],
             stdout=out,
             stderr=err,
             check=False,
         )
-    said = json.loads((base / "out").read_text())
+    document = json.loads((base / "out").read_text())
     return Judged(
-        code=done.returncode,
+        code=process.returncode,
         errors=(base / "err").read_text(),
         max_rss_mib=int((base / "rss").read_text()) / 1024,
         rules={
             Path(b["path"]).parent.name: {f["rule"] for f in b["findings"]}
-            for b in said["bundles"]
+            for b in document["bundles"]
             if "elsewhere_bundle" not in b["path"]
         },
     )
@@ -100,12 +102,12 @@ def test_bombs_take_no_memory(judged: Judged) -> None:
 
 def test_text_cannot_steer_the_terminal(hostile: Submissions) -> None:
     command = [sys.executable, "-m", "checker", hostile.root]
-    done = subprocess.run(command, capture_output=True, check=False)
-    said = done.stdout.decode()
-    assert done.returncode == 1
-    assert "\x1b" not in said
-    assert "\nall fine" not in said
-    assert "Traceback" not in said + done.stderr.decode()
+    process = subprocess.run(command, capture_output=True, check=False)
+    output = process.stdout.decode()
+    assert process.returncode == 1
+    assert "\x1b" not in output
+    assert "\nall fine" not in output
+    assert "Traceback" not in output + process.stderr.decode()
 
 
 def test_table_offence_names_its_row(hostile: Submissions) -> None:

@@ -21,12 +21,12 @@ def test_file_that_grows_while_it_is_read(
     """It is read to the end that it has by then, as far as a file may be large."""
     path = tmp_path / "file"
     path.write_bytes(b"content")
-    real = os.open
+    original = os.open
 
     def open_after(*a: Any, **k: Any) -> int:
-        with path.open("ab") as more:
-            more.write(grown)
-        return real(*a, **k)
+        with path.open("ab") as file:
+            file.write(grown)
+        return original(*a, **k)
 
     monkeypatch.setattr(files.os, "open", open_after)
     if refused:
@@ -36,7 +36,7 @@ def test_file_that_grows_while_it_is_read(
         assert files.read_plain(path, "file", 1000) == b"content" + grown
 
 
-def swapped_on_open(monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], None]) -> None:
+def swap_on_open(monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], None]) -> None:
     """Let another process replace the file between the look at its kind and its opening."""
     plain = os.open
 
@@ -54,7 +54,7 @@ def test_file_that_becomes_a_link_is_not_followed(
     target, path = tmp_path / "secret", tmp_path / "result.json"
     target.write_text("secret")
     path.write_text("{}")
-    swapped_on_open(monkeypatch, lambda path: path.symlink_to(target))
+    swap_on_open(monkeypatch, lambda path: path.symlink_to(target))
     with pytest.raises(files.Refused) as refusal:
         files.read_plain(path, path.name, 100)
     (problem,) = refusal.value.problems
@@ -66,7 +66,7 @@ def test_file_that_becomes_a_fifo_does_not_block(
 ) -> None:
     path = tmp_path / "result.json"
     path.write_text("{}")
-    swapped_on_open(monkeypatch, os.mkfifo)
+    swap_on_open(monkeypatch, os.mkfifo)
     # Nobody writes to the FIFO: whoever opens it without O_NONBLOCK waits until the alarm.
     signal.signal(signal.SIGALRM, lambda *_: pytest.fail("opening a FIFO has blocked"))
     signal.alarm(5)

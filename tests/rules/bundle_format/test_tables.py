@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.files import Refused, read_files
@@ -40,7 +40,7 @@ COLUMNS = {
 }
 
 
-def table() -> Table:
+def make_table() -> Table:
     """Six rows of accelerators a and b, and c, which has a name and no row."""
     power = np.array([1.0, np.nan, 3.0, 4.0, 5.0, 6.0])
     return Table.of(
@@ -52,7 +52,7 @@ def table() -> Table:
     )
 
 
-def text_of(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
+def make_csv(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
     """A CSV file whose cells are 1, but for those given; the text columns hold the letter x."""
     columns = COLUMNS[name]
     lines = [
@@ -65,7 +65,7 @@ def text_of(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("some", "places"),
+    ("rows", "places"),
     [
         (np.array([True, False, True, False, False, True]), [0, 2, 5]),
         (np.array([4, 1]), [4, 1]),
@@ -75,21 +75,21 @@ def text_of(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
         (np.empty(0, dtype=np.int64), []),
     ],
 )
-def test_part_of_a_table_is_those_rows(some: Rows, places: list[int]) -> None:
-    part = table().at(some)
+def test_part_of_a_table_is_those_rows(rows: Rows, places: list[int]) -> None:
+    part = make_table().at(rows)
     assert len(part) == len(places)
     assert part.places.tolist() == places
     assert part.ints("read_ns").tolist() == [10 * place for place in places]
     assert part.floats("read_ns").dtype == np.float64
-    np.testing.assert_array_equal(part.floats("w"), table().floats("w")[places])
+    np.testing.assert_array_equal(part.floats("w"), make_table().floats("w")[places])
     assert part.text("accelerator").to_list() == [
-        table().text("accelerator").to_list()[place] for place in places
+        make_table().text("accelerator").to_list()[place] for place in places
     ]
     assert frame_of(part).index.tolist() == places
 
 
 def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
-    part = table().at(np.array([5, 3, 1])).at(np.array([True, False, True]))
+    part = make_table().at(np.array([5, 3, 1])).at(np.array([True, False, True]))
     assert part.places.tolist() == [5, 1]
     assert part.ints("read_ns").tolist() == [50, 10]
     assert format_rows(part, np.array([True, True])) == "rows 2-6"
@@ -97,7 +97,7 @@ def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
 
 
 def test_text_knows_what_occurs_in_it() -> None:
-    whole = table().text("accelerator")
+    whole = make_table().text("accelerator")
     assert whole.distinct() == ["a", "b"]
     assert whole.at(slice(2, 3)).distinct() == ["b"]
     assert whole.equals("a").tolist() == [True, True, False, True, False, False]
@@ -108,23 +108,26 @@ def test_text_knows_what_occurs_in_it() -> None:
 
 
 def test_offenders_are_told_by_accelerator_in_the_order_of_the_file() -> None:
-    wrong = np.array([False, True, True, True, False, False])
-    assert list(find_offenders(table(), wrong)) == [("a", "rows 2-4", 2), ("b", "row 3", 1)]
-    part = table().at(np.array([2, 4]))
+    offenders = np.array([False, True, True, True, False, False])
+    assert list(find_offenders(make_table(), offenders)) == [
+        ("a", "rows 2-4", 2),
+        ("b", "row 3", 1),
+    ]
+    part = make_table().at(np.array([2, 4]))
     assert list(find_offenders(part, np.array([False, True]))) == [("b", "row 5", 1)]
-    assert list(find_offenders(table(), np.zeros(6, dtype=bool))) == []
+    assert list(find_offenders(make_table(), np.zeros(6, dtype=bool))) == []
 
 
 def test_value_of_each_accelerator() -> None:
     np.testing.assert_array_equal(
-        expand_by_accelerator(table(), {"a": 7.0, "c": 9.0, "d": 1.0}),
+        expand_by_accelerator(make_table(), {"a": 7.0, "c": 9.0, "d": 1.0}),
         [7.0, 7.0, np.nan, 7.0, np.nan, np.nan],
     )
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_table_without_rows(name: str) -> None:
-    empty = read_table(name, text_of(name, []))
+    empty = read_table(name, make_csv(name, []))
     assert len(empty) == 0
     for column in COLUMNS[name]:
         if column in TEXT_COLUMNS:
@@ -141,7 +144,10 @@ def test_table_without_rows(name: str) -> None:
 
 
 def test_samples_of_an_accelerator_that_has_only_a_name() -> None:
-    assert {name: own.places.tolist() for name, own in group_by_accelerator(table()).items()} == {
+    assert {
+        name: board_samples.places.tolist()
+        for name, board_samples in group_by_accelerator(make_table()).items()
+    } == {
         "b": [2, 4, 5],
         "a": [0, 1, 3],
     }
@@ -152,20 +158,20 @@ def test_samples_of_an_accelerator_that_has_only_a_name() -> None:
 
 @pytest.mark.parametrize("serving", [False, True])
 def test_evidence_comes_back_from_tables_as_it_was(serving: bool) -> None:
-    evidence = fresh_evidence(serving)
+    evidence = copy_evidence(serving)
     evidence.samples.loc[::7, "power_mw"] = np.nan
     evidence.samples.loc[::11, "power_state"] = ""
     evidence.samples["mem_temp_c"] = np.nan
-    again = EvidenceFrames.of(evidence.evidence())
-    pd.testing.assert_frame_equal(again.samples, evidence.samples, check_dtype=False)
-    pd.testing.assert_frame_equal(again.batches, evidence.batches)
-    assert [str(again.samples[c].dtype) for c in ("read_ns", "power_mw", "mem_temp_c")] == [
+    evidence_read = EvidenceFrames.of(evidence.evidence())
+    pd.testing.assert_frame_equal(evidence_read.samples, evidence.samples, check_dtype=False)
+    pd.testing.assert_frame_equal(evidence_read.batches, evidence.batches)
+    assert [str(evidence_read.samples[c].dtype) for c in ("read_ns", "power_mw", "mem_temp_c")] == [
         "int64",
         "float64",
         "float64",
     ]
-    if evidence.requests is not None and again.requests is not None:
-        pd.testing.assert_frame_equal(again.requests, evidence.requests)
+    if evidence.requests is not None and evidence_read.requests is not None:
+        pd.testing.assert_frame_equal(evidence_read.requests, evidence.requests)
 
 
 # As they are read.
@@ -196,7 +202,7 @@ TEXTS = {
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("end", ["\n", ""])
 def test_text_is_read_as_others_read_it(texts: list[str], end: str) -> None:
-    raw = text_of("samples.csv.gz", [{"accelerator": text} for text in texts], end)
+    raw = make_csv("samples.csv.gz", [{"accelerator": text} for text in texts], end)
     (header, *lines) = csv.reader(io.StringIO(raw.decode()), strict=True)
     read = read_table("samples.csv.gz", raw).text("accelerator")
     assert read.to_list() == [line[header.index("accelerator")] for line in lines]
@@ -205,7 +211,7 @@ def test_text_is_read_as_others_read_it(texts: list[str], end: str) -> None:
 
 @pytest.mark.parametrize("states", [["", "", ""], ["", "P0", ""], ["P0", "", "P0"]])
 def test_power_state_may_be_missing(states: list[str]) -> None:
-    raw = text_of("samples.csv.gz", [{"power_state": state} for state in states])
+    raw = make_csv("samples.csv.gz", [{"power_state": state} for state in states])
     assert read_table("samples.csv.gz", raw).text("power_state").to_list() == states
 
 
@@ -214,7 +220,7 @@ def test_power_state_may_be_missing(states: list[str]) -> None:
 )
 def test_number_that_may_be_missing(cells: list[str]) -> None:
     read = read_table(
-        "samples.csv.gz", text_of("samples.csv.gz", [{"power_mw": cell} for cell in cells])
+        "samples.csv.gz", make_csv("samples.csv.gz", [{"power_mw": cell} for cell in cells])
     ).floats("power_mw")
     assert read.dtype == np.float64
     assert [None if np.isnan(value) else int(value) for value in read] == [
@@ -224,13 +230,13 @@ def test_number_that_may_be_missing(cells: list[str]) -> None:
 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_header_alone_is_a_table_without_rows(end: str) -> None:
-    assert len(read_table("batches.csv.gz", text_of("batches.csv.gz", [], end))) == 0
+    assert len(read_table("batches.csv.gz", make_csv("batches.csv.gz", [], end))) == 0
 
 
 @pytest.mark.parametrize("end", [" ", "\t", " \n", "\t\n", "\x0b", " \t"])
 def test_blank_behind_the_last_number_is_refused(end: str) -> None:
     with pytest.raises(Refused) as refused:
-        read_table("batches.csv.gz", text_of("batches.csv.gz", [{}, {}], end))
+        read_table("batches.csv.gz", make_csv("batches.csv.gz", [{}, {}], end))
     assert refused.value.problems[0].violation.pointer == "row 2"
 
 
@@ -245,24 +251,24 @@ def test_evidence_of_a_committed_bundle_is_written_again_with_the_same_content(
     evidence, problems = read_evidence(files)
     assert evidence is not None and problems == []
     from_frames = EvidenceFrames.of(evidence).evidence()
-    for number, again in enumerate((evidence, from_frames)):
-        write(again, tmp_path / str(number))
-        written = read_files(tmp_path / str(number)).contents
-        assert written.keys() == {n for n in files.contents if not n.startswith("signatures/")}
+    for number, evidence_read in enumerate((evidence, from_frames)):
+        write(evidence_read, tmp_path / str(number))
+        contents = read_files(tmp_path / str(number)).contents
+        assert contents.keys() == {n for n in files.contents if not n.startswith("signatures/")}
         for name in EVIDENCE_FILES:
-            if name.endswith(".gz") and name in written:
-                assert gzip.decompress(written[name]) == gzip.decompress(files.contents[name])
-            elif name in written:
-                assert written[name] == files.contents[name]
+            if name.endswith(".gz") and name in contents:
+                assert gzip.decompress(contents[name]) == gzip.decompress(files.contents[name])
+            elif name in contents:
+                assert contents[name] == files.contents[name]
 
 
 def test_a_cell_with_a_comma_or_a_quote_comes_back(tmp_path: Path) -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     evidence.samples.loc[3, "status"] = 'power failed, "code 5"'
     evidence.samples.loc[4, ["power_state", "power_mw"]] = ("", np.nan)
     write(evidence.evidence(), tmp_path / "bundle")
-    again, problems = read_evidence(read_files(tmp_path / "bundle"))
-    assert again is not None and problems == []
-    assert again.samples.text("status").to_list()[3] == 'power failed, "code 5"'
-    assert again.samples.text("power_state").to_list()[4] == ""
-    assert np.isnan(again.samples.floats("power_mw")[4])
+    evidence_read, problems = read_evidence(read_files(tmp_path / "bundle"))
+    assert evidence_read is not None and problems == []
+    assert evidence_read.samples.text("status").to_list()[3] == 'power failed, "code 5"'
+    assert evidence_read.samples.text("power_state").to_list()[4] == ""
+    assert np.isnan(evidence_read.samples.floats("power_mw")[4])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 
 from reporting.sections.planning import build_what_if_table
 from rules.bundle import Bundle
@@ -23,7 +23,7 @@ from rules.run_profile import PUBLISHED_NODES, node_power
 
 
 @pytest.mark.parametrize(
-    ("value", "ci95", "same", "told"),
+    ("value", "ci95", "is_same", "text"),
     [
         (110, (109, 111), True, "higher"),
         (90, (89, 91), False, "lower"),
@@ -40,9 +40,9 @@ from rules.run_profile import PUBLISHED_NODES, node_power
     ],
 )
 def test_difference_is_called_one_where_intervals_do_not_touch(
-    value: float, ci95: tuple[float, float] | None, same: bool, told: str
+    value: float, ci95: tuple[float, float] | None, is_same: bool, text: str
 ) -> None:
-    assert compare_with_baseline(value, ci95, 100, (99, 101), same) == told
+    assert compare_with_baseline(value, ci95, 100, (99, 101), is_same) == text
 
 
 def test_difference_as_large_as_the_board_spread_is_called_one(
@@ -75,12 +75,12 @@ def test_score_as_printed_moves_with_energy_by_one_point_at_most() -> None:
     assert score(1, 2, 80, 0.5, "equal") == pytest.approx(100 - (0.5 * 50 + 0.5 * 20))
 
 
-def good() -> Bundle:
-    return Bundle(Path("good"), (), fresh_evidence().evidence())
+def make_good_evidence() -> Bundle:
+    return Bundle(Path("good"), (), copy_evidence().evidence())
 
 
 def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     samples, uuids = (
         evidence.samples,
         [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]],
@@ -96,7 +96,7 @@ def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
 
 
 def test_clocks_are_means_over_scored_epochs() -> None:
-    bundle = good()
+    bundle = make_good_evidence()
     assert bundle.figures is not None
     epochs = list(bundle.figures.epochs)
     scored = [
@@ -104,15 +104,15 @@ def test_clocks_are_means_over_scored_epochs() -> None:
     ]
     clock = mean_clocks(epochs).sm_mhz
     assert clock is not None and (clock.mean, clock.n) == (pytest.approx(np.mean(scored)), 10)
-    first, *others = epochs[3].accelerators
+    first, *other_accelerators = epochs[3].accelerators
     unread = replace(first, mean_mem_mhz=None)
-    epochs[3] = replace(epochs[3], accelerators=(unread, *others))
+    epochs[3] = replace(epochs[3], accelerators=(unread, *other_accelerators))
     assert mean_clocks(epochs).mem_mhz is None
     assert mean_clocks(epochs).sm_mhz == clock
 
 
 def test_published_nodes_are_those_of_the_paper() -> None:
-    assert [(one.median_w, one.max_w) for one in PUBLISHED_NODES] == [
+    assert [(node.median_w, node.max_w) for node in PUBLISHED_NODES] == [
         (4680, 5020),
         (6260, 6480),
         (7920, 8420),

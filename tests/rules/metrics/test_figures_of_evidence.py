@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rules.figure_parts import (
     S,
-    batches,
     compute_figures,
-    parts_of,
-    result,
-    samples,
-    system,
+    make_batches,
+    make_parts,
+    make_result,
+    make_samples,
+    make_system,
 )
 
 from rules.bundle_format.records import REQUEST_COLUMNS, Json
@@ -39,31 +39,36 @@ from rules.workloads import workloads
 def test_windows_that_touch_count_as_one(seed: int) -> None:
     """Bit for bit, as one window has no edge to interpolate at in its middle."""
     random = np.random.default_rng(seed)
-    table = samples("a", random.uniform(100, 700, 201))
+    table = make_samples("a", random.uniform(100, 700, 201))
     edges_s = [round(float(at), 9) for at in np.sort(random.uniform(1, 19, 12))]
     touching = pairwise(edges_s)
-    (one,) = parts_of(result("a"), table, batches((1, 0, 0, edges_s[0], edges_s[-1], 11)))
-    (joined,) = parts_of(
-        result("a"), table, batches(*((1, n, 0, *window, 1) for n, window in enumerate(touching)))
+    (part,) = make_parts(
+        make_result("a"), table, make_batches((1, 0, 0, edges_s[0], edges_s[-1], 11))
+    )
+    (joined,) = make_parts(
+        make_result("a"),
+        table,
+        make_batches(*((1, n, 0, *window, 1) for n, window in enumerate(touching))),
     )
     assert (joined.energy_j_trapezoid, joined.energy_j_counter, joined.active_s, joined.items) == (
-        one.energy_j_trapezoid,
-        one.energy_j_counter,
-        one.active_s,
-        one.items,
+        part.energy_j_trapezoid,
+        part.energy_j_counter,
+        part.active_s,
+        part.items,
     )
-    assert joined.places.tolist() == one.places.tolist()
+    assert joined.places.tolist() == part.places.tolist()
 
 
 @pytest.mark.parametrize("gap_s", [0.0, 0.3])
 def test_epochs_that_touch_stay_apart(gap_s: float) -> None:
-    table = samples("a", np.linspace(100, 700, 201))
-    windows = batches((1, 0, 0, 2, 5, 1), (1, 1, 0, 6, 8, 1), (2, 0, 0, 8 + gap_s, 10, 1))
-    parts = parts_of(result("a"), table, windows)
-    alone = [
-        parts_of(result("a"), table, windows[windows["epoch"] == epoch])[0] for epoch in (1, 2)
+    table = make_samples("a", np.linspace(100, 700, 201))
+    windows = make_batches((1, 0, 0, 2, 5, 1), (1, 1, 0, 6, 8, 1), (2, 0, 0, 8 + gap_s, 10, 1))
+    parts = make_parts(make_result("a"), table, windows)
+    separate_parts = [
+        make_parts(make_result("a"), table, windows[windows["epoch"] == epoch])[0]
+        for epoch in (1, 2)
     ]
-    for part, expected in zip(parts, alone, strict=True):
+    for part, expected in zip(parts, separate_parts, strict=True):
         assert (part.epoch, part.active_s) == (expected.epoch, expected.active_s)
         assert part.energy_j_trapezoid == expected.energy_j_trapezoid
         assert part.places.tolist() == expected.places.tolist()
@@ -71,17 +76,17 @@ def test_epochs_that_touch_stay_apart(gap_s: float) -> None:
 
 def test_failed_reads_are_bridged_by_a_straight_line() -> None:
     power = 100 + 10 * np.arange(21.0)
-    table = samples("a", power)
+    table = make_samples("a", power)
     table.loc[[7, 8, 12], ["power_mw", "energy_mj"]] = np.nan
-    part = parts_of(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    part = make_parts(make_result("a"), table, make_batches((1, 0, 0, 0.5, 1.5, 1)))[0]
     assert part.energy_j_trapezoid == pytest.approx(200.0)
     assert len(part.samples) == 11
 
 
 def test_average_serves_where_there_is_no_instantaneous_power() -> None:
-    table = samples("a", np.full(21, 300.0))
+    table = make_samples("a", np.full(21, 300.0))
     table["power_avg_mw"], table["power_mw"] = table["power_mw"], np.nan
-    part = parts_of(result("a"), table, batches((1, 0, 0, 0.5, 1.5, 1)))[0]
+    part = make_parts(make_result("a"), table, make_batches((1, 0, 0, 0.5, 1.5, 1)))[0]
     assert part.averaged
     assert part.energy_j_trapezoid == pytest.approx(300)
     assert agreement(CURRENT, part.averaged) == CURRENT.averaged
@@ -99,22 +104,24 @@ def test_average_serves_where_there_is_no_instantaneous_power() -> None:
     ],
 )
 def test_energy_of_record_follows_the_counters_self_test(factor: float, record: str) -> None:
-    table = samples("a", np.full(301, 500.0))
+    table = make_samples("a", np.full(301, 500.0))
     table["energy_mj"] *= factor
-    one = result("a")
-    found = compute_figures(one, system("a"), parts_of(one, table, batches((1, 0, 0, 5, 25, 100))))
-    assert found.energy_of_record == record
+    result = make_result("a")
+    figures = compute_figures(
+        result, make_system("a"), make_parts(result, table, make_batches((1, 0, 0, 5, 25, 100)))
+    )
+    assert figures.energy_of_record == record
     expected_j = 500 * 20 * (factor if record == "counter" else 1)
-    assert found.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
+    assert figures.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
 
 
 def test_counter_that_stands_still_in_one_scored_epoch_fails_its_self_test() -> None:
     """Epoch 2 has 0.5 % of the energy: over the run the counter agrees within 1 % all the same."""
-    table = samples("a", np.full(301, 500.0))
+    table = make_samples("a", np.full(301, 500.0))
     frozen = table["read_ns"].between(22 * S, 23 * S)
     table.loc[frozen, "energy_mj"] = table.loc[frozen, "energy_mj"].iloc[0]
-    windows = batches((1, 0, 0, 1, 21, 100), (2, 0, 0, 22.1, 22.2, 1))
-    parts = parts_of(result("a"), table, windows)
+    windows = make_batches((1, 0, 0, 1, 21, 100), (2, 0, 0, 22.1, 22.2, 1))
+    parts = make_parts(make_result("a"), table, windows)
     assert [part.energy_j_counter for part in parts] == [pytest.approx(10_000), 0.0]
     assert not counter_passes(parts, CURRENT)
     assert counter_passes(parts[:1], CURRENT)
@@ -123,26 +130,26 @@ def test_counter_that_stands_still_in_one_scored_epoch_fails_its_self_test() -> 
 @pytest.mark.parametrize(("factor", "passes"), [(1.015, True), (1.025, False)])
 def test_one_averaged_board_loosens_the_counters_self_test(factor: float, passes: bool) -> None:
     """Averaged power may differ from the counter by 2 %, instantaneous power by 1 %."""
-    instantaneous, averaged = (samples(name, np.full(301, 500.0)) for name in "ab")
+    instantaneous, averaged = (make_samples(name, np.full(301, 500.0)) for name in "ab")
     averaged["power_avg_mw"], averaged["power_mw"] = averaged["power_mw"], np.nan
     table = pd.concat([instantaneous, averaged], ignore_index=True)
     table["energy_mj"] *= factor
-    windows = batches((1, 0, 0, 1, 21, 1), (1, 0, 1, 1, 21, 1))
-    parts = parts_of(result("a", "b"), table, windows)
+    windows = make_batches((1, 0, 0, 1, 21, 1), (1, 0, 1, 1, 21, 1))
+    parts = make_parts(make_result("a", "b"), table, windows)
     assert [part.averaged for part in parts] == [False, True]
     assert counter_passes(parts, CURRENT) is passes
     assert not counter_passes(parts[:1], CURRENT)
 
 
 def test_mean_power_at_the_tolerance_of_the_cap_keeps_to_it() -> None:
-    table, windows = samples("a", np.full(301, 510.0)), batches((1, 0, 0, 1, 21, 100))
-    parts = parts_of(result("a"), table, windows)
-    mean_w = compute_figures(result("a"), system("a"), parts).observed[0].mean_power_w
+    table, windows = make_samples("a", np.full(301, 510.0)), make_batches((1, 0, 0, 1, 21, 100))
+    parts = make_parts(make_result("a"), table, windows)
+    mean_w = compute_figures(make_result("a"), make_system("a"), parts).observed[0].mean_power_w
     cap_w = mean_w / CURRENT.cap_tolerance
     candidates_w = (cap_w, np.nextafter(cap_w, 0), np.nextafter(cap_w, 1000))
     cap_w = float(next(w for w in candidates_w if w * CURRENT.cap_tolerance == mean_w))
     for declared_w, enforced in ((cap_w, True), (cap_w - 0.001, False)):
-        figures = compute_figures(result("a", cap_w=declared_w), system("a"), parts)
+        figures = compute_figures(make_result("a", cap_w=declared_w), make_system("a"), parts)
         assert figures.observed[0].cap_enforced is enforced
 
 
@@ -156,17 +163,17 @@ def test_least_share_of_the_peak_of_requests_that_are_not_the_workloads() -> Non
 
 
 def test_no_counter_and_unknown_board_leave_figures_empty() -> None:
-    table = samples("a", np.full(301, 500.0), energy_mj=np.nan)
-    one = result("a")
-    found = compute_figures(
-        one,
-        system("a", name="Example"),
-        parts_of(one, table, batches((1, 0, 0, 5, 25, 100))),
+    table = make_samples("a", np.full(301, 500.0), energy_mj=np.nan)
+    result = make_result("a")
+    figures = compute_figures(
+        result,
+        make_system("a", name="Example"),
+        make_parts(result, table, make_batches((1, 0, 0, 5, 25, 100))),
     )
-    assert found.energy_of_record == "trapezoid"
-    assert found.headline.energy_j_counter is None
-    assert found.headline.mfu is None
-    assert found.observed[0].cap_enforced is None
+    assert figures.energy_of_record == "trapezoid"
+    assert figures.headline.energy_j_counter is None
+    assert figures.headline.mfu is None
+    assert figures.observed[0].cap_enforced is None
 
 
 def test_difference_is_signed_and_infinite_for_a_counter_that_stands_still() -> None:
@@ -183,37 +190,37 @@ FLAT = np.full(101, 500.0)
 @pytest.mark.parametrize(
     ("table", "windows", "reason"),
     [
-        (samples("b", FLAT), [(1, 0, 0, 1, 2, 1)], "accelerator a has no samples"),
+        (make_samples("b", FLAT), [(1, 0, 0, 1, 2, 1)], "accelerator a has no samples"),
         (
-            samples("a", FLAT),
+            make_samples("a", FLAT),
             [(1, 0, 7, 1, 2, 1)],
             "rank 7 has batches, but result.json does not list it",
         ),
-        (samples("a", FLAT), [(1, 0, 0, 1, 1, 1)], "no active time"),
-        (samples("a", FLAT), [(1, 0, 0, 9, 10.1, 1)], "outside the samples"),
-        (samples("a", FLAT)[::-1], [(1, 0, 0, 1, 2, 1)], "does not rise"),
-        (samples("a", FLAT)[:1], [(1, 0, 0, 0, 0, 1)], "fewer than two"),
+        (make_samples("a", FLAT), [(1, 0, 0, 1, 1, 1)], "no active time"),
+        (make_samples("a", FLAT), [(1, 0, 0, 9, 10.1, 1)], "outside the samples"),
+        (make_samples("a", FLAT)[::-1], [(1, 0, 0, 1, 2, 1)], "does not rise"),
+        (make_samples("a", FLAT)[:1], [(1, 0, 0, 0, 0, 1)], "fewer than two"),
         (
-            samples("a", FLAT, power_mw=np.nan),
+            make_samples("a", FLAT, power_mw=np.nan),
             [(1, 0, 0, 1, 2, 1)],
             "fewer than two power readings",
         ),
         (
-            samples("a", FLAT, power_mw=np.where(np.arange(101) == 50, 5e5, np.nan)),
+            make_samples("a", FLAT, power_mw=np.where(np.arange(101) == 50, 5e5, np.nan)),
             [(1, 0, 0, 1, 2, 1)],
             "fewer than two power readings",
         ),
-        (samples("a", FLAT), [], "no batches"),
+        (make_samples("a", FLAT), [], "no batches"),
     ],
 )
 def test_evidence_that_gives_no_parts(
     table: pd.DataFrame, windows: list[tuple], reason: str
 ) -> None:
     with pytest.raises(MetricsError, match=reason):
-        parts_of(result("a"), table, batches(*windows))
+        make_parts(make_result("a"), table, make_batches(*windows))
 
 
-def requests(*rows: tuple[int, ...]) -> Table:
+def make_requests(*rows: tuple[int, ...]) -> Table:
     """Requests of rank 0 from epoch, number, and sending, first token and end in s; 100 tokens in,
     11 out."""
     table = [(e, n, 0, *(int(t * 1e9) for t in times), 100, 11) for e, n, *times in rows]
@@ -221,17 +228,17 @@ def requests(*rows: tuple[int, ...]) -> Table:
 
 
 def test_waiting_times_are_those_of_requests_that_end_in_scored_epochs() -> None:
-    one = result("a")
-    parts = parts_of(
-        one,
-        samples("a", FLAT),
-        batches((0, 0, 0, 1, 2, 11), (1, 0, 0, 2, 6, 11), (1, 1, 0, 3, 7, 11)),
+    result = make_result("a")
+    parts = make_parts(
+        result,
+        make_samples("a", FLAT),
+        make_batches((0, 0, 0, 1, 2, 11), (1, 0, 0, 2, 6, 11), (1, 1, 0, 3, 7, 11)),
     )
     served = compute_figures(
-        one,
-        system("a"),
+        result,
+        make_system("a"),
         parts,
-        requests((0, 0, 0.0, 0.9, 2.0), (1, 1, 0.5, 1.0, 6.0), (1, 2, 3.0, 3.3, 7.0)),
+        make_requests((0, 0, 0.0, 0.9, 2.0), (1, 1, 0.5, 1.0, 6.0), (1, 2, 3.0, 3.3, 7.0)),
     )
     assert served.serving is not None
     assert served.serving.requests == 2
@@ -243,7 +250,7 @@ def test_waiting_times_are_those_of_requests_that_end_in_scored_epochs() -> None
     )
 
 
-def epoch_of(number: int, *accelerators: tuple[str, float, float | None]) -> EpochFigures:
+def make_epoch(number: int, *accelerators: tuple[str, float, float | None]) -> EpochFigures:
     """An epoch of accelerators with their power in W and clock in MHz."""
     figures = (
         AcceleratorFigures(0, name, 1, 30.0, None, 1.0, power_w, None, None, clock_mhz, None)
@@ -255,26 +262,26 @@ def epoch_of(number: int, *accelerators: tuple[str, float, float | None]) -> Epo
 
 
 def test_imbalance_is_the_spread_over_the_mean_of_the_accelerators() -> None:
-    epochs = [epoch_of(n, ("a", 600 + n, None), ("b", 630 + 3 * n, 1500.0)) for n in range(3)]
+    epochs = [make_epoch(n, ("a", 600 + n, None), ("b", 630 + 3 * n, 1500.0)) for n in range(3)]
     assert compute_imbalance(epochs) == Imbalance(0.0, pytest.approx(33 / 618), None)
-    assert compute_imbalance([epoch_of(1, ("a", 600, 1500.0))]) is None
-    silent = [epoch_of(1, ("a", 600, 0.0), ("b", 600, 0.0))]
+    assert compute_imbalance([make_epoch(1, ("a", 600, 1500.0))]) is None
+    silent = [make_epoch(1, ("a", 600, 0.0), ("b", 600, 0.0))]
     assert compute_imbalance(silent) == Imbalance(0.0, 0.0, None)
 
 
 def test_no_scored_epoch_gives_no_figures() -> None:
-    one = result("a")
-    parts = parts_of(one, samples("a", FLAT), batches((0, 0, 0, 1, 2, 1)))
+    result = make_result("a")
+    parts = make_parts(result, make_samples("a", FLAT), make_batches((0, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="scored"):
-        compute_figures(one, system("a"), parts)
+        compute_figures(result, make_system("a"), parts)
 
 
 @pytest.mark.parametrize("change", [{"workload": "unheard-of"}, {"size": "tiny"}])
 def test_unknown_workload_gives_no_figures(change: Json) -> None:
-    one = result("a") | change
-    parts = parts_of(one, samples("a", FLAT), batches((1, 0, 0, 1, 2, 1)))
+    result = make_result("a") | change
+    parts = make_parts(result, make_samples("a", FLAT), make_batches((1, 0, 0, 1, 2, 1)))
     with pytest.raises(MetricsError, match="rule book has no"):
-        compute_figures(one, system("a"), parts)
+        compute_figures(result, make_system("a"), parts)
 
 
 # Percentiles
@@ -283,15 +290,3 @@ def test_unknown_workload_gives_no_figures(change: Json) -> None:
 @given(st.lists(st.floats(0, 1e4), min_size=1, max_size=400))
 def test_p95_is_that_of_numpy_bit_for_bit(values: list[float]) -> None:
     assert p95(np.array(values)) == np.percentile(values, 95)
-
-
-@pytest.mark.parametrize("failed", [(), (30, 31)])
-def test_clocks_of_an_epoch_are_the_means_of_its_readings(failed: tuple[int, ...]) -> None:
-    sm_mhz, mem_mhz = 1000.0 + np.arange(201), 2000.0 + 2 * np.arange(201)
-    sm_mhz[list(failed)] = np.nan
-    table = samples("a", np.full(201, 500.0), sm_mhz=sm_mhz, mem_mhz=mem_mhz)
-    parts = parts_of(result("a"), table, batches((0, 0, 0, 0.0, 1.0, 1), (1, 1, 0, 2.0, 6.0, 1)))
-    _, epoch = compute_figures(result("a"), system("a"), parts).epochs
-    (board,) = epoch.accelerators
-    assert board.mean_sm_mhz == pytest.approx(np.nanmean(sm_mhz[20:61]), rel=1e-12)
-    assert board.mean_mem_mhz == pytest.approx(np.mean(mem_mhz[20:61]), rel=1e-12)

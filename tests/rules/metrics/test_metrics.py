@@ -7,10 +7,17 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rules.figure_parts import batches, compute_figures, parts_of, result, samples, system
+from support.rules.figure_parts import (
+    compute_figures,
+    make_batches,
+    make_parts,
+    make_result,
+    make_samples,
+    make_system,
+)
 
 from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration, SystemDeclaration
@@ -21,7 +28,7 @@ from rules.metrics.run import MetricsError
 from rules.protocol import CURRENT
 
 
-def peak_flops(result: Json, system: Json) -> float | None:
+def compute_peak_flops(result: Json, system: Json) -> float | None:
     """The dense peak in FLOP/s of JSON documents."""
     run, nodes = RunDeclaration.from_document(result), SystemDeclaration.from_document(system)
     return run_metrics.peak_flops(run, nodes)
@@ -32,19 +39,19 @@ def peak_flops(result: Json, system: Json) -> float | None:
 
 def test_interval_by_students_t() -> None:
     # Ten values 1..10: mean 5.5, sd sqrt(55/6); t with 9 degrees of freedom is 2.262.
-    found = estimate_mean([float(v) for v in range(1, 11)])
+    estimate = estimate_mean([float(v) for v in range(1, 11)])
     sd = math.sqrt(55 / 6)
-    assert (found.mean, found.n) == (5.5, 10)
-    assert found.sd == pytest.approx(sd)
-    assert found.ci95 == pytest.approx(
+    assert (estimate.mean, estimate.n) == (5.5, 10)
+    assert estimate.sd == pytest.approx(sd)
+    assert estimate.ci95 == pytest.approx(
         (5.5 - 2.262 * sd / math.sqrt(10), 5.5 + 2.262 * sd / math.sqrt(10))
     )
 
 
 @pytest.mark.parametrize(("n", "t"), [(2, 12.706), (3, 4.303), (16, 2.131), (17, 1.960)])
 def test_quantile_by_degrees_of_freedom(n: int, t: float) -> None:
-    found = estimate_mean([float(i) for i in range(n)])
-    assert (found.ci95[1] - found.mean) / (found.sd / math.sqrt(n)) == pytest.approx(t)
+    estimate = estimate_mean([float(i) for i in range(n)])
+    assert (estimate.ci95[1] - estimate.mean) / (estimate.sd / math.sqrt(n)) == pytest.approx(t)
 
 
 def test_one_value_has_no_spread() -> None:
@@ -54,11 +61,11 @@ def test_one_value_has_no_spread() -> None:
 # Parts and figures
 
 
-def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigures:
+def compute_two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigures:
     """Figures of two accelerators over a discarded and a scored epoch; `b` is active for another
     time than `a`."""
     table = pd.concat(
-        [samples("a", np.full(301, power_a_w)), samples("b", np.full(301, power_b_w))],
+        [make_samples("a", np.full(301, power_a_w)), make_samples("b", np.full(301, power_b_w))],
         ignore_index=True,
     )
     windows = []
@@ -67,14 +74,16 @@ def two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigu
             (epoch, 0, 0, start, start + 10, 1000),
             (epoch, 0, 1, start, start + length_b_s, 1000),
         ]
-    one = result("a", "b", cap_w=500)
-    return compute_figures(one, system("a", "b"), parts_of(one, table, batches(*windows)))
+    result = make_result("a", "b", cap_w=500)
+    return compute_figures(
+        result, make_system("a", "b"), make_parts(result, table, make_batches(*windows))
+    )
 
 
 def test_two_accelerators_with_unequal_active_time() -> None:
-    found = two_epochs(400, 600, 5)
-    scored = found.epochs[1]
-    assert [e.scored for e in found.epochs] == [False, True]
+    figures = compute_two_epochs(400, 600, 5)
+    scored = figures.epochs[1]
+    assert [e.scored for e in figures.epochs] == [False, True]
     assert scored.items_per_s_per_accelerator == pytest.approx(2000 / 15)
     assert scored.items_per_s == pytest.approx(2 * 2000 / 15)
     assert scored.joules_per_item == pytest.approx((400 * 10 + 600 * 5) / 2000)
@@ -84,7 +93,7 @@ def test_two_accelerators_with_unequal_active_time() -> None:
     assert scored.mfu == pytest.approx(2000 / 15 * 24.3e9 / 989.4e12)
     assert scored.active_s == pytest.approx(7.5)
     assert [a.mean_power_w for a in scored.accelerators] == pytest.approx([400, 600])
-    assert found.observed == (
+    assert figures.observed == (
         ObservedPower("a", pytest.approx(400), True),
         ObservedPower("b", pytest.approx(600), False),
     )
@@ -92,17 +101,18 @@ def test_two_accelerators_with_unequal_active_time() -> None:
 
 def test_one_rank_over_two_accelerators() -> None:
     table = pd.concat(
-        [samples("a", np.full(301, 400.0)), samples("b", np.full(301, 600.0))], ignore_index=True
+        [make_samples("a", np.full(301, 400.0)), make_samples("b", np.full(301, 600.0))],
+        ignore_index=True,
     )
-    one = result("a", cap_w=500)
-    one["ranks"][0]["accelerators"] = ["a", "b"]
-    parts = parts_of(one, table, batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
+    result = make_result("a", cap_w=500)
+    result["ranks"][0]["accelerators"] = ["a", "b"]
+    parts = make_parts(result, table, make_batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
     assert [(p.rank, p.accelerator, p.items, p.active_s) for p in parts] == [
         (0, "a", 1000, 10),
         (0, "b", 1000, 10),
     ]
-    found = compute_figures(one, system("a", "b"), parts)
-    (epoch,) = found.epochs
+    figures = compute_figures(result, make_system("a", "b"), parts)
+    (epoch,) = figures.epochs
     assert epoch.items == 1000, "the items of a rank count once"
     assert [a.items for a in epoch.accelerators] == [1000, 1000]
     assert epoch.active_s == pytest.approx(10)
@@ -113,27 +123,27 @@ def test_one_rank_over_two_accelerators() -> None:
     assert epoch.joules_per_item == pytest.approx(10)
     assert epoch.mean_power_w_per_accelerator == pytest.approx(500)
     assert epoch.mfu == pytest.approx(50 * 24.3e9 / 989.4e12)
-    assert [(o.accelerator, o.cap_enforced) for o in found.observed] == [
+    assert [(o.accelerator, o.cap_enforced) for o in figures.observed] == [
         ("a", True),
         ("b", False),
     ]
 
 
 def test_peak_is_that_of_the_slowest_accelerator_of_all_ranks() -> None:
-    one = result("a")
-    one["ranks"][0]["accelerators"] = ["a", "b"]
-    of_both = system("a", "b")
+    result = make_result("a")
+    result["ranks"][0]["accelerators"] = ["a", "b"]
+    of_both = make_system("a", "b")
     of_both["nodes"][0]["accelerators"][1]["name"] = "NVIDIA A100-SXM4-80GB"
-    assert peak_flops(one, of_both) == pytest.approx(312e12)
+    assert compute_peak_flops(result, of_both) == pytest.approx(312e12)
     of_both["nodes"][0]["accelerators"][1]["name"] = "Example"
-    assert peak_flops(one, of_both) is None
+    assert compute_peak_flops(result, of_both) is None
 
 
 @given(st.floats(50, 900), st.floats(50, 900), st.floats(1, 12))
 def test_identities_hold_in_every_epoch(
     power_a_w: float, power_b_w: float, length_b_s: float
 ) -> None:
-    for epoch in two_epochs(power_a_w, power_b_w, length_b_s).epochs:
+    for epoch in compute_two_epochs(power_a_w, power_b_w, length_b_s).epochs:
         assert epoch.joules_per_item is not None and epoch.items_per_joule is not None
         assert epoch.joules_per_item * epoch.items_per_s_per_accelerator == pytest.approx(
             epoch.mean_power_w_per_accelerator
@@ -142,17 +152,17 @@ def test_identities_hold_in_every_epoch(
 
 
 def test_headline_is_the_mean_of_the_scored_epochs_of_a_whole_run() -> None:
-    found = figures_from_json(fresh_evidence().result)
+    figures = figures_from_json(copy_evidence().result)
     for name in FIGURES:
-        scored = [getattr(epoch, name) for epoch in found.scored_epochs]
+        scored = [getattr(epoch, name) for epoch in figures.scored_epochs]
         assert len(scored) == CURRENT.scored_epochs
-        assert getattr(found.headline, name).mean == pytest.approx(float(np.mean(scored)))
-        assert getattr(found.headline, name).sd == pytest.approx(float(np.std(scored, ddof=1)))
+        assert getattr(figures.headline, name).mean == pytest.approx(float(np.mean(scored)))
+        assert getattr(figures.headline, name).sd == pytest.approx(float(np.std(scored, ddof=1)))
 
 
 @pytest.mark.parametrize("serving", [False, True])
 def test_figures_are_the_same_after_a_round_through_json(serving: bool) -> None:
-    stated = fresh_evidence(serving=serving).result
+    stated = copy_evidence(serving=serving).result
     figures = figures_from_json(stated)
     assert (figures.serving is not None) == serving
     document = figures_to_json(figures)
@@ -163,9 +173,9 @@ def test_figures_are_the_same_after_a_round_through_json(serving: bool) -> None:
 
 
 def test_extensions_of_a_result_are_no_figures() -> None:
-    stated = fresh_evidence().result
+    stated = copy_evidence().result
     figures = figures_from_json(stated)
-    for where in (
+    for section in (
         stated["headline"],
         stated["headline"]["mfu"],
         stated["observed"][0],
@@ -173,7 +183,7 @@ def test_extensions_of_a_result_are_no_figures() -> None:
         stated["epochs"][3]["figures"],
         stated["epochs"][3]["accelerators"][1],
     ):
-        where["x-note"] = "ours"
+        section["x-note"] = "ours"
     assert figures_from_json(stated) == figures
 
 
@@ -182,18 +192,21 @@ def test_extensions_of_a_result_are_no_figures() -> None:
     ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"],
 )
 def test_figure_that_every_run_has_is_not_null(name: str) -> None:
-    stated = fresh_evidence().result
+    stated = copy_evidence().result
     stated["headline"][name] = None
     with pytest.raises(MetricsError, match=f"states no {name}$"):
         figures_from_json(stated)
 
 
 def test_energy_of_an_epoch_against_an_independent_sum() -> None:
-    evidence = fresh_evidence()
+    evidence = copy_evidence()
     first = evidence.result["ranks"][0]["accelerators"][0]
-    own = evidence.samples[evidence.samples["accelerator"] == first]
+    board_samples = evidence.samples[evidence.samples["accelerator"] == first]
     of_epoch = evidence.batches[(evidence.batches["epoch"] == 4) & (evidence.batches["rank"] == 0)]
-    at, power = own["read_ns"].to_numpy() / 1e9, own["power_mw"].to_numpy() / 1e3
+    at, power = (
+        board_samples["read_ns"].to_numpy() / 1e9,
+        board_samples["power_mw"].to_numpy() / 1e3,
+    )
     energy = 0.0
     for start, end in of_epoch[["start_ns", "end_ns"]].to_numpy() / 1e9:
         fine = np.unique(np.concatenate(([start, end], at[(at > start) & (at < end)])))

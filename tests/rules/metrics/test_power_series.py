@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rules.figure_parts import batches, parts_of, result, samples
+from support.rules.figure_parts import make_batches, make_parts, make_result, make_samples
 
 from rules.bundle_format.table import Floats
 from rules.metrics.energy import counter_energies, trapezoid_energies
@@ -12,7 +12,7 @@ from rules.metrics.intervals import are_inside, join_intervals
 from rules.metrics.run import MetricsError
 
 
-def array(*values: float) -> Floats:
+def make_array(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
@@ -24,29 +24,31 @@ def array(*values: float) -> Floats:
 )
 def test_trapezoid_of_a_constant_is_power_times_time(start: float, end: float) -> None:
     times = np.arange(0, 10.05, 0.1)
-    energy = trapezoid_energies(times, np.full(len(times), 700.0), array(start), array(end)).sum()
+    energy = trapezoid_energies(
+        times, np.full(len(times), 700.0), make_array(start), make_array(end)
+    ).sum()
     assert energy == pytest.approx(700 * (end - start), rel=1e-12)
 
 
 @pytest.mark.parametrize(("start", "end"), [(2.0, 8.0), (0.033, 9.957), (4.01, 4.03), (3.05, 3.15)])
 def test_trapezoid_of_a_ramp_is_its_integral_also_between_samples(start: float, end: float) -> None:
     times = np.arange(0, 10.05, 0.1)
-    energy = trapezoid_energies(times, 100 + 50 * times, array(start), array(end)).sum()
+    energy = trapezoid_energies(times, 100 + 50 * times, make_array(start), make_array(end)).sum()
     assert energy == pytest.approx(100 * (end - start) + 25 * (end**2 - start**2), rel=1e-12)
 
 
 def test_trapezoid_of_a_square_wave_with_samples_at_its_edges() -> None:
-    times = array(0, 1, 1.000001, 2, 2.000001, 3)
-    power = array(100, 100, 600, 600, 100, 100)
-    energy = trapezoid_energies(times, power, array(0.5), array(2.5)).sum()
+    times = make_array(0, 1, 1.000001, 2, 2.000001, 3)
+    power = make_array(100, 100, 600, 600, 100, 100)
+    energy = trapezoid_energies(times, power, make_array(0.5), make_array(2.5)).sum()
     assert energy == pytest.approx(0.5 * 100 + 1 * 600 + 0.5 * 100, rel=1e-5)
 
 
 def test_trapezoid_over_uneven_samples() -> None:
-    times, power = array(0, 1, 4, 4.5), array(100, 300, 0, 200)
-    assert trapezoid_energies(times, power, array(0.5), array(2.5)).sum() == pytest.approx(
-        0.5 * (200 + 300) / 2 + 1.5 * (300 + 150) / 2
-    )
+    times, power = make_array(0, 1, 4, 4.5), make_array(100, 300, 0, 200)
+    assert trapezoid_energies(
+        times, power, make_array(0.5), make_array(2.5)
+    ).sum() == pytest.approx(0.5 * (200 + 300) / 2 + 1.5 * (300 + 150) / 2)
 
 
 def test_energy_up_to_a_sample_is_the_sum_of_the_steps_before_it() -> None:
@@ -60,23 +62,29 @@ def test_energy_up_to_a_sample_is_the_sum_of_the_steps_before_it() -> None:
 
 
 def test_counter_is_interpolated_at_the_edges() -> None:
-    times, counter = array(0, 1, 2, 3), array(10, 110, 310, 310)
-    assert counter_energies(times, counter, array(0.25), array(2.5)).sum() == pytest.approx(
-        310 - 35
-    )
+    times, counter = make_array(0, 1, 2, 3), make_array(10, 110, 310, 310)
     assert counter_energies(
-        times, counter, array(0.0, 2.0), array(0.5, 3.0)
+        times, counter, make_array(0.25), make_array(2.5)
+    ).sum() == pytest.approx(310 - 35)
+    assert counter_energies(
+        times, counter, make_array(0.0, 2.0), make_array(0.5, 3.0)
     ).sum() == pytest.approx(50)
 
 
 def test_no_counter_is_none_and_windows_outside_are_refused() -> None:
-    assert counter_energies(array(), array(), array(0.0), array(1.0)) is None
-    assert counter_energies(array(0.0), array(5.0), array(0.0), array(0.0)) is None
+    assert counter_energies(make_array(), make_array(), make_array(0.0), make_array(1.0)) is None
+    assert (
+        counter_energies(make_array(0.0), make_array(5.0), make_array(0.0), make_array(0.0)) is None
+    )
     for start, end in ((-0.001, 1.0), (0.0, 2.001)):
         with pytest.raises(MetricsError, match="outside the samples"):
-            trapezoid_energies(array(0, 2), array(1, 1), array(start), array(end))
+            trapezoid_energies(
+                make_array(0, 2), make_array(1, 1), make_array(start), make_array(end)
+            )
         with pytest.raises(MetricsError, match="outside the samples"):
-            counter_energies(array(0, 2), array(1, 1), array(start), array(end)).sum()
+            counter_energies(
+                make_array(0, 2), make_array(1, 1), make_array(start), make_array(end)
+            ).sum()
 
 
 # Unions of windows
@@ -95,13 +103,13 @@ def test_no_counter_is_none_and_windows_outside_are_refused() -> None:
     ],
 )
 def test_union(windows: list[tuple[float, float]], joined: list[tuple[float, float]]) -> None:
-    starts, ends = join_intervals(*(array(*side) for side in zip(*windows, strict=True)))
+    starts, ends = join_intervals(*(make_array(*side) for side in zip(*windows, strict=True)))
     assert list(zip(starts, ends, strict=True)) == joined
 
 
 def test_inside_has_closed_edges() -> None:
-    found = are_inside(array(0, 1, 1.5, 2, 2.5, 3, 4, 5), array(1, 3), array(2, 4))
-    assert found.tolist() == [False, True, True, True, False, True, True, False]
+    mask = are_inside(make_array(0, 1, 1.5, 2, 2.5, 3, 4, 5), make_array(1, 3), make_array(2, 4))
+    assert mask.tolist() == [False, True, True, True, False, True, True, False]
 
 
 times = st.floats(0, 100, allow_nan=False)
@@ -109,12 +117,12 @@ windows = st.lists(st.tuples(times, times).map(lambda w: (min(w), max(w))), min_
 
 
 @given(windows)
-def test_union_covers_the_same_times_without_overlap(drawn: list[tuple[float, float]]) -> None:
-    starts, ends = join_intervals(*(array(*side) for side in zip(*drawn, strict=True)))
+def test_union_covers_the_same_times_without_overlap(intervals: list[tuple[float, float]]) -> None:
+    starts, ends = join_intervals(*(make_array(*side) for side in zip(*intervals, strict=True)))
     assert np.all(starts[1:] > ends[:-1])
-    probes = np.array([t for w in drawn for t in (*w, sum(w) / 2)])
+    probes = np.array([t for w in intervals for t in (*w, sum(w) / 2)])
     assert are_inside(probes, starts, ends).all()
-    edges = {t for w in drawn for t in w}
+    edges = {t for w in intervals for t in w}
     assert set(starts) | set(ends) <= edges
 
 
@@ -130,30 +138,38 @@ def test_energy_of_a_window_is_that_of_its_two_parts(
 ) -> None:
     at = np.arange(len(power)) * 0.1
     start, middle, end = sorted(share * at[-1] for share in (a, b, c))
-    whole = trapezoid_energies(at, power, array(start), array(end)).sum()
-    halves = trapezoid_energies(at, power, array(start, middle), array(middle, end)).sum()
+    whole = trapezoid_energies(at, power, make_array(start), make_array(end)).sum()
+    halves = trapezoid_energies(at, power, make_array(start, middle), make_array(middle, end)).sum()
     assert whole == pytest.approx(halves, rel=1e-9, abs=1e-6)
 
 
 @given(powers, shares, shares, st.floats(0.1, 10))
 def test_energy_scales_with_power(power: Floats, a: float, b: float, factor: float) -> None:
     at = np.arange(len(power)) * 0.1
-    edges = array(min(a, b) * at[-1]), array(max(a, b) * at[-1])
-    one, other = (trapezoid_energies(at, p, *edges).sum() for p in (power, factor * power))
-    assert other == pytest.approx(factor * one, rel=1e-9, abs=1e-6)
+    edges = make_array(min(a, b) * at[-1]), make_array(max(a, b) * at[-1])
+    energy_j, scaled_energy_j = (
+        trapezoid_energies(at, p, *edges).sum() for p in (power, factor * power)
+    )
+    assert scaled_energy_j == pytest.approx(factor * energy_j, rel=1e-9, abs=1e-6)
 
 
 @given(powers, st.integers(0, 2**62))
 def test_figures_do_not_depend_on_the_clock(power: Floats, shift_ns: int) -> None:
     end_s = 0.1 * (len(power) - 1)
-    table = batches((1, 0, 0, 0.25 * end_s, 0.75 * end_s, 10))
-    here = parts_of(result("a"), samples("a", power), table)[0]
+    table = make_batches((1, 0, 0, 0.25 * end_s, 0.75 * end_s, 10))
+    part = make_parts(make_result("a"), make_samples("a", power), table)[0]
     table[["start_ns", "end_ns"]] += shift_ns
-    there = parts_of(result("a"), samples("a", power, zero_ns=shift_ns), table)[0]
-    assert (there.energy_j_trapezoid, there.energy_j_counter, there.active_s) == (
-        here.energy_j_trapezoid,
-        here.energy_j_counter,
-        here.active_s,
+    shifted_part = make_parts(make_result("a"), make_samples("a", power, zero_ns=shift_ns), table)[
+        0
+    ]
+    assert (
+        shifted_part.energy_j_trapezoid,
+        shifted_part.energy_j_counter,
+        shifted_part.active_s,
+    ) == (
+        part.energy_j_trapezoid,
+        part.energy_j_counter,
+        part.active_s,
     )
 
 
@@ -162,7 +178,9 @@ def test_counter_and_trapezoid_agree_at_the_samples(power: Floats, a: float, b: 
     first, last = sorted(round(share * (len(power) - 1)) for share in (a, b))
     if first == last:
         return
-    part = parts_of(result("a"), samples("a", power), batches((1, 0, 0, first / 10, last / 10, 1)))[
-        0
-    ]
+    part = make_parts(
+        make_result("a"),
+        make_samples("a", power),
+        make_batches((1, 0, 0, first / 10, last / 10, 1)),
+    )[0]
     assert part.energy_j_counter == pytest.approx(part.energy_j_trapezoid, rel=1e-9, abs=1e-6)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rules.sweep_points import positive, sweep
+from support.rules.sweep_points import make_sweep, positive_floats
 
 from harness.sweep.table import describe_peak
 from rules.metrics import run as metrics
@@ -24,9 +24,9 @@ MAYR = json.loads(
 
 def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
     caps = (200, 300, 400, 500, 750)
-    runs = sweep(*(5 - ((cap - 365) / 100) ** 2 / 4 for cap in caps), caps_w=caps)
-    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert (measured.method, measured.cap_w, measured.items_per_joule) == (
+    runs = make_sweep(*(5 - ((cap - 365) / 100) ** 2 / 4 for cap in caps), caps_w=caps)
+    peaks, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
+    assert (peaks.method, peaks.cap_w, peaks.items_per_joule) == (
         "measured",
         400,
         pytest.approx(5 - 0.35**2 / 4),
@@ -40,30 +40,37 @@ def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
 
 
 def test_runs_may_come_in_any_order() -> None:
-    runs = sweep(1, 3, 4, 2)
+    runs = make_sweep(1, 3, 4, 2)
     shuffled = [runs[2], runs[0], runs[3], runs[1]]
     assert find_measured_peak(shuffled) == find_measured_peak(runs)
     assert fit_quadratic_peak(shuffled) == fit_quadratic_peak(runs) is not None
 
 
-@given(st.lists(st.tuples(positive, positive), min_size=1, max_size=8, unique_by=lambda at: at[0]))
+@given(
+    st.lists(
+        st.tuples(positive_floats, positive_floats),
+        min_size=1,
+        max_size=8,
+        unique_by=lambda at: at[0],
+    )
+)
 def test_interpolation_stays_beside_the_measured_peak_and_not_below_it(
     at: list[tuple[float, float]],
 ) -> None:
     runs = [Point(cap, 1.0, joules, True) for cap, joules in at]
-    measured, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert measured.items_per_joule == max(1 / p.joules_per_item for p in runs)
+    peaks, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
+    assert peaks.items_per_joule == max(1 / p.joules_per_item for p in runs)
     if quadratic is None:
         return
     caps = sorted(p.cap_w for p in runs)
-    i = caps.index(measured.cap_w)
+    i = caps.index(peaks.cap_w)
     assert caps[i - 1] <= quadratic.cap_w <= caps[i + 1]
-    assert quadratic.items_per_joule >= measured.items_per_joule * (1 - 1e-9)
+    assert quadratic.items_per_joule >= peaks.items_per_joule * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("values", [(1,), (1, 2), (3, 2, 1), (1, 2, 3), (2, 2, 2)])
 def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
-    runs = sweep(*values)
+    runs = make_sweep(*values)
     assert find_measured_peak(runs).items_per_joule == max(values)
     assert fit_quadratic_peak(runs) is None
 
@@ -80,12 +87,12 @@ def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
 def test_best_run_at_an_edge_is_not_shown_to_be_a_peak(
     values: tuple[float, ...], edge: str | None, beyond: str | None
 ) -> None:
-    peak = find_measured_peak(sweep(*values))
+    peak = find_measured_peak(make_sweep(*values))
     assert (peak.edge, peak.beyond) == (edge, beyond)
 
 
 def test_edge_is_that_of_the_runs_that_may_win() -> None:
-    runs = sweep(9, 3, 2)
+    runs = make_sweep(9, 3, 2)
     runs[0] = replace(runs[0], enforced=False)
     assert (find_measured_peak(runs).cap_w, find_measured_peak(runs).edge) == (300, "lowest")
     runs[2] = replace(runs[2], enforced=False)
@@ -93,7 +100,7 @@ def test_edge_is_that_of_the_runs_that_may_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "text"),
     [
         ((2, 3, 2), "efficiency peak 3 images/J at 300 W (interpolated: 3 at 300 W)"),
         (
@@ -107,12 +114,12 @@ def test_edge_is_that_of_the_runs_that_may_win() -> None:
         ((3,), None),
     ],
 )
-def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], told: str | None) -> None:
-    assert describe_peak(sweep(*values), "image") == told
+def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], text: str | None) -> None:
+    assert describe_peak(make_sweep(*values), "image") == text
 
 
 def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
-    runs = sweep(3, 2)
+    runs = make_sweep(3, 2)
     runs[0] = replace(runs[0], enforced=False)
     assert (
         describe_peak(runs, "image")
@@ -121,7 +128,7 @@ def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
 
 
 def test_of_equals_the_lower_cap_is_the_measured_peak() -> None:
-    runs = sweep(1, 4, 4, 1)
+    runs = make_sweep(1, 4, 4, 1)
     assert find_measured_peak(runs).cap_w == 300
     quadratic = fit_quadratic_peak(runs)
     assert quadratic is not None
@@ -133,7 +140,7 @@ NOT_COMPARABLE = [{"enforced": False}, {"enforced": None}, {"plausible": False}]
 
 @pytest.mark.parametrize("fault", NOT_COMPARABLE)
 def test_run_that_is_not_comparable_never_wins(fault: dict[str, bool | None]) -> None:
-    runs = sweep(9, 2, 3, 1)
+    runs = make_sweep(9, 2, 3, 1)
     runs[0] = replace(runs[0], **fault)
     assert find_measured_peak(runs).cap_w == 400
     assert fit_quadratic_peak(runs) is not None
@@ -144,7 +151,7 @@ def test_run_that_is_not_comparable_never_wins(fault: dict[str, bool | None]) ->
 def test_nothing_is_interpolated_beside_a_run_that_is_not_comparable(
     beside: int, fault: dict[str, bool | None]
 ) -> None:
-    runs = sweep(1, 2, 3, 2, 1)
+    runs = make_sweep(1, 2, 3, 2, 1)
     assert fit_quadratic_peak(runs) is not None
     runs[beside] = replace(runs[beside], **fault)
     assert find_measured_peak(runs).cap_w == 400
@@ -156,8 +163,8 @@ def test_nothing_is_interpolated_beside_a_run_that_is_not_comparable(
     ("runs", "says"),
     [
         ([], "none of its 0 runs"),
-        ([replace(p, enforced=False) for p in sweep(1, 2)], "none of its 2 runs"),
-        (sweep(1, 2, caps_w=(300, 300)), "more than one run at 300 W"),
+        ([replace(p, enforced=False) for p in make_sweep(1, 2)], "none of its 2 runs"),
+        (make_sweep(1, 2, caps_w=(300, 300)), "more than one run at 300 W"),
     ],
 )
 def test_sweep_without_a_peak_is_an_error(peak: object, runs: list[Point], says: str) -> None:
@@ -185,7 +192,7 @@ CONTRADICTED = ("vitl16-train", "H100")
 follow from it."""
 
 
-def mayr(workload: str, accelerator: str) -> list[Point]:
+def make_mayr_points(workload: str, accelerator: str) -> list[Point]:
     """A published sweep, with the assumption that GPU power is the cap and a quarter of 100 W a
     node is added to it.
 
@@ -202,22 +209,22 @@ def mayr(workload: str, accelerator: str) -> list[Point]:
 
 @pytest.mark.parametrize("sweep_of", sorted(STATED_PEAKS_W.keys() - {CONTRADICTED}))
 def test_nine_peaks_come_out_of_the_throughputs(sweep_of: tuple[str, str]) -> None:
-    assert find_measured_peak(mayr(*sweep_of)).cap_w == STATED_PEAKS_W[sweep_of]
+    assert find_measured_peak(make_mayr_points(*sweep_of)).cap_w == STATED_PEAKS_W[sweep_of]
 
 
 def test_tenth_peak_comes_out_where_the_table_has_it_and_not_where_the_text_says() -> None:
-    runs = mayr(*CONTRADICTED)
+    runs = make_mayr_points(*CONTRADICTED)
     assert [round(p.items_per_joule, 3) for p in runs if p.cap_w in (300, 400)] == [0.661, 0.609]
     assert find_measured_peak(runs).cap_w == 300 != STATED_PEAKS_W[CONTRADICTED]
 
 
 def test_unenforced_mi300x_would_win_at_200_w_and_does_not() -> None:
-    runs = mayr("sd2-train", "MI300X")
+    runs = make_mayr_points("sd2-train", "MI300X")
     assert find_measured_peak([replace(p, enforced=True) for p in runs]).cap_w == 200
     assert find_measured_peak(runs).cap_w == 500
 
 
 def test_peak_beside_the_unenforced_caps_of_the_mi300x_is_not_interpolated() -> None:
-    runs = mayr("resnet50-train", "MI300X")
+    runs = make_mayr_points("resnet50-train", "MI300X")
     assert find_measured_peak(runs).cap_w == 400
     assert fit_quadratic_peak(runs) is None

@@ -4,10 +4,10 @@ sweep."""
 from dataclasses import replace
 
 import pytest
-from conftest import fresh_evidence
+from conftest import copy_evidence
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rules.sweep_points import positive, sweep
+from support.rules.sweep_points import make_sweep, positive_floats
 
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate, Headline, ObservedPower, RunFigures
@@ -26,27 +26,27 @@ from rules.metrics.sweeps import (
 )
 from rules.protocol import PROTOCOLS
 
-points = st.builds(Point, positive, positive, positive, st.just(True))
+points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
 
 
 # The reference
 
 
 def test_reference_is_the_run_at_the_default_cap() -> None:
-    runs = sweep(1, 2, 3)
+    runs = make_sweep(1, 2, 3)
     assert find_reference(runs, 300) is runs[1]
 
 
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
-        (sweep(1, 2), "no run at the default cap of 700 W to compare with"),
+        (make_sweep(1, 2), "no run at the default cap of 700 W to compare with"),
         ([], "no run at the default cap of 700 W to compare with"),
-        (sweep(1, 2, caps_w=(650, 750)), "no run at the default cap of 700 W to compare with"),
+        (make_sweep(1, 2, caps_w=(650, 750)), "no run at the default cap of 700 W to compare with"),
         ([Point(700, 1, 1, False)], "default cap of 700 W: its cap is not known to have held"),
         ([Point(700, 1, 1, None)], "default cap of 700 W: its cap is not known to have held"),
         ([Point(700, 1, 1, True, plausible=False)], "or its throughput cannot be"),
-        (sweep(1, 2, caps_w=(700, 700)), "more than one run at 700 W"),
+        (make_sweep(1, 2, caps_w=(700, 700)), "more than one run at 700 W"),
     ],
 )
 def test_reference_that_is_not_there_is_an_error(runs: list[Point], says: str) -> None:
@@ -64,11 +64,11 @@ def test_point_of_impossible_figures_cannot_be_made(name: str, value: float) -> 
 # Points from results, and repeats
 
 
-def estimate(mean: float) -> Estimate:
+def make_estimate(mean: float) -> Estimate:
     return Estimate(mean, 1, None, None)
 
 
-def run_of(
+def make_run(
     *enforced: bool | None,
     cap_w: float | None = 400.0,
     joules_per_item: float | None = 5.0,
@@ -77,36 +77,38 @@ def run_of(
 ) -> SweepRun:
     """A run with an accelerator for each of `enforced`, 100 items/s and these figures."""
     headline = Headline(
-        items_per_s_per_accelerator=estimate(50.0),
-        items_per_s=estimate(100.0),
-        joules_per_item=None if joules_per_item is None else estimate(joules_per_item),
+        items_per_s_per_accelerator=make_estimate(50.0),
+        items_per_s=make_estimate(100.0),
+        joules_per_item=None if joules_per_item is None else make_estimate(joules_per_item),
         items_per_joule=None,
-        mean_power_w_per_accelerator=estimate(250.0),
+        mean_power_w_per_accelerator=make_estimate(250.0),
         energy_j_counter=None,
-        energy_j_trapezoid=estimate(1.0),
-        mfu=None if mfu is None else estimate(mfu),
+        energy_j_trapezoid=make_estimate(1.0),
+        mfu=None if mfu is None else make_estimate(mfu),
     )
-    observed = tuple(ObservedPower(f"a{n}", 250.0, held) for n, held in enumerate(enforced))
+    observed = tuple(
+        ObservedPower(f"a{n}", 250.0, is_enforced) for n, is_enforced in enumerate(enforced)
+    )
     figures = RunFigures((), headline, "trapezoid", observed, None)
     return SweepRun("a-run", cap_w, default_caps_w, 1.0, figures)
 
 
 def test_point_of_a_run() -> None:
-    assert make_point(run_of(True, True)) == Point(400.0, 100.0, 5.0, True, True)
-    assert make_point(run_of(True, False)).enforced is False
-    assert make_point(run_of(True, None)).enforced is None
+    assert make_point(make_run(True, True)) == Point(400.0, 100.0, 5.0, True, True)
+    assert make_point(make_run(True, False)).enforced is False
+    assert make_point(make_run(True, None)).enforced is None
     for mfu, plausible in ((None, True), (1.0, True), (1.01, False)):
-        assert make_point(run_of(True, mfu=mfu)).plausible is plausible
+        assert make_point(make_run(True, mfu=mfu)).plausible is plausible
 
 
-@pytest.mark.parametrize("without", [{"cap_w": None}, {"joules_per_item": None}])
-def test_run_without_a_cap_or_energy_is_no_point(without: dict[str, None]) -> None:
+@pytest.mark.parametrize("missing_fields", [{"cap_w": None}, {"joules_per_item": None}])
+def test_run_without_a_cap_or_energy_is_no_point(missing_fields: dict[str, None]) -> None:
     with pytest.raises(MetricsError, match="a-run has no cap or no energy"):
-        make_point(run_of(True, **without))
+        make_point(make_run(True, **missing_fields))
 
 
 def test_run_of_a_sweep_is_what_its_result_states() -> None:
-    stated = fresh_evidence().result
+    stated = copy_evidence().result
     run = sweep_run_from_json(stated)
     assert (run.run_id, run.cap_w) == (stated["run_id"], stated["power"]["cap_w"])
     assert run.max_peak_share == PROTOCOLS[stated["protocol"]].max_peak_share
@@ -148,18 +150,22 @@ def test_repeats_are_combined_to_their_mean() -> None:
 def test_one_run_that_is_not_comparable_keeps_its_cap_from_winning(
     fault: dict[str, bool | None], enforced: bool | None, plausible: bool
 ) -> None:
-    good = Point(300, 10, 2, True)
-    (both,) = combine([good, replace(good, **fault)])
-    assert (both.enforced, both.plausible, both.comparable) == (enforced, plausible, False)
-    (three,) = combine([replace(good, enforced=False), replace(good, enforced=None), good])
-    assert three.enforced is False
+    point = Point(300, 10, 2, True)
+    (points,) = combine([point, replace(point, **fault)])
+    assert (points.enforced, points.plausible, points.comparable) == (enforced, plausible, False)
+    (points_of_three,) = combine(
+        [replace(point, enforced=False), replace(point, enforced=None), point]
+    )
+    assert points_of_three.enforced is False
 
 
 # A point against the reference: Koszczał et al. 2023, Table 1, eight GPUs at 170 W against the
 # default of 260 W
 
 
-def at_170_w(time_s: float, default_time_s: float, gain_minus_loss: float) -> tuple[Point, Point]:
+def make_koszczal_points(
+    time_s: float, default_time_s: float, gain_minus_loss: float
+) -> tuple[Point, Point]:
     """The two runs, as one item of one joule at the default cap.
 
     The paper prints times (Fig. 7) and gain minus loss (Table 1), from which the energy follows.
@@ -169,14 +175,14 @@ def at_170_w(time_s: float, default_time_s: float, gain_minus_loss: float) -> tu
 
 
 def test_koszczal_from_the_stated_times() -> None:
-    found = compare(*at_170_w(93.6, 85.6, 15.03))
-    assert found.performance_loss_percent == pytest.approx(100 * (93.6 / 85.6 - 1), rel=1e-12)
-    assert round(found.performance_loss_percent, 2) == 9.35
-    assert round(found.energy_gain_percent, 2) == 24.38
-    assert round(found.edp_gain_percent, 2) == 17.31  # printed 17.32
-    assert found.eds_gain_percent[2.0] == pytest.approx(7.515, abs=1e-9)  # printed 7.52
+    difference = compare(*make_koszczal_points(93.6, 85.6, 15.03))
+    assert difference.performance_loss_percent == pytest.approx(100 * (93.6 / 85.6 - 1), rel=1e-12)
+    assert round(difference.performance_loss_percent, 2) == 9.35
+    assert round(difference.energy_gain_percent, 2) == 24.38
+    assert round(difference.edp_gain_percent, 2) == 17.31  # printed 17.32
+    assert difference.eds_gain_percent[2.0] == pytest.approx(7.515, abs=1e-9)  # printed 7.52
     # For k = 1.5 the paper prints its best only, 2.26 at 200 W, and neither time nor energy there.
-    assert round(found.eds_gain_percent[1.5], 2) == 1.89
+    assert round(difference.eds_gain_percent[1.5], 2) == 1.89
 
 
 def test_koszczal_to_every_printed_digit_from_inputs_that_round_to_the_stated() -> None:
@@ -186,46 +192,50 @@ def test_koszczal_to_every_printed_digit_from_inputs_that_round_to_the_stated() 
         85.6,
         15.03,
     )
-    found = compare(*at_170_w(time_s, default_time_s, gain_minus_loss))
-    printed = (found.gain_minus_loss_percent, found.edp_gain_percent, found.eds_gain_percent[2.0])
+    difference = compare(*make_koszczal_points(time_s, default_time_s, gain_minus_loss))
+    printed = (
+        difference.gain_minus_loss_percent,
+        difference.edp_gain_percent,
+        difference.eds_gain_percent[2.0],
+    )
     assert [round(value, 2) for value in printed] == [15.03, 17.32, 7.52]
 
 
 def test_signs_and_sizes_by_hand() -> None:
     """Half the energy in 1.25 times the time."""
-    found = compare(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True))
-    assert found.energy_gain_percent == pytest.approx(50)
-    assert found.performance_loss_percent == pytest.approx(25)
-    assert found.gain_minus_loss_percent == pytest.approx(25)
-    assert found.edp_js == pytest.approx(4.0 / 80)
-    assert found.edp_gain_percent == pytest.approx(37.5)
-    assert found.eds == {1.5: pytest.approx(0.5 / 3 + 1.25 * 2 / 3), 2.0: pytest.approx(0.875)}
-    assert found.eds_gain_percent == {1.5: pytest.approx(0), 2.0: pytest.approx(12.5)}
+    difference = compare(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True))
+    assert difference.energy_gain_percent == pytest.approx(50)
+    assert difference.performance_loss_percent == pytest.approx(25)
+    assert difference.gain_minus_loss_percent == pytest.approx(25)
+    assert difference.edp_js == pytest.approx(4.0 / 80)
+    assert difference.edp_gain_percent == pytest.approx(37.5)
+    assert difference.eds == {1.5: pytest.approx(0.5 / 3 + 1.25 * 2 / 3), 2.0: pytest.approx(0.875)}
+    assert difference.eds_gain_percent == {1.5: pytest.approx(0), 2.0: pytest.approx(12.5)}
 
 
 @given(points, points)
 def test_eds_gain_at_k_2_is_half_of_gain_minus_loss(point: Point, ref: Point) -> None:
-    found = compare(point, ref)
-    size = abs(found.energy_gain_percent) + abs(found.performance_loss_percent) + 100
-    assert found.eds_gain_percent[2.0] == pytest.approx(
-        found.gain_minus_loss_percent / 2, abs=1e-12 * size
+    difference = compare(point, ref)
+    size = abs(difference.energy_gain_percent) + abs(difference.performance_loss_percent) + 100
+    assert difference.eds_gain_percent[2.0] == pytest.approx(
+        difference.gain_minus_loss_percent / 2, abs=1e-12 * size
     )
 
 
 @given(points)
 def test_reference_against_itself_gains_and_loses_nothing(ref: Point) -> None:
-    found = compare(ref, ref)
+    difference = compare(ref, ref)
     assert (
-        found.energy_gain_percent,
-        found.performance_loss_percent,
-        found.gain_minus_loss_percent,
+        difference.energy_gain_percent,
+        difference.performance_loss_percent,
+        difference.gain_minus_loss_percent,
     ) == (0, 0, 0)
-    assert found.edp_gain_percent == 0
-    assert found.eds == dict.fromkeys(EDS_K, 1)
-    assert found.eds_gain_percent == dict.fromkeys(EDS_K, 0)
+    assert difference.edp_gain_percent == 0
+    assert difference.eds == dict.fromkeys(EDS_K, 1)
+    assert difference.eds_gain_percent == dict.fromkeys(EDS_K, 0)
 
 
-@given(points, points, positive, positive)
+@given(points, points, positive_floats, positive_floats)
 def test_other_units_of_work_and_energy_change_no_share(
     point: Point, ref: Point, per_s: float, joules: float
 ) -> None:
@@ -267,15 +277,22 @@ def test_koszczal_speed_up_on_eight(
 ) -> None:
     """Fig. 7 and section 4.4, at 170 and 260 W. 423.7 s is derived from the printed 4.95: its label
     is lost."""
-    found = compute_scaling(Point(170, 1 / time_s, 1.0, True), 8, Point(170, 1 / one_s, 1.0, True))
-    assert round(found.speed_up, 3) == speed_up
-    assert found.speed_up == pytest.approx(printed, abs=0.005)
-    assert found.efficiency == pytest.approx(found.speed_up / 8)
+    scaling = compute_scaling(
+        Point(170, 1 / time_s, 1.0, True), 8, Point(170, 1 / one_s, 1.0, True)
+    )
+    assert round(scaling.speed_up, 3) == speed_up
+    assert scaling.speed_up == pytest.approx(printed, abs=0.005)
+    assert scaling.efficiency == pytest.approx(scaling.speed_up / 8)
 
 
 def test_scaling_by_hand() -> None:
-    found = compute_scaling(Point(700, 300, 2.5, True), 4, Point(700, 100, 2.0, True))
-    assert (found.accelerators, found.speed_up, found.efficiency, found.energy_per_item_ratio) == (
+    scaling = compute_scaling(Point(700, 300, 2.5, True), 4, Point(700, 100, 2.0, True))
+    assert (
+        scaling.accelerators,
+        scaling.speed_up,
+        scaling.efficiency,
+        scaling.energy_per_item_ratio,
+    ) == (
         4,
         3,
         0.75,
@@ -284,16 +301,16 @@ def test_scaling_by_hand() -> None:
 
 
 @given(points)
-def test_one_accelerator_scales_perfectly(one: Point) -> None:
-    found = compute_scaling(one, 1, one)
-    assert (found.speed_up, found.efficiency, found.energy_per_item_ratio) == (1, 1, 1)
+def test_one_accelerator_scales_perfectly(point: Point) -> None:
+    scaling = compute_scaling(point, 1, point)
+    assert (scaling.speed_up, scaling.efficiency, scaling.energy_per_item_ratio) == (1, 1, 1)
 
 
 def test_scaling_between_caps_or_on_nothing_is_an_error() -> None:
-    one = Point(700, 1, 1, True)
+    point = Point(700, 1, 1, True)
     with pytest.raises(
         MetricsError, match=r"on 4 accelerators is at 600 W and that on one at 700 W"
     ):
-        compute_scaling(replace(one, cap_w=600), 4, one)
+        compute_scaling(replace(point, cap_w=600), 4, point)
     with pytest.raises(MetricsError, match="at least one"):
-        compute_scaling(one, 0, one)
+        compute_scaling(point, 0, point)

@@ -15,7 +15,7 @@ from rules.testing.frames import EvidenceFrames, read_frames
 TESTS = Path(__file__).parents[2]
 
 
-def plan(
+def make_test_plan(
     implementation: str = "support.implementations:build",
     gpus: int = 1,
     batch_size: int = 4,
@@ -26,44 +26,45 @@ def plan(
         "resnet50-train", "baseline", str(batch_size), smoke=True, epoch_s=epoch_s
     )
     machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:gpus]), "P0", 700.0)
-    made = make_plan(run_request, machine, dict(DESCRIPTION), hash_source())
-    return replace(made, implementation=implementation)
+    plan = make_plan(run_request, machine, dict(DESCRIPTION), hash_source())
+    return replace(plan, implementation=implementation)
 
 
-def take(one: Plan, tmp_path: Path) -> Path:
-    """Carry out a plan in `tmp_path`; the bundle."""
+def carry_out(plan: Plan, tmp_path: Path) -> Path:
+    """Carry out a plan in `tmp_path`. Returns the directory of the bundle."""
     directory = tmp_path / ".running"
     directory.mkdir()
-    command.carry_out(one, directory)
-    return tmp_path / one.run_id
+    command.carry_out(plan, directory)
+    return tmp_path / plan.run_id
 
 
-def evidence_of(bundle: Path) -> EvidenceFrames:
+def read_evidence(bundle: Path) -> EvidenceFrames:
     evidence, problems = read_frames(read_files(bundle))
     assert not problems and evidence
     return evidence
 
 
-def bundles(root: Path) -> list[Path]:
+def find_bundles(root: Path) -> list[Path]:
     return [p.parent for p in root.rglob("MANIFEST.json")]
 
 
-def processes_of(directory: Path) -> list[str]:
-    """Command lines of every process that names `directory`."""
-    found = []
+def list_command_lines(directory: Path) -> list[str]:
+    """The command lines of all processes that name `directory`."""
+    command_lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command_line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if str(directory) in line:
-            found.append(line)
-    return found
+        if str(directory) in command_line:
+            command_lines.append(command_line)
+    return command_lines
 
 
-def gone(directory: Path, within_s: float = 10) -> bool:
+def wait_until_gone(directory: Path, within_s: float = 10) -> bool:
+    """Wait until no process names `directory`. Returns whether this happened in time."""
     deadline = time.monotonic() + within_s
-    while processes_of(directory):
+    while list_command_lines(directory):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.1)

@@ -2,19 +2,19 @@
 
 import itertools
 
-from conftest import fresh_evidence
-from support.bundles import another_run, rederive
+from conftest import copy_evidence
+from support.bundles import make_other_run, rederive
 
 from rules.testing.frames import EvidenceFrames
 
 NUMBERS = itertools.count(1)
 
 
-def altered(
+def make_altered_run(
     *, rate: float = 1.0, power: float = 1.0, cap_w: float | None = None, name: str = "example"
 ) -> EvidenceFrames:
     """A run like the good one, each time another, at another throughput, power or cap."""
-    evidence = another_run(fresh_evidence(), next(NUMBERS))
+    evidence = make_other_run(copy_evidence(), next(NUMBERS))
     batch = round(evidence.result["settings"]["batch_size"] * rate)
     evidence.batches["items"] = batch
     evidence.result["settings"]["batch_size"] = batch

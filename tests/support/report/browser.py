@@ -5,13 +5,13 @@ from typing import Any
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
 
 
-def rows(page: Any, id: str) -> list[dict[str, Any]]:
+def read_rows(page: Any, id: str) -> list[dict[str, Any]]:
     """The rows of a table as the page now has them."""
-    found: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)
-    return found
+    rows: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)
+    return rows
 
 
-def drawn(page: Any, id: str) -> Any:
+def draw_figure(page: Any, id: str) -> Any:
     """The figure of that id once its chart has been drawn."""
     figure = page.locator(f"figure#{id}")
     figure.scroll_into_view_if_needed()

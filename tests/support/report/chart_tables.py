@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conftest import fresh_evidence
+from conftest import copy_evidence
 
 from reporting.charts import build_charts
 from reporting.charts.chart import Chart
@@ -35,11 +35,11 @@ TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
 MARKS = ("front", "peak", "front_node", "peak_node", "best")
 
 
-def make_table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
+def make_table(kind: str, *rows: dict[str, Any], **fields: Any) -> ReportTable:
     columns = (
         *(
             Column(key, key, "unit", "number")
-            for key in (*NUMBERS, *more, "count", "value", "baseline_rate")
+            for key in (*NUMBERS, *fields, "count", "value", "baseline_rate")
         ),
         Column("joules_per_item", "energy", "J/image", "number", interval=True),
         *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
@@ -54,8 +54,8 @@ def make_table(kind: str, *rows: dict[str, Any], **more: Any) -> ReportTable:
     )
 
 
-def make_result(cap_w: float, rate: float, per_joule: float, **more: Any) -> dict[str, Any]:
-    return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **more}
+def make_result(cap_w: float, rate: float, per_joule: float, **fields: Any) -> dict[str, Any]:
+    return {"cap_w": cap_w, RATE: rate, PER_JOULE: per_joule, NODE: per_joule * 0.9, **fields}
 
 
 def mark_fronts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -67,34 +67,39 @@ def mark_fronts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             row["line"], row["standing"], comparable, row["cap_w"], row[RATE], row[key]
         )
 
-    alone, with_node = (mark_points([point(row, key) for row in rows]) for key in (PER_JOULE, NODE))
+    accelerator_marks, with_node = (
+        mark_points([point(row, key) for row in rows]) for key in (PER_JOULE, NODE)
+    )
     return [
         {
             **row,
-            "front": own.is_on_front,
-            "peak": own.is_peak,
+            "front": accelerator.is_on_front,
+            "peak": accelerator.is_peak,
             "front_node": node.is_on_front,
             "peak_node": node.is_peak,
         }
-        for row, own, node in zip(rows, alone, with_node, strict=True)
+        for row, accelerator, node in zip(rows, accelerator_marks, with_node, strict=True)
     ]
 
 
-def make_results(*more: dict[str, Any]) -> ReportTable:
-    own = [
+def make_results(*rows: dict[str, Any]) -> ReportTable:
+    accelerator = [
         make_result(cap, cap * 2.0, 900 / cap, mfu_percent=cap / 20)
         for cap in (300.0, 500.0, 700.0)
     ]
     return make_table(
         "results",
         *mark_fronts(
-            [{"line": "a", "model": "H200", "standing": "closed", **row} for row in (*own, *more)]
+            [
+                {"line": "a", "model": "H200", "standing": "closed", **row}
+                for row in (*accelerator, *rows)
+            ]
         ),
     )
 
 
 def make_bundle() -> Bundle:
-    return Bundle(Path("bundle"), (), fresh_evidence().evidence())
+    return Bundle(Path("bundle"), (), copy_evidence().evidence())
 
 
 CHART_TABLES = (
@@ -139,5 +144,5 @@ CHART_TABLES = (
 
 
 def list_charts() -> Iterator[Chart]:
-    for made in (*CHART_TABLES, build_trace_table(make_bundle(), "resnet50-train-trace-1")):
-        yield from build_charts(made)
+    for table in (*CHART_TABLES, build_trace_table(make_bundle(), "resnet50-train-trace-1")):
+        yield from build_charts(table)

@@ -25,10 +25,10 @@ class Element:
         return re.sub(r"[ \n]+", " ", inside).strip(" ")
 
     @property
-    def own(self) -> str:
+    def main_text(self) -> str:
         """The text within but that of small print, such as an interval under a figure."""
         inside = [
-            c if isinstance(c, str) else c.own
+            c if isinstance(c, str) else c.main_text
             for c in self.children
             if isinstance(c, str) or c.tag != "small"
         ]
@@ -38,11 +38,11 @@ class Element:
         """All descendants of that tag; `class_` asks for one class among several."""
         for child in self.children:
             if isinstance(child, Element):
-                wanted = {k: v for k, v in attributes.items() if k != "class_"}
+                expected = {k: v for k, v in attributes.items() if k != "class_"}
                 classes = child.attributes.get("class", "").split()
                 if (
                     child.tag == tag
-                    and all(child.attributes.get(k) == v for k, v in wanted.items())
+                    and all(child.attributes.get(k) == v for k, v in expected.items())
                     and attributes.get("class_", "") in ["", *classes]
                 ):
                     yield child
@@ -107,22 +107,25 @@ class Line:
         return self.values[key]
 
     def text(self, key: str) -> str:
-        return self.cells[key].own
+        return self.cells[key].main_text
 
 
-def embedded(page: Element, id: str) -> Any:
+def read_embedded(page: Element, id: str) -> Any:
     """The JSON of the page's script element of that id, with what it holds once put back wherever
     it belongs."""
     (script,) = page.find("script", id=id)
-    found = json.loads("".join(c for c in script.children if isinstance(c, str)))
+    document = json.loads("".join(c for c in script.children if isinstance(c, str)))
     if id == "charts":
-        return {chart: unpacked(spec, found["shared"]) for chart, spec in found["specs"].items()}
+        return {
+            chart: unpack_values(spec, document["shared"])
+            for chart, spec in document["specs"].items()
+        }
     if id == "tables":
-        return whole_tables(found)
-    return found
+        return unpack_tables(document)
+    return document
 
 
-def whole_tables(stored: Any) -> list[Any]:
+def unpack_tables(stored: Any) -> list[Any]:
     """The inverse of `reporting.page_data.share_cells`."""
 
     def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
@@ -148,38 +151,38 @@ def whole_tables(stored: Any) -> list[Any]:
     return [{key: value for key, value in table.items() if key != "head"} for table in tables]
 
 
-def unpacked(value: Any, shared: list[Any]) -> Any:
+def unpack_values(value: Any, shared: list[Any]) -> Any:
     """The inverse of `reporting.page_data.share_spec_values`."""
     if isinstance(value, dict):
         return (
-            unpacked(shared[value["$"]], shared)
+            unpack_values(shared[value["$"]], shared)
             if "$" in value
-            else {k: unpacked(v, shared) for k, v in value.items()}
+            else {k: unpack_values(v, shared) for k, v in value.items()}
         )
-    return [unpacked(v, shared) for v in value] if isinstance(value, list) else value
+    return [unpack_values(v, shared) for v in value] if isinstance(value, list) else value
 
 
-def lines(page: Element, id: str) -> list[Line]:
+def read_lines(page: Element, id: str) -> list[Line]:
     """The rows of the table of that id, each with the values that the page holds for charts and
     downloads."""
     (table,) = page.find("table", **{"data-table": id})
-    (record,) = [t for t in embedded(page, "tables") if t["id"] == id]
+    (record,) = [t for t in read_embedded(page, "tables") if t["id"] == id]
     keys = [head.attributes["data-key"] for head in table.find("th", scope="col")]
     (body,) = table.find("tbody")
-    found = []
+    lines = []
     for row, values in zip(body.find("tr"), record["rows"], strict=True):
         cells = [c for c in row.children if isinstance(c, Element)]
-        found.append(
+        lines.append(
             Line(
                 row,
                 dict(zip(keys, cells, strict=True)),
                 dict(zip(record["keys"], values, strict=True)),
             )
         )
-    return found
+    return lines
 
 
-def table_ids(page: Element) -> list[str]:
+def list_table_ids(page: Element) -> list[str]:
     return [
         table.attributes["data-table"]
         for table in page.find("table")
@@ -187,15 +190,17 @@ def table_ids(page: Element) -> list[str]:
     ]
 
 
-def tables(page: Element) -> list[ReportTable]:
+def read_tables(page: Element) -> list[ReportTable]:
     """The tables of a page, made anew from its JSON."""
-    known = {field.name for field in fields(Column)}
-    found = []
-    for record in embedded(page, "tables"):
+    column_fields = {field.name for field in fields(Column)}
+    report_tables = []
+    for record in read_embedded(page, "tables"):
         columns = tuple(
-            Column(**{key: value for key, value in c.items() if key in known})
+            Column(**{key: value for key, value in c.items() if key in column_fields})
             for c in record["columns"]
         )
         rows = tuple(dict(zip(record["keys"], row, strict=True)) for row in record["rows"])
-        found.append(ReportTable(record["id"], record["title"], columns, rows, record["about"]))
-    return found
+        report_tables.append(
+            ReportTable(record["id"], record["title"], columns, rows, record["about"])
+        )
+    return report_tables

@@ -1,19 +1,19 @@
 """Runs at chosen caps and throughputs, for the tests of the report."""
 
 from conftest import Submissions
-from support.bundles import another_run, good_evidence, rederive
+from support.bundles import make_evidence, make_other_run, rederive
 
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
 from rules.workloads import workloads
 
 
-def at_cap(
+def make_run_at_cap(
     cap_w: float, rate: float, draw_w: float | None = None, standing: str = "closed"
 ) -> EvidenceFrames:
     """A good run under a cap that it keeps, or draws `draw_w`, at a multiple of the usual
     throughput."""
-    evidence = good_evidence(rate=rate)
+    evidence = make_evidence(rate=rate)
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] = (
             evidence.samples[column] * (draw_w or 0.99 * cap_w) / 685
@@ -24,7 +24,7 @@ def at_cap(
     return evidence
 
 
-def as_baseline(evidence: EvidenceFrames) -> EvidenceFrames:
+def convert_to_baseline(evidence: EvidenceFrames) -> EvidenceFrames:
     """The same run as one of the variant `baseline`, as its workload has it."""
     workload, implementation = (
         workloads()[evidence.result["workload"]],
@@ -40,6 +40,6 @@ def as_baseline(evidence: EvidenceFrames) -> EvidenceFrames:
 
 def add_sweep(submissions: Submissions, *runs: EvidenceFrames) -> list[EvidenceFrames]:
     for place, evidence in enumerate(runs):
-        rederive(another_run(evidence, place))
+        rederive(make_other_run(evidence, place))
         submissions.add(evidence, f"20260101T000000Z-run-{place}")
     return list(runs)

@@ -18,12 +18,14 @@ S = 1_000_000_000
 STEP_NS = S // 10
 
 
-def samples(accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: object) -> pd.DataFrame:
+def make_samples(
+    accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: object
+) -> pd.DataFrame:
     """Samples every 100 ms; the counter is the exact integral of the piecewise linear power."""
     times_ns = zero_ns + STEP_NS * np.arange(len(power_w))
     energy_j = np.concatenate(([0.0], np.cumsum(0.1 * (power_w[1:] + power_w[:-1]) / 2)))
     empty = dict.fromkeys(SAMPLE_COLUMNS, np.nan)
-    known = {
+    required = {
         "scheduled_ns": times_ns,
         "read_ns": times_ns,
         "node": "n",
@@ -32,7 +34,7 @@ def samples(accelerator: str, power_w: Floats, zero_ns: int = 0, **columns: obje
     }
     table = (
         empty
-        | known
+        | required
         | {"power_mw": power_w * 1e3, "energy_mj": energy_j * 1e3, "status": "ok"}
         | columns
     )
@@ -47,11 +49,11 @@ def compute_figures(
     return run_metrics.compute_figures(run, nodes, parts, requests)
 
 
-def parts_of(result: Json, samples: pd.DataFrame, batches: pd.DataFrame) -> list[Part]:
+def make_parts(result: Json, samples: pd.DataFrame, batches: pd.DataFrame) -> list[Part]:
     return split_into_parts(result, table_of(samples), table_of(batches))
 
 
-def batches(*windows: tuple[int, int, int, float, float, int]) -> pd.DataFrame:
+def make_batches(*windows: tuple[int, int, int, float, float, int]) -> pd.DataFrame:
     """Windows as (epoch, batch, rank, start in s, end in s, items)."""
     rows = [
         (e, b, r, round(start * S), round(end * S), items) for e, b, r, start, end, items in windows
@@ -59,7 +61,7 @@ def batches(*windows: tuple[int, int, int, float, float, int]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BATCH_COLUMNS)).astype("int64")
 
 
-def result(*accelerators: str, cap_w: float | None = None) -> Json:
+def make_result(*accelerators: str, cap_w: float | None = None) -> Json:
     return {
         "protocol": CURRENT.version,
         "workload": "resnet50-train",
@@ -73,7 +75,7 @@ def result(*accelerators: str, cap_w: float | None = None) -> Json:
     }
 
 
-def system(*accelerators: str, name: str = "NVIDIA H200") -> Json:
+def make_system(*accelerators: str, name: str = "NVIDIA H200") -> Json:
     return {
         "nodes": [{"name": "n", "accelerators": [{"uuid": a, "name": name} for a in accelerators]}]
     }

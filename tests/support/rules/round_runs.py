@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conftest import fresh_evidence
-from support.bundles import another_run, rederive
+from conftest import copy_evidence
+from support.bundles import make_other_run, rederive
 
 from checker.engine import judge_all
 from rules.bundle import Bundle
@@ -20,10 +20,12 @@ from rules.testing.mutations import declare_cap
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
 
 
-def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any) -> EvidenceFrames:
+def make_evidence_at_cap(
+    cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
+) -> EvidenceFrames:
     """A good run under another cap, with its power and its clock as multiples of what they are at
     700 W."""
-    evidence = another_run(fresh_evidence(), number=round(cap_w) // 10)
+    evidence = make_other_run(copy_evidence(), number=round(cap_w) // 10)
     for column in POWER:
         evidence.samples[column] = (evidence.samples[column] * power).round()
     evidence.samples["sm_mhz"] = (evidence.samples["sm_mhz"] * clock).round()
@@ -33,22 +35,22 @@ def at_cap(cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
     return evidence
 
 
-def run(
+def make_summary(
     name: str, cap_w: float, evidence: EvidenceFrames | None = None, **figures: float
 ) -> RunSummary:
     """The digest of a run at that cap; `figures` are multiples of its means."""
-    found = of_evidence(evidence) if evidence else good()
+    summary = summarize_evidence(evidence) if evidence else get_good_summary()
     headline = {
-        key: scaled(estimate, figures.pop(key, 1.0))
-        for key, estimate in vars(found.headline).items()
+        key: scale_estimate(estimate, figures.pop(key, 1.0))
+        for key, estimate in vars(summary.headline).items()
     }
     clocks = {
-        key: scaled(estimate, figures.pop(f"mean_{key}", 1.0))
-        for key, estimate in vars(found.clocks).items()
+        key: scale_estimate(estimate, figures.pop(f"mean_{key}", 1.0))
+        for key, estimate in vars(summary.clocks).items()
     }
     assert not figures, "there is no such figure"
     return replace(
-        found,
+        summary,
         path=Path("center/system") / name,
         run_id=name,
         cap_w=cap_w,
@@ -57,28 +59,28 @@ def run(
     )
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def scale_estimate(estimate: Estimate, factor: float) -> Estimate:
     assert estimate.ci95 is not None
     low, high = estimate.ci95
     return replace(estimate, mean=estimate.mean * factor, ci95=(low * factor, high * factor))
 
 
-def with_headline(run: RunSummary, **estimates: Estimate) -> RunSummary:
+def replace_headline(run: RunSummary, **estimates: Estimate) -> RunSummary:
     return replace(run, headline=replace(run.headline, **estimates))
 
 
-def of_evidence(evidence: EvidenceFrames) -> RunSummary:
-    found = summarize(Bundle(Path("center/system/run"), (), evidence.evidence()))
-    assert found is not None
-    return found
+def summarize_evidence(evidence: EvidenceFrames) -> RunSummary:
+    summary = summarize(Bundle(Path("center/system/run"), (), evidence.evidence()))
+    assert summary is not None
+    return summary
 
 
 @cache
-def good() -> RunSummary:
-    return of_evidence(fresh_evidence())
+def get_good_summary() -> RunSummary:
+    return summarize_evidence(copy_evidence())
 
 
-def all_findings(root: Path) -> dict[str, list[Finding]]:
+def collect_findings(root: Path) -> dict[str, list[Finding]]:
     """By the bundle's name; what statistics say of readings that a test has scaled is left out."""
     statistical = {rule.id for rule in rules_by_id().values() if rule.statistical}
     return {
@@ -87,14 +89,15 @@ def all_findings(root: Path) -> dict[str, list[Finding]]:
     }
 
 
-def said(rule: str, *runs: RunSummary) -> list[str]:
+def list_reported_runs(rule: str, *runs: RunSummary) -> list[str]:
     return [path.name for path, _ in rules_by_id()[rule].judge_round(runs)]
 
 
-def other(name: str, number: int = 1, **changes: Any) -> RunSummary:
+def make_other_summary(name: str, number: int = 1, **changes: Any) -> RunSummary:
     """The digest of another run like the good one."""
-    evidence = another_run(fresh_evidence(), number)
+    evidence = make_other_run(copy_evidence(), number)
     rederive(evidence)
     return replace(
-        of_evidence(evidence), **{"path": Path("center/system") / name, "run_id": name, **changes}
+        summarize_evidence(evidence),
+        **{"path": Path("center/system") / name, "run_id": name, **changes},
     )

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from rules.metrics.sweeps import Point
 
-positive = st.floats(1e-3, 1e6)
+positive_floats = st.floats(1e-3, 1e6)
 
 
-def sweep(
+def make_sweep(
     *items_per_joule: float, caps_w: Sequence[float] = (200, 300, 400, 500, 600)
 ) -> list[Point]:
     """Enforced points of so many items/J, at the first of `caps_w`."""

@@ -7,20 +7,20 @@ from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
 
 
-def _at(evidence: EvidenceFrames, other: EvidenceFrames, later: timedelta) -> None:
+def schedule_at(evidence: EvidenceFrames, other_run: EvidenceFrames, delay: timedelta) -> None:
     for name in ("started_at", "ended_at"):
-        evidence.result[name] = (datetime.fromisoformat(other.result[name]) + later).strftime(
+        evidence.result[name] = (datetime.fromisoformat(other_run.result[name]) + delay).strftime(
             "%Y-%m-%dT%H:%M:%SZ"
         )
 
 
-@pairing(RULE, both=True)
-def two_runs_side_by_side(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _at(run, other, timedelta(0))
+@pairing(RULE, both_at_fault=True)
+def two_runs_side_by_side(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    schedule_at(run, other_run, timedelta(0))
 
 
-@pairing(RULE, both=True)
+@pairing(RULE, both_at_fault=True)
 def second_run_begun_before_the_end_of_the_first(
-    run: EvidenceFrames, other: EvidenceFrames
+    run: EvidenceFrames, other_run: EvidenceFrames
 ) -> None:
-    _at(run, other, timedelta(minutes=2))
+    schedule_at(run, other_run, timedelta(minutes=2))

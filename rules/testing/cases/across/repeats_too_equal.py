@@ -8,26 +8,26 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import swap_neighbours
 
 
-def _follow(run: EvidenceFrames, other: EvidenceFrames, jitter: float) -> None:
+def follow_epochs(run: EvidenceFrames, other_run: EvidenceFrames, jitter: float) -> None:
     """Let the batches take as long as those of the other run, but for a jitter; no row of readings
     is there twice."""
     random = np.random.default_rng(5)
-    run.samples = other.samples.copy()
+    run.samples = other_run.samples.copy()
     swap_neighbours(run.samples, 3)
     run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
-    start_ns = other.batches["start_ns"].to_numpy()
-    length_ns = (other.batches["end_ns"].to_numpy() - start_ns) * (
+    start_ns = other_run.batches["start_ns"].to_numpy()
+    length_ns = (other_run.batches["end_ns"].to_numpy() - start_ns) * (
         1 - jitter * random.random(len(start_ns))
     )
-    run.batches = other.batches.copy()
+    run.batches = other_run.batches.copy()
     run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
 
 
-@pairing(RULE, both=True)
-def epochs_copied_with_jitter(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _follow(run, other, 1e-4)
+@pairing(RULE, both_at_fault=True)
+def epochs_copied_with_jitter(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    follow_epochs(run, other_run, 1e-4)
 
 
-@pairing(RULE, both=True)
-def epochs_copied_almost(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _follow(run, other, 1e-6)
+@pairing(RULE, both_at_fault=True)
+def epochs_copied_almost(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    follow_epochs(run, other_run, 1e-6)

@@ -5,13 +5,13 @@ from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
 
 
-@pairing(RULE, "X109", both=True)
-def batches_copied_under_another_run_id(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    run.batches = other.batches.copy()
+@pairing(RULE, "X109", both_at_fault=True)
+def batches_copied_under_another_run_id(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    run.batches = other_run.batches.copy()
 
 
-@pairing(RULE, "X109", both=True)
-def batches_copied_and_shifted_in_time(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    run.batches = other.batches.copy()
+@pairing(RULE, "X109", both_at_fault=True)
+def batches_copied_and_shifted_in_time(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    run.batches = other_run.batches.copy()
     for column in ("start_ns", "end_ns"):
         run.batches[column] += 500_000

@@ -5,19 +5,19 @@ from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
 
 
-def _hash(evidence: EvidenceFrames, digit: str) -> None:
+def set_source_hash(evidence: EvidenceFrames, digit: str) -> None:
     evidence.environment["source_sha256"] = digit * 64
     evidence.environment["git"] = {"commit": "c" * 40, "dirty": False}
 
 
-@pairing(RULE, both=True)
-def code_altered_and_said_to_be_clean(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _hash(run, "a")
-    _hash(other, "b")
+@pairing(RULE, both_at_fault=True)
+def code_altered_and_said_to_be_clean(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    set_source_hash(run, "a")
+    set_source_hash(other_run, "b")
 
 
-@pairing(RULE, both=True)
-def commit_claimed_that_did_not_run(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    for evidence in (run, other):
-        _hash(evidence, "a")
-    run.environment["source_sha256"] = f"{other.environment['source_sha256'][:-1]}0"
+@pairing(RULE, both_at_fault=True)
+def commit_claimed_that_did_not_run(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    for evidence in (run, other_run):
+        set_source_hash(evidence, "a")
+    run.environment["source_sha256"] = f"{other_run.environment['source_sha256'][:-1]}0"

@@ -5,24 +5,24 @@ from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
 
 
-def _label(evidence: EvidenceFrames, place: int, **other: object) -> None:
+def label_run(evidence: EvidenceFrames, place: int, **fields: object) -> None:
     label = {"id": "sweep", "place": place, "of": 2, "repeat": 1, "order": "random", "seed": 1}
-    evidence.result["sweep"] = {**label, **other}
+    evidence.result["sweep"] = {**label, **fields}
 
 
-@pairing(RULE, both=True)
-def two_runs_at_one_place(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _label(run, 1, of=1)
-    _label(other, 1, of=1, repeat=2)
+@pairing(RULE, both_at_fault=True)
+def two_runs_at_one_place(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1, of=1)
+    label_run(other_run, 1, of=1, repeat=2)
 
 
-@pairing(RULE, both=True)
-def one_cap_at_two_places(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _label(run, 1)
-    _label(other, 2)
+@pairing(RULE, both_at_fault=True)
+def one_cap_at_two_places(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1)
+    label_run(other_run, 2)
 
 
-@pairing(RULE, both=True)
-def two_plans_of_one_sweep(run: EvidenceFrames, other: EvidenceFrames) -> None:
-    _label(run, 1)
-    _label(other, 2, repeat=2, seed=2)
+@pairing(RULE, both_at_fault=True)
+def two_plans_of_one_sweep(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1)
+    label_run(other_run, 2, repeat=2, seed=2)

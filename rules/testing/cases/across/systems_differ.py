@@ -6,19 +6,19 @@ from rules.testing.frames import EvidenceFrames
 
 
 @pairing(RULE)
-def another_driver(run: EvidenceFrames, other: EvidenceFrames) -> None:
+def another_driver(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     run.environment["driver"] = "535.104.05"
 
 
 @pairing(RULE)
-def another_firmware(run: EvidenceFrames, other: EvidenceFrames) -> None:
+def another_firmware(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     for node in run.system["nodes"]:
         for accelerator in node["accelerators"]:
             accelerator["vbios"] = "96.00.30.00.01"
 
 
 @pairing(RULE)
-def another_memory_size(run: EvidenceFrames, other: EvidenceFrames) -> None:
+def another_memory_size(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     for node in run.system["nodes"]:
         for accelerator in node["accelerators"]:
             accelerator["memory_bytes"] -= 2**30

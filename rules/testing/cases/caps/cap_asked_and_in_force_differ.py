@@ -14,10 +14,10 @@ def limited_out_of_band(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def one_board_asked_for_more_after_an_epoch(evidence: EvidenceFrames) -> None:
-    first = get_first_accelerator(evidence)
+    board = get_first_accelerator(evidence)
     readback = next(
         r
         for r in evidence.result["readbacks"]
-        if (r["when"], r["accelerator"]) == ("epoch-6", first)
+        if (r["when"], r["accelerator"]) == ("epoch-6", board)
     )
     readback["requested_mw"] += 100_000

@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import scale_readings, select_first, select_load
 
 
-def _lock(evidence: EvidenceFrames, mhz: float, slowdown: float) -> None:
+def lock_clocks(evidence: EvidenceFrames, mhz: float, slowdown: float) -> None:
     load = select_load(evidence)
     evidence.samples.loc[load, "sm_mhz"] = mhz
     evidence.samples.loc[load, "slowdown"] = slowdown
@@ -15,9 +15,9 @@ def _lock(evidence: EvidenceFrames, mhz: float, slowdown: float) -> None:
 
 @mutation(RULE, "C112")
 def locked_below_the_boost_clock(evidence: EvidenceFrames) -> None:
-    _lock(evidence, 1200.0, 0.0)
+    lock_clocks(evidence, 1200.0, 0.0)
 
 
 @mutation(RULE, "C108")
 def locked_and_said_by_the_driver(evidence: EvidenceFrames) -> None:
-    _lock(evidence, 1305.0, float(0x2))
+    lock_clocks(evidence, 1305.0, float(0x2))

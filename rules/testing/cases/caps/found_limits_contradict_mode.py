@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_first_accelerator
 
 
-def _set(evidence: EvidenceFrames) -> None:
+def record_found_limits(evidence: EvidenceFrames) -> None:
     accelerators = [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]]
     evidence.result["power"].update(mode="set", found_mw=dict.fromkeys(accelerators, 650_000))
 
@@ -18,19 +18,19 @@ def set_without_what_was_found(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def found_limits_of_a_cap_that_was_not_set(evidence: EvidenceFrames) -> None:
-    _set(evidence)
+    record_found_limits(evidence)
     evidence.result["power"]["mode"] = "as-found"
 
 
 @mutation(RULE)
 def found_limit_of_another_board(evidence: EvidenceFrames) -> None:
-    _set(evidence)
+    record_found_limits(evidence)
     evidence.result["power"]["found_mw"]["GPU-00000000-0000-0000-0000-000000000000"] = 700_000
 
 
 @mutation(RULE)
 def one_board_missing(evidence: EvidenceFrames) -> None:
-    _set(evidence)
-    found = evidence.result["power"]["found_mw"]
-    del found[get_first_accelerator(evidence)]
-    found.setdefault("GPU-00000000-0000-0000-0000-000000000000", 700_000)
+    record_found_limits(evidence)
+    found_mw = evidence.result["power"]["found_mw"]
+    del found_mw[get_first_accelerator(evidence)]
+    found_mw.setdefault("GPU-00000000-0000-0000-0000-000000000000", 700_000)

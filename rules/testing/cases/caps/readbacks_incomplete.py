@@ -6,17 +6,17 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_first_accelerator
 
 
-def _remove(evidence: EvidenceFrames, when: str) -> None:
-    first = get_first_accelerator(evidence)
-    kept = [
-        r for r in evidence.result["readbacks"] if (r["accelerator"], r["when"]) != (first, when)
+def remove_readback(evidence: EvidenceFrames, when: str) -> None:
+    board = get_first_accelerator(evidence)
+    readbacks = [
+        r for r in evidence.result["readbacks"] if (r["accelerator"], r["when"]) != (board, when)
     ]
-    evidence.result["readbacks"] = kept
+    evidence.result["readbacks"] = readbacks
 
 
 @mutation(RULE)
 def none_at_the_end(evidence: EvidenceFrames) -> None:
-    _remove(evidence, "after")
+    remove_readback(evidence, "after")
 
 
 @mutation(RULE)
@@ -27,4 +27,4 @@ def cap_not_read(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def none_after_one_epoch(evidence: EvidenceFrames) -> None:
-    _remove(evidence, "epoch-4")
+    remove_readback(evidence, "epoch-4")

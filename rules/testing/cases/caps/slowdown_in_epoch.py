@@ -6,13 +6,13 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_first_accelerator, select_every, select_load
 
 
-def _of_amd(evidence: EvidenceFrames) -> None:
+def convert_to_amd(evidence: EvidenceFrames) -> None:
     """Let the first accelerator be one whose meter gives AMD's bits, and the power cap be what
     holds it down."""
-    first = get_first_accelerator(evidence)
+    board = get_first_accelerator(evidence)
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
-            if accelerator["uuid"] == first:
+            if accelerator["uuid"] == board:
                 accelerator["vendor"] = "AMD"
     evidence.samples.loc[select_load(evidence), "slowdown"] = float(0x2)
 
@@ -29,11 +29,11 @@ def power_brake_in_one_epoch(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "M115")
 def hot_memory_of_an_amd_board(evidence: EvidenceFrames) -> None:
-    _of_amd(evidence)
+    convert_to_amd(evidence)
     evidence.samples.loc[select_every(300, select_load(evidence)), "slowdown"] = float(0x2 | 0x10)
 
 
 @mutation(RULE, "M115")
 def hot_processor_of_an_amd_board(evidence: EvidenceFrames) -> None:
-    _of_amd(evidence)
+    convert_to_amd(evidence)
     evidence.samples.loc[select_load(evidence, 8), "slowdown"] = float(0x1)

@@ -6,25 +6,25 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import select_first
 
 
-def _scale_counter(evidence: EvidenceFrames, factor: float) -> None:
+def scale_counter(evidence: EvidenceFrames, factor: float) -> None:
     evidence.result["standing"] = "demo"
-    own = select_first(evidence)
-    energy_mj = evidence.samples.loc[own, "energy_mj"]
-    evidence.samples.loc[own, "energy_mj"] = (
+    first_board = select_first(evidence)
+    energy_mj = evidence.samples.loc[first_board, "energy_mj"]
+    evidence.samples.loc[first_board, "energy_mj"] = (
         energy_mj.min() + (energy_mj - energy_mj.min()) * factor
     ).round()
 
 
 @mutation(RULE)
 def counter_runs_slow_in_demo(evidence: EvidenceFrames) -> None:
-    _scale_counter(evidence, 0.96)
+    scale_counter(evidence, 0.96)
 
 
 @mutation(RULE)
 def counter_runs_fast_in_demo(evidence: EvidenceFrames) -> None:
-    _scale_counter(evidence, 1.04)
+    scale_counter(evidence, 1.04)
 
 
 @mutation(RULE)
 def counter_stands_still_in_demo(evidence: EvidenceFrames) -> None:
-    _scale_counter(evidence, 0.0)
+    scale_counter(evidence, 0.0)

@@ -10,8 +10,8 @@ from rules.testing.mutations import select_first
 
 @mutation(RULE)
 def counter_reset_before_the_first_epoch(evidence: EvidenceFrames) -> None:
-    first = np.flatnonzero(select_first(evidence))[0]
-    evidence.samples.loc[first, "energy_mj"] += 5_000_000
+    first_row = np.flatnonzero(select_first(evidence))[0]
+    evidence.samples.loc[first_row, "energy_mj"] += 5_000_000
 
 
 @mutation(RULE)

@@ -17,7 +17,8 @@ def counter_stands_still(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def counter_gets_stuck(evidence: EvidenceFrames) -> None:
-    own = np.flatnonzero(select_first(evidence))
-    begin = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[0]
-    after = own[np.searchsorted(own, begin) - 1 :]  # from the last sample before the epoch on
-    evidence.samples.loc[after, "energy_mj"] = evidence.samples.loc[after[0], "energy_mj"]
+    board_rows = np.flatnonzero(select_first(evidence))
+    first_load_row = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[0]
+    # The counter stops at the last sample before the epoch, so that the epoch has no energy at all.
+    stuck_rows = board_rows[np.searchsorted(board_rows, first_load_row) - 1 :]
+    evidence.samples.loc[stuck_rows, "energy_mj"] = evidence.samples.loc[stuck_rows[0], "energy_mj"]

@@ -8,7 +8,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_protocol, select_load
 
 
-def _scale_power(evidence: EvidenceFrames, epoch: int) -> None:
+def scale_power(evidence: EvidenceFrames, epoch: int) -> None:
     load = select_load(evidence, epoch)
     averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
     factor = 1 - 1.5 * agreement(get_protocol(evidence), averaged).epoch
@@ -19,10 +19,10 @@ def _scale_power(evidence: EvidenceFrames, epoch: int) -> None:
 
 @mutation(RULE)
 def power_of_one_epoch_lowered(evidence: EvidenceFrames) -> None:
-    _scale_power(evidence, 3)
+    scale_power(evidence, 3)
 
 
 @mutation(RULE)
 def power_of_two_epochs_lowered(evidence: EvidenceFrames) -> None:
-    _scale_power(evidence, 2)
-    _scale_power(evidence, 9)
+    scale_power(evidence, 2)
+    scale_power(evidence, 9)

@@ -8,8 +8,8 @@ from rules.testing.mutations import select_load
 
 @mutation(RULE, rederive=False)
 def the_other_one_stated(evidence: EvidenceFrames) -> None:
-    other = {"counter": "trapezoid", "trapezoid": "counter"}
-    evidence.result["energy_of_record"] = other[evidence.result["energy_of_record"]]
+    opposite = {"counter": "trapezoid", "trapezoid": "counter"}
+    evidence.result["energy_of_record"] = opposite[evidence.result["energy_of_record"]]
 
 
 @mutation(RULE, "E103", "E104", "T102", "T103", rederive=False)

@@ -8,23 +8,23 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_first_accelerator
 
 
-def _sum_up(evidence: EvidenceFrames, accelerator: str, trapezoid: bool) -> None:
-    own = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
-    power = evidence.samples.loc[own, "power_mw"].ffill().bfill().to_numpy(np.float64)
-    seconds = evidence.samples.loc[own, "read_ns"].to_numpy(np.int64) / 1e9
-    given = (power[1:] + power[:-1]) / 2 if trapezoid else power[1:]
-    energy = evidence.samples.loc[own, "energy_mj"].iloc[0] + np.concatenate(
-        ([0.0], np.cumsum(given * np.diff(seconds)))
+def sum_up_counter(evidence: EvidenceFrames, accelerator: str, trapezoid: bool) -> None:
+    board_rows = (evidence.samples["accelerator"] == accelerator).to_numpy(bool)
+    power_mw = evidence.samples.loc[board_rows, "power_mw"].ffill().bfill().to_numpy(np.float64)
+    seconds = evidence.samples.loc[board_rows, "read_ns"].to_numpy(np.int64) / 1e9
+    segment_mw = (power_mw[1:] + power_mw[:-1]) / 2 if trapezoid else power_mw[1:]
+    energy_mj = evidence.samples.loc[board_rows, "energy_mj"].iloc[0] + np.concatenate(
+        ([0.0], np.cumsum(segment_mw * np.diff(seconds)))
     )
-    evidence.samples.loc[own, "energy_mj"] = energy.round()
+    evidence.samples.loc[board_rows, "energy_mj"] = energy_mj.round()
 
 
 @mutation(RULE)
 def counter_from_the_trapezoid(evidence: EvidenceFrames) -> None:
     for accelerator in evidence.samples["accelerator"].unique():
-        _sum_up(evidence, accelerator, trapezoid=True)
+        sum_up_counter(evidence, accelerator, trapezoid=True)
 
 
 @mutation(RULE)
 def counter_of_one_board_from_the_later_reading(evidence: EvidenceFrames) -> None:
-    _sum_up(evidence, get_first_accelerator(evidence), trapezoid=False)
+    sum_up_counter(evidence, get_first_accelerator(evidence), trapezoid=False)

@@ -17,8 +17,11 @@ def readings_shuffled(evidence: EvidenceFrames) -> None:
 def batches_of_another_run(evidence: EvidenceFrames) -> None:
     """As many batches over the same epochs, that begin when they like."""
     random, batches = np.random.default_rng(6), evidence.batches
-    for _, own in batches.groupby(["epoch", "rank"]):
-        start, end = int(own["start_ns"].min()), int(own["end_ns"].max())
-        share = np.concatenate(([0.0], np.cumsum(random.uniform(0.6, 1.4, len(own)))))
+    for _, epoch_batches in batches.groupby(["epoch", "rank"]):
+        start, end = int(epoch_batches["start_ns"].min()), int(epoch_batches["end_ns"].max())
+        share = np.concatenate(([0.0], np.cumsum(random.uniform(0.6, 1.4, len(epoch_batches)))))
         edges = start + (share / share[-1] * (end - start)).astype(np.int64)
-        batches.loc[own.index, "start_ns"], batches.loc[own.index, "end_ns"] = edges[:-1], edges[1:]
+        batches.loc[epoch_batches.index, "start_ns"], batches.loc[epoch_batches.index, "end_ns"] = (
+            edges[:-1],
+            edges[1:],
+        )

@@ -16,6 +16,8 @@ def readings_shuffled(evidence: EvidenceFrames) -> None:
 @mutation(RULE, may_report=("E104",))
 def readings_drawn_at_random(evidence: EvidenceFrames) -> None:
     load = np.flatnonzero(select_load(evidence))
-    power = evidence.samples.loc[load, "power_mw"]
-    drawn = np.random.default_rng(3).normal(0, power.std(), len(load))
-    evidence.samples.loc[load, "power_mw"] = (power.mean() + drawn - drawn.mean()).round()
+    power_mw = evidence.samples.loc[load, "power_mw"]
+    deviations_mw = np.random.default_rng(3).normal(0, power_mw.std(), len(load))
+    evidence.samples.loc[load, "power_mw"] = (
+        power_mw.mean() + deviations_mw - deviations_mw.mean()
+    ).round()

@@ -9,7 +9,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin, get_last_epoch, select_first, select_load
 
 
-def _jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
+def add_jitter(values: NDArray[np.float64], by_mw: float) -> NDArray[np.float64]:
     return np.round(values + np.random.default_rng(2).normal(0, by_mw, len(values)))
 
 
@@ -20,15 +20,15 @@ def every_epoch_like_the_first(evidence: EvidenceFrames) -> None:
         target = np.flatnonzero(select_load(evidence, epoch))
         count = min(len(source), len(target))
         values = evidence.samples.loc[source[:count], "power_mw"].to_numpy(np.float64)
-        evidence.samples.loc[target[:count], "power_mw"] = _jitter(values, 322)
+        evidence.samples.loc[target[:count], "power_mw"] = add_jitter(values, 322)
 
 
 @mutation(RULE)
 def readings_of_one_board_given_to_another(evidence: EvidenceFrames) -> None:
-    own = select_first(evidence)
+    first_board = select_first(evidence)
     add_twin(evidence)
     twin = (
         evidence.samples["accelerator"] == evidence.result["ranks"][-1]["accelerators"][0]
     ).to_numpy(bool)
-    values = evidence.samples["power_mw"].to_numpy(np.float64)[: len(own)][own]
-    evidence.samples.loc[twin, "power_mw"] = _jitter(values, 322)
+    values = evidence.samples["power_mw"].to_numpy(np.float64)[: len(first_board)][first_board]
+    evidence.samples.loc[twin, "power_mw"] = add_jitter(values, 322)

@@ -21,6 +21,6 @@ def readings_rounded_to_watts(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def readings_of_one_board_smoothed(evidence: EvidenceFrames) -> None:
-    own = select_first(evidence)
-    smoothed = evidence.samples.loc[own, "power_mw"].ewm(alpha=0.5).mean()
-    evidence.samples.loc[own, "power_mw"] = smoothed.round()
+    first_board = select_first(evidence)
+    smoothed = evidence.samples.loc[first_board, "power_mw"].ewm(alpha=0.5).mean()
+    evidence.samples.loc[first_board, "power_mw"] = smoothed.round()

@@ -7,19 +7,19 @@ from rules.testing import tampering as forge
 from rules.testing.case import tampering
 
 
-def _append(directory: Path, line: str) -> None:
+def append_line(directory: Path, line: str) -> None:
     with (forge.get_submissions(directory) / "keyring" / "allowed_signers").open("a") as signers:
         signers.write(line + "\n")
 
 
 @tampering(RULE)
 def add_a_line_of_garbage(directory: Path) -> None:
-    _append(directory, 'reviewer@wattmark namespaces="review@wattmark ssh-ed25519')
+    append_line(directory, 'reviewer@wattmark namespaces="review@wattmark ssh-ed25519')
 
 
 @tampering(RULE)
 def let_a_pattern_in(directory: Path) -> None:
-    _append(
+    append_line(
         directory,
         'exam*@wattmark namespaces="submission@wattmark" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA',
     )
@@ -27,17 +27,17 @@ def let_a_pattern_in(directory: Path) -> None:
 
 @tampering(RULE)
 def let_in_every_namespace(directory: Path) -> None:
-    _append(directory, 'reviewer@wattmark namespaces="*" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA')
+    append_line(directory, 'reviewer@wattmark namespaces="*" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA')
 
 
 @tampering(RULE)
 def put_a_space_between_namespaces(directory: Path) -> None:
     names = "submission@wattmark, review@wattmark"
-    _append(
+    append_line(
         directory, f'reviewer@wattmark namespaces="{names}" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA'
     )
 
 
 @tampering(RULE)
 def name_no_namespace(directory: Path) -> None:
-    _append(directory, "reviewer@wattmark ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA")
+    append_line(directory, "reviewer@wattmark ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA")

@@ -19,8 +19,8 @@ def cut_the_log_in_half(directory: Path) -> None:
 @tampering(RULE)
 def drop_a_line_in_the_middle(directory: Path) -> None:
     log = forge.write_log(directory, {}, OTHER, {"path": "example/h200x2/a-third"})
-    first, _, third = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(first + third)
+    first_line, _, third_line = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(first_line + third_line)
 
 
 @tampering(RULE)

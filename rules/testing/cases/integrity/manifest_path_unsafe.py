@@ -7,7 +7,7 @@ from rules.checks.integrity.manifest_path_unsafe import RULE
 from rules.testing.case import tampering
 
 
-def _list(directory: Path, path: str) -> None:
+def list_file(directory: Path, path: str) -> None:
     manifest = directory / "MANIFEST.json"
     document = json.loads(manifest.read_text())
     document["files"].append({"path": path, "size": 0, "sha256": "0" * 64})
@@ -16,9 +16,9 @@ def _list(directory: Path, path: str) -> None:
 
 @tampering(RULE, "I106")
 def climb_out(directory: Path) -> None:
-    _list(directory, "../../../../etc/passwd")
+    list_file(directory, "../../../../etc/passwd")
 
 
 @tampering(RULE, "I106")
 def begin_at_the_root(directory: Path) -> None:
-    _list(directory, "/etc/passwd")
+    list_file(directory, "/etc/passwd")

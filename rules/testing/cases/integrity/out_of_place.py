@@ -8,16 +8,16 @@ from rules.testing import tampering as forge
 from rules.testing.case import tampering
 
 
-def _bring_a_keyring(beside: Path) -> None:
+def write_keyring(beside: Path) -> None:
     (beside / KEYRING_DIR).mkdir()
     (beside / KEYRING_DIR / SIGNERS_FILE).write_text("")
 
 
 @tampering(RULE)
 def bring_a_keyring_for_the_center(directory: Path) -> None:
-    _bring_a_keyring(forge.get_submissions(directory) / forge.get_center(directory))
+    write_keyring(forge.get_submissions(directory) / forge.get_center(directory))
 
 
 @tampering(RULE)
 def bring_a_keyring_for_the_system(directory: Path) -> None:
-    _bring_a_keyring(directory.parent)
+    write_keyring(directory.parent)

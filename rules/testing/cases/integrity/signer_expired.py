@@ -7,22 +7,22 @@ from rules.testing import tampering as forge
 from rules.testing.case import tampering
 
 
-def _limit(directory: Path, validity: str) -> None:
+def limit_validity(directory: Path, validity: str) -> None:
     signers = directory.parents[2] / "keyring" / "allowed_signers"
     signers.write_text(signers.read_text().replace("namespaces=", f"{validity},namespaces="))
 
 
 @tampering(RULE)
 def expire(directory: Path) -> None:
-    _limit(directory, 'valid-before="20200101"')
+    limit_validity(directory, 'valid-before="20200101"')
 
 
 @tampering(RULE)
 def begin_later(directory: Path) -> None:
-    _limit(directory, 'valid-after="20990101"')
+    limit_validity(directory, 'valid-after="20990101"')
 
 
-def _expire(directory: Path, namespace: str) -> None:
+def expire_key(directory: Path, namespace: str) -> None:
     signers = directory.parents[2] / "keyring" / "allowed_signers"
     signers.write_text(
         signers.read_text().replace(f'"{namespace}"', f'"{namespace}",valid-before="20200101"')
@@ -32,10 +32,10 @@ def _expire(directory: Path, namespace: str) -> None:
 @tampering(RULE)
 def review_with_a_key_that_has_expired(directory: Path) -> None:
     forge.add_review(directory)
-    _expire(directory, "review@wattmark")
+    expire_key(directory, "review@wattmark")
 
 
 @tampering(RULE)
 def waive_with_a_key_that_has_expired(directory: Path) -> None:
     forge.add_waiver(directory)
-    _expire(directory, "waiver@wattmark")
+    expire_key(directory, "waiver@wattmark")

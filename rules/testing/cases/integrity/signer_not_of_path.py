@@ -25,7 +25,7 @@ def allow_the_key_for_reviews_only(directory: Path) -> None:
     signers.write_text(signers.read_text().replace("submission@wattmark", "review@wattmark"))
 
 
-def _forget(directory: Path, principal: str) -> None:
+def remove_principal(directory: Path, principal: str) -> None:
     signers = directory.parents[2] / "keyring" / "allowed_signers"
     lines = signers.read_text().splitlines(keepends=True)
     signers.write_text("".join(line for line in lines if not line.startswith(principal)))
@@ -34,7 +34,7 @@ def _forget(directory: Path, principal: str) -> None:
 @tampering(RULE)
 def review_with_an_unknown_key(directory: Path) -> None:
     forge.add_review(directory)
-    _forget(directory, forge.REVIEWER)
+    remove_principal(directory, forge.REVIEWER)
 
 
 @tampering(RULE)
@@ -45,7 +45,7 @@ def review_with_a_key_for_submissions(directory: Path) -> None:
 @tampering(RULE)
 def withdraw_with_an_unknown_key(directory: Path) -> None:
     forge.add_withdrawal(directory)
-    _forget(directory, forge.CHAIR)
+    remove_principal(directory, forge.CHAIR)
 
 
 @tampering(RULE, "I124")
@@ -58,4 +58,4 @@ def review_with_a_key_that_is_for_nothing_by_name(directory: Path) -> None:
 @tampering(RULE)
 def waive_with_an_unknown_key(directory: Path) -> None:
     forge.add_waiver(directory)
-    _forget(directory, forge.CHAIR)
+    remove_principal(directory, forge.CHAIR)

@@ -16,32 +16,32 @@ def revoke_every_key(directory: Path) -> None:
     )
 
 
-def _revoke(directory: Path, principal: str) -> None:
+def revoke_principal(directory: Path, principal: str) -> None:
     keyring = directory.parents[2] / "keyring"
-    (own,) = (
+    (signer_line,) = (
         line
         for line in (keyring / "allowed_signers").read_text().splitlines()
         if line.startswith(principal)
     )
-    (keyring / "revoked_signers").write_text(" ".join(own.split()[-2:]) + "\n")
+    (keyring / "revoked_signers").write_text(" ".join(signer_line.split()[-2:]) + "\n")
 
 
 @tampering(RULE)
 def review_with_a_revoked_key(directory: Path) -> None:
     forge.add_review(directory)
-    _revoke(directory, forge.REVIEWER)
+    revoke_principal(directory, forge.REVIEWER)
 
 
 @tampering(RULE)
 def withdraw_with_a_revoked_key(directory: Path) -> None:
     forge.add_withdrawal(directory)
-    _revoke(directory, forge.CHAIR)
+    revoke_principal(directory, forge.CHAIR)
 
 
 @tampering(RULE)
 def waive_with_a_revoked_key(directory: Path) -> None:
     forge.add_waiver(directory)
-    _revoke(directory, forge.CHAIR)
+    revoke_principal(directory, forge.CHAIR)
 
 
 @tampering(RULE)

@@ -13,5 +13,7 @@ def one_column_for_both(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, may_report=("W106",))
 def one_column_for_both_on_one_board(evidence: EvidenceFrames) -> None:
-    own = select_first(evidence)
-    evidence.samples.loc[own, "power_avg_mw"] = evidence.samples.loc[own, "power_mw"]
+    first_board = select_first(evidence)
+    evidence.samples.loc[first_board, "power_avg_mw"] = evidence.samples.loc[
+        first_board, "power_mw"
+    ]

@@ -14,7 +14,7 @@ from rules.testing.mutations import (
 )
 
 
-def _highest_of_first(evidence: EvidenceFrames) -> float:
+def get_max_power_mw(evidence: EvidenceFrames) -> float:
     """In mW, as the samples are."""
     accelerators = {a["uuid"]: a for node in evidence.system["nodes"] for a in node["accelerators"]}
     accelerator = accelerators[get_first_accelerator(evidence)]
@@ -23,13 +23,13 @@ def _highest_of_first(evidence: EvidenceFrames) -> float:
 
 @mutation(RULE)
 def spikes(evidence: EvidenceFrames) -> None:
-    too_much = 1.1 * get_protocol(evidence).transient_tolerance * _highest_of_first(evidence)
+    too_much = 1.1 * get_protocol(evidence).transient_tolerance * get_max_power_mw(evidence)
     evidence.samples.loc[select_every(150, select_load(evidence)), "power_mw"] = round(too_much)
 
 
 @mutation(RULE)
 def averaged_readings_above_the_board(evidence: EvidenceFrames) -> None:
-    too_much = 1.1 * get_protocol(evidence).board_power_tolerance * _highest_of_first(evidence)
+    too_much = 1.1 * get_protocol(evidence).board_power_tolerance * get_max_power_mw(evidence)
     evidence.samples.loc[select_every(50, select_load(evidence)), "power_avg_mw"] = round(too_much)
 
 
@@ -37,7 +37,7 @@ def averaged_readings_above_the_board(evidence: EvidenceFrames) -> None:
 def twice_the_board(evidence: EvidenceFrames) -> None:
     mean_mw = evidence.samples.loc[select_load(evidence), "power_mw"].mean()
     factor = (
-        1.2 * get_protocol(evidence).board_power_tolerance * _highest_of_first(evidence) / mean_mw
+        1.2 * get_protocol(evidence).board_power_tolerance * get_max_power_mw(evidence) / mean_mw
     )
     columns = [*POWER_COLUMNS, "energy_mj"]
     evidence.samples.loc[select_first(evidence), columns] = (

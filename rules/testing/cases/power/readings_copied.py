@@ -19,7 +19,7 @@ def epoch_copied(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def four_seconds_copied(evidence: EvidenceFrames) -> None:
-    own = np.flatnonzero(select_load(evidence, 4))
-    evidence.samples.loc[own[100:140], "power_mw"] = evidence.samples.loc[
-        own[20:60], "power_mw"
+    load_rows = np.flatnonzero(select_load(evidence, 4))
+    evidence.samples.loc[load_rows[100:140], "power_mw"] = evidence.samples.loc[
+        load_rows[20:60], "power_mw"
     ].to_numpy()

@@ -11,12 +11,12 @@ from rules.testing.mutations import select_every, select_load
 
 @mutation(RULE)
 def every_thirtieth_read_fails(evidence: EvidenceFrames) -> None:
-    failed = select_every(30, select_load(evidence))
-    evidence.samples.loc[
-        failed, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]
-    ] = np.nan
-    evidence.samples.loc[failed, "power_state"] = ""
-    evidence.samples.loc[failed, "status"] = "timeout"
+    rows = select_every(30, select_load(evidence))
+    evidence.samples.loc[rows, [*POWER_COLUMNS, "energy_mj", "cap_mw", "slowdown", "util_pct"]] = (
+        np.nan
+    )
+    evidence.samples.loc[rows, "power_state"] = ""
+    evidence.samples.loc[rows, "status"] = "timeout"
 
 
 @mutation(RULE)

@@ -10,9 +10,9 @@ from rules.testing.mutations import concatenate, select_first
 
 @mutation(RULE, "T101", "E101")
 def two_samples_swapped(evidence: EvidenceFrames) -> None:
-    own = np.flatnonzero(select_first(evidence))
+    board_rows = np.flatnonzero(select_first(evidence))
     order = np.arange(len(evidence.samples))
-    order[[own[50], own[51]]] = order[[own[51], own[50]]]
+    order[[board_rows[50], board_rows[51]]] = order[[board_rows[51], board_rows[50]]]
     evidence.samples = evidence.samples.iloc[order].reset_index(drop=True)
 
 

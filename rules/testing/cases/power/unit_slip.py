@@ -7,40 +7,42 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import select_first
 
 
-def _scale(evidence: EvidenceFrames, factor: float, *columns: str) -> None:
-    own = select_first(evidence)
+def scale_columns(evidence: EvidenceFrames, factor: float, *columns: str) -> None:
+    first_board = select_first(evidence)
     for column in columns:
-        evidence.samples.loc[own, column] = (evidence.samples.loc[own, column] * factor).round()
+        evidence.samples.loc[first_board, column] = (
+            evidence.samples.loc[first_board, column] * factor
+        ).round()
 
 
 @mutation(RULE, "W107", "E103", "E104", may_report=("W119",))
 def power_in_watts(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1e-3, *POWER_COLUMNS)
+    scale_columns(evidence, 1e-3, *POWER_COLUMNS)
 
 
 @mutation(RULE, "W106", "E103", "E104", "C102")
 def power_in_microwatts(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1e3, *POWER_COLUMNS)
+    scale_columns(evidence, 1e3, *POWER_COLUMNS)
 
 
 @mutation(RULE, "W107")
 def averaged_power_in_watts(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1e-3, "power_avg_mw")
+    scale_columns(evidence, 1e-3, "power_avg_mw")
 
 
 @mutation(RULE, "E103", "E104", "E108")
 def energy_in_microjoules(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1e3, "energy_mj")
+    scale_columns(evidence, 1e3, "energy_mj")
 
 
 @mutation(RULE, "E103", "E104")
 def energy_in_milliwatt_hours(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1 / 3600, "energy_mj")
+    scale_columns(evidence, 1 / 3600, "energy_mj")
 
 
 @mutation(RULE, "E103", "E104", "E108")
 def energy_in_nanojoules(evidence: EvidenceFrames) -> None:
-    _scale(evidence, 1e6, "energy_mj")
+    scale_columns(evidence, 1e6, "energy_mj")
 
 
 @mutation(RULE, "T101", "W110")

@@ -6,25 +6,27 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_last_epoch
 
 
-def _copy_shortest(evidence: EvidenceFrames, *targets: int) -> None:
+def copy_shortest_epoch(evidence: EvidenceFrames, *targets: int) -> None:
     batches = evidence.batches
-    of_epoch = batches.groupby("epoch")
-    lengths_ns = (of_epoch["end_ns"].max() - of_epoch["start_ns"].min()).to_dict()
+    epochs = batches.groupby("epoch")
+    lengths_ns = (epochs["end_ns"].max() - epochs["start_ns"].min()).to_dict()
     source = min(lengths_ns, key=lambda epoch: lengths_ns[epoch])
     times = ["start_ns", "end_ns"]
     for rank in batches["rank"].unique():
-        own = batches["rank"] == rank
-        take = batches.loc[own & (batches["epoch"] == source), times].to_numpy()
+        rank_rows = batches["rank"] == rank
+        source_times = batches.loc[rank_rows & (batches["epoch"] == source), times].to_numpy()
         for target in set(targets) - {source}:
-            put = own & (batches["epoch"] == target)
-            batches.loc[put, times] = take - take.min() + batches.loc[put, "start_ns"].min()
+            target_rows = rank_rows & (batches["epoch"] == target)
+            batches.loc[target_rows, times] = (
+                source_times - source_times.min() + batches.loc[target_rows, "start_ns"].min()
+            )
 
 
 @mutation(RULE)
 def fast_epoch_for_two_slow_ones(evidence: EvidenceFrames) -> None:
-    _copy_shortest(evidence, 4, 7)
+    copy_shortest_epoch(evidence, 4, 7)
 
 
 @mutation(RULE)
 def fast_epoch_for_all(evidence: EvidenceFrames) -> None:
-    _copy_shortest(evidence, *range(get_last_epoch(evidence) + 1))
+    copy_shortest_epoch(evidence, *range(get_last_epoch(evidence) + 1))

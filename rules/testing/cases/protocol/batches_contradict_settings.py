@@ -50,13 +50,13 @@ def one_rank_without_batches(evidence: EvidenceFrames) -> None:
 def slow_batches_dropped_in_every_epoch(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
     length_ns = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()
-    kept = np.ones(len(batches), dtype=bool)
+    mask = np.ones(len(batches), dtype=bool)
     for key in np.unique(batches[["epoch", "rank"]].to_numpy(np.int64), axis=0):
-        own = np.flatnonzero(
+        rows = np.flatnonzero(
             (batches["epoch"].to_numpy() == key[0]) & (batches["rank"].to_numpy() == key[1])
         )
-        kept[own[np.argmax(length_ns[own])]] = False
-    evidence.batches = batches[kept].reset_index(drop=True)
+        mask[rows[np.argmax(length_ns[rows])]] = False
+    evidence.batches = batches[mask].reset_index(drop=True)
 
 
 @mutation(RULE, serving=True)

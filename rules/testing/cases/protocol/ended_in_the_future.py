@@ -7,7 +7,7 @@ from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
 
-def _later(evidence: EvidenceFrames, later: timedelta) -> None:
+def move_later(evidence: EvidenceFrames, later: timedelta) -> None:
     for name in ("started_at", "ended_at"):
         moved = datetime.fromisoformat(evidence.result[name]) + later
         evidence.result[name] = moved.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -15,7 +15,7 @@ def _later(evidence: EvidenceFrames, later: timedelta) -> None:
 
 @mutation(RULE)
 def made_in_a_year(evidence: EvidenceFrames) -> None:
-    _later(
+    move_later(
         evidence,
         datetime.now(UTC)
         - datetime.fromisoformat(evidence.result["started_at"])
@@ -25,7 +25,7 @@ def made_in_a_year(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def made_in_two_days(evidence: EvidenceFrames) -> None:
-    _later(
+    move_later(
         evidence,
         datetime.now(UTC) - datetime.fromisoformat(evidence.result["ended_at"]) + timedelta(days=2),
     )

@@ -26,7 +26,7 @@ def epoch_left_out_of_the_result_only(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "P103", "P109", may_report=("P108",))
 def last_epoch_cut_in_two(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
-    last = get_last_epoch(evidence)
+    last_epoch = get_last_epoch(evidence)
     batches.loc[
-        (batches["epoch"] == last) & (batches["batch"] > batches["batch"].max() // 2), "epoch"
-    ] = last + 1
+        (batches["epoch"] == last_epoch) & (batches["batch"] > batches["batch"].max() // 2), "epoch"
+    ] = last_epoch + 1

@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_protocol
 
 
-def _batches_in_less_than_an_epoch(evidence: EvidenceFrames) -> int:
+def count_batches_below_minimum(evidence: EvidenceFrames) -> int:
     length_s = (
         evidence.batches["end_ns"].to_numpy() - evidence.batches["start_ns"].to_numpy()
     ).mean() / 1e9
@@ -15,17 +15,17 @@ def _batches_in_less_than_an_epoch(evidence: EvidenceFrames) -> int:
 
 @mutation(RULE)
 def last_batches_left_out(evidence: EvidenceFrames) -> None:
-    kept = _batches_in_less_than_an_epoch(evidence)
-    evidence.batches = evidence.batches[evidence.batches["batch"] < kept].reset_index(drop=True)
-    evidence.result["settings"]["batches_per_epoch"] = kept
+    batch_count = count_batches_below_minimum(evidence)
+    evidence.batches = evidence.batches[evidence.batches["batch"] < batch_count].reset_index(
+        drop=True
+    )
+    evidence.result["settings"]["batches_per_epoch"] = batch_count
 
 
 @mutation(RULE)
 def first_batches_left_out(evidence: EvidenceFrames) -> None:
-    kept = _batches_in_less_than_an_epoch(evidence)
-    left_out = evidence.result["settings"]["batches_per_epoch"] - kept
-    evidence.batches = evidence.batches[evidence.batches["batch"] >= left_out].reset_index(
-        drop=True
-    )
-    evidence.batches["batch"] -= left_out
-    evidence.result["settings"]["batches_per_epoch"] = kept
+    batch_count = count_batches_below_minimum(evidence)
+    offset = evidence.result["settings"]["batches_per_epoch"] - batch_count
+    evidence.batches = evidence.batches[evidence.batches["batch"] >= offset].reset_index(drop=True)
+    evidence.batches["batch"] -= offset
+    evidence.result["settings"]["batches_per_epoch"] = batch_count

@@ -11,8 +11,11 @@ def note_clocks(evidence: EvidenceFrames) -> list[Json]:
     """Give the evidence the pairs of clocks that its nodes would have noted; they are handed back,
     in order of nodes."""
     evidence.result["clocks"] = []
-    for node, own in evidence.samples.groupby("node", sort=False)["read_ns"]:
-        for when, at_ns in (("before", int(own.min()) - 10**6), ("after", int(own.max()) + 10**6)):
+    for node, read_ns in evidence.samples.groupby("node", sort=False)["read_ns"]:
+        for when, at_ns in (
+            ("before", int(read_ns.min()) - 10**6),
+            ("after", int(read_ns.max()) + 10**6),
+        ):
             pair = {
                 "node": str(node),
                 "when": when,

@@ -15,7 +15,7 @@ def one_rank_silent(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "P109")
 def one_rank_silent_in_the_last_epoch(evidence: EvidenceFrames) -> None:
     silent = add_twin(evidence)
-    gone = (evidence.batches["epoch"] == get_last_epoch(evidence)) & (
+    removed = (evidence.batches["epoch"] == get_last_epoch(evidence)) & (
         evidence.batches["rank"] == silent
     )
-    evidence.batches = evidence.batches[~gone].reset_index(drop=True)
+    evidence.batches = evidence.batches[~removed].reset_index(drop=True)

@@ -9,9 +9,11 @@ from rules.testing.mutations import add_twin
 @mutation(RULE, "P103", may_report=("T109",))
 def windows_of_one_rank_shortened(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
-    own = evidence.batches["rank"] == rank
-    length = evidence.batches.loc[own, "end_ns"] - evidence.batches.loc[own, "start_ns"]
-    evidence.batches.loc[own, "end_ns"] -= length // 16
+    rank_rows = evidence.batches["rank"] == rank
+    length_ns = (
+        evidence.batches.loc[rank_rows, "end_ns"] - evidence.batches.loc[rank_rows, "start_ns"]
+    )
+    evidence.batches.loc[rank_rows, "end_ns"] -= length_ns // 16
 
 
 @mutation(RULE, "P109")
@@ -24,6 +26,6 @@ def far_fewer_items_on_one_rank(evidence: EvidenceFrames) -> None:
 def far_fewer_batches_on_one_rank(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     batches = evidence.batches
-    gone = (batches["rank"] == rank) & (batches["batch"] > batches["batch"].max() // 3)
+    removed = (batches["rank"] == rank) & (batches["batch"] > batches["batch"].max() // 3)
     batches.loc[batches["rank"] == rank, "items"] //= 2
-    evidence.batches = batches[~gone].reset_index(drop=True)
+    evidence.batches = batches[~removed].reset_index(drop=True)

@@ -15,11 +15,11 @@ def request_left_out(evidence: EvidenceFrames) -> None:
 @mutation(RULE, serving=True)
 def answer_sooner_than_its_batch(evidence: EvidenceFrames) -> None:
     assert evidence.requests is not None
-    last = evidence.requests["end_ns"] == evidence.requests["end_ns"].max()
-    evidence.requests.loc[last, "end_ns"] -= 1_000
+    last_requests = evidence.requests["end_ns"] == evidence.requests["end_ns"].max()
+    evidence.requests.loc[last_requests, "end_ns"] -= 1_000
 
 
 @mutation(RULE, serving=True)
 def window_begins_later(evidence: EvidenceFrames) -> None:
-    last = evidence.batches["epoch"] == get_last_epoch(evidence)
-    evidence.batches.loc[last, "start_ns"] += 1_000
+    last_windows = evidence.batches["epoch"] == get_last_epoch(evidence)
+    evidence.batches.loc[last_windows, "start_ns"] += 1_000

@@ -8,14 +8,14 @@ from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
 
-def _table(evidence: EvidenceFrames) -> pd.DataFrame:
+def get_requests(evidence: EvidenceFrames) -> pd.DataFrame:
     assert evidence.requests is not None
     return evidence.requests
 
 
 @mutation(RULE, serving=True)
 def shorter_prompts(evidence: EvidenceFrames) -> None:
-    _table(evidence)["prompt_tokens"] = 128
+    get_requests(evidence)["prompt_tokens"] = 128
 
 
 @mutation(RULE, serving=True)
@@ -36,18 +36,20 @@ def arrivals_at_another_rate(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, serving=True)
 def first_token_before_the_request(evidence: EvidenceFrames) -> None:
-    first = _table(evidence)["request"] == _table(evidence)["request"].min()
-    _table(evidence).loc[first, "first_ns"] = _table(evidence)["sent_ns"].min() - 1000
+    first_request = get_requests(evidence)["request"] == get_requests(evidence)["request"].min()
+    get_requests(evidence).loc[first_request, "first_ns"] = (
+        get_requests(evidence)["sent_ns"].min() - 1000
+    )
 
 
 @mutation(RULE, serving=True)
 def request_twice(evidence: EvidenceFrames) -> None:
-    _table(evidence).loc[7, "request"] = _table(evidence)["request"].iloc[8]
+    get_requests(evidence).loc[7, "request"] = get_requests(evidence)["request"].iloc[8]
 
 
 @mutation(RULE, "P109", serving=True)
 def answers_cut_short(evidence: EvidenceFrames) -> None:
-    for table, column in ((_table(evidence), "output_tokens"), (evidence.batches, "items")):
+    for table, column in ((get_requests(evidence), "output_tokens"), (evidence.batches, "items")):
         table[column] //= 2
 
 
@@ -55,7 +57,7 @@ def answers_cut_short(evidence: EvidenceFrames) -> None:
 def warm_up_counted(evidence: EvidenceFrames) -> None:
     """The requests of staggered lengths that fill the server stand among those of the first
     epoch."""
-    requests, batches = _table(evidence), evidence.batches
+    requests, batches = get_requests(evidence), evidence.batches
     staggered = np.linspace(8, 512, evidence.result["settings"]["requests"]["concurrency"]).astype(
         np.int64
     )

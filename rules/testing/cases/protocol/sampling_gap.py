@@ -17,6 +17,6 @@ def five_ticks_missed(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def five_readings_failed(evidence: EvidenceFrames) -> None:
-    failed = np.flatnonzero(select_load(evidence, 3))[60:65]
-    evidence.samples.loc[failed, list(POWER_COLUMNS)] = np.nan
-    evidence.samples.loc[failed, "status"] = "power: timeout"
+    rows = np.flatnonzero(select_load(evidence, 3))[60:65]
+    evidence.samples.loc[rows, list(POWER_COLUMNS)] = np.nan
+    evidence.samples.loc[rows, "status"] = "power: timeout"

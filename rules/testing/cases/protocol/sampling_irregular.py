@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import select_every, select_first
 
 
-def _delay(evidence: EvidenceFrames, count: int, delay_ms: int) -> None:
+def delay_samples(evidence: EvidenceFrames, count: int, delay_ms: int) -> None:
     evidence.samples.loc[select_every(count, select_first(evidence)), "read_ns"] += (
         delay_ms * 1_000_000
     )
@@ -14,9 +14,9 @@ def _delay(evidence: EvidenceFrames, count: int, delay_ms: int) -> None:
 
 @mutation(RULE)
 def every_second_sample_late(evidence: EvidenceFrames) -> None:
-    _delay(evidence, 2, 20)
+    delay_samples(evidence, 2, 20)
 
 
 @mutation(RULE)
 def every_tenth_sample_very_late(evidence: EvidenceFrames) -> None:
-    _delay(evidence, 10, 60)
+    delay_samples(evidence, 10, 60)

@@ -8,8 +8,8 @@ from rules.testing.mutations import add_twin, select_every, select_first
 
 @mutation(RULE)
 def dear_samples_taken_out(evidence: EvidenceFrames) -> None:
-    gone = select_every(40, select_first(evidence))
-    evidence.samples = evidence.samples[~gone].reset_index(drop=True)
+    removed = select_every(40, select_first(evidence))
+    evidence.samples = evidence.samples[~removed].reset_index(drop=True)
 
 
 @mutation(RULE)

@@ -7,16 +7,16 @@ from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
 
-def _longer(evidence: EvidenceFrames, longer: timedelta) -> None:
-    started = datetime.fromisoformat(evidence.result["started_at"])
-    evidence.result["started_at"] = (started - longer).strftime("%Y-%m-%dT%H:%M:%SZ")
+def lengthen_run(evidence: EvidenceFrames, duration: timedelta) -> None:
+    started_at = datetime.fromisoformat(evidence.result["started_at"])
+    evidence.result["started_at"] = (started_at - duration).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @mutation(RULE)
 def half_a_day_of_runs(evidence: EvidenceFrames) -> None:
-    _longer(evidence, timedelta(hours=12))
+    lengthen_run(evidence, timedelta(hours=12))
 
 
 @mutation(RULE)
 def two_hours_before(evidence: EvidenceFrames) -> None:
-    _longer(evidence, timedelta(hours=2))
+    lengthen_run(evidence, timedelta(hours=2))

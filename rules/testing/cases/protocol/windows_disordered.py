@@ -19,8 +19,8 @@ def batch_ends_before_it_begins(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE)
 def two_batches_swapped(evidence: EvidenceFrames) -> None:
-    first = evidence.batches.index[evidence.batches["batch"] == 1][0]
+    row = evidence.batches.index[evidence.batches["batch"] == 1][0]
     times = ["start_ns", "end_ns"]
-    evidence.batches.loc[[first, first + 1], times] = evidence.batches.loc[
-        [first + 1, first], times
+    evidence.batches.loc[[row, row + 1], times] = evidence.batches.loc[
+        [row + 1, row], times
     ].to_numpy()

@@ -5,7 +5,7 @@ from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
 
-def _rename(evidence: EvidenceFrames, name: str) -> None:
+def rename_boards(evidence: EvidenceFrames, name: str) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
             accelerator["name"] = name
@@ -13,9 +13,9 @@ def _rename(evidence: EvidenceFrames, name: str) -> None:
 
 @mutation(RULE, "M107")
 def memory_in_the_name(evidence: EvidenceFrames) -> None:
-    _rename(evidence, "NVIDIA H200 141GB HBM3e")
+    rename_boards(evidence, "NVIDIA H200 141GB HBM3e")
 
 
 @mutation(RULE, "M107")
 def another_case_and_a_space(evidence: EvidenceFrames) -> None:
-    _rename(evidence, "nvidia  h200")
+    rename_boards(evidence, "nvidia  h200")

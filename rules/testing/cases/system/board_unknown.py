@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_first_accelerator
 
 
-def _rename(evidence: EvidenceFrames, only_first: bool) -> None:
+def rename_boards(evidence: EvidenceFrames, only_first: bool) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
             if not only_first or accelerator["uuid"] == get_first_accelerator(evidence):
@@ -15,9 +15,9 @@ def _rename(evidence: EvidenceFrames, only_first: bool) -> None:
 
 @mutation(RULE)
 def all_boards_unknown(evidence: EvidenceFrames) -> None:
-    _rename(evidence, only_first=False)
+    rename_boards(evidence, only_first=False)
 
 
 @mutation(RULE)
 def one_board_unknown(evidence: EvidenceFrames) -> None:
-    _rename(evidence, only_first=True)
+    rename_boards(evidence, only_first=True)

@@ -39,11 +39,11 @@ def accelerator_of_no_rank_listed(evidence: EvidenceFrames) -> None:
 @mutation(RULE)
 def accelerator_of_no_rank_sampled(evidence: EvidenceFrames) -> None:
     accelerator_of_no_rank_listed(evidence)
-    more = evidence.samples[select_first(evidence)].assign(accelerator=SPARE)
-    evidence.samples = concatenate(evidence.samples, more)
+    spare_samples = evidence.samples[select_first(evidence)].assign(accelerator=SPARE)
+    evidence.samples = concatenate(evidence.samples, spare_samples)
 
 
 @mutation(RULE, "W111", may_report=("P120",))
 def accelerator_twice_in_a_rank(evidence: EvidenceFrames) -> None:
-    first = evidence.result["ranks"][0]["accelerators"]
-    first.append(first[0])
+    accelerators = evidence.result["ranks"][0]["accelerators"]
+    accelerators.append(accelerators[0])

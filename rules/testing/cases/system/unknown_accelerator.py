@@ -16,6 +16,6 @@ def another_uuid_in_the_system(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "M102")
 def samples_of_a_board_that_is_not_listed(evidence: EvidenceFrames) -> None:
-    more = evidence.samples[select_first(evidence)].copy()
-    more["accelerator"] = "GPU-99999999-9999-9999-9999-999999999999"
-    evidence.samples = concatenate(evidence.samples, more)
+    unlisted_samples = evidence.samples[select_first(evidence)].copy()
+    unlisted_samples["accelerator"] = "GPU-99999999-9999-9999-9999-999999999999"
+    evidence.samples = concatenate(evidence.samples, unlisted_samples)

@@ -5,7 +5,7 @@ from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 
 
-def _more(evidence: EvidenceFrames, factor: float) -> None:
+def scale_items(evidence: EvidenceFrames, factor: float) -> None:
     batch = round(evidence.result["settings"]["batch_size"] * factor)
     evidence.result["settings"]["batch_size"] = batch
     evidence.batches["items"] = batch
@@ -13,9 +13,9 @@ def _more(evidence: EvidenceFrames, factor: float) -> None:
 
 @mutation(RULE)
 def items_near_the_peak(evidence: EvidenceFrames) -> None:
-    _more(evidence, 0.9 / evidence.result["headline"]["mfu"]["mean"])
+    scale_items(evidence, 0.9 / evidence.result["headline"]["mfu"]["mean"])
 
 
 @mutation(RULE, may_report=("T104",))
 def batch_that_no_search_tries(evidence: EvidenceFrames) -> None:
-    _more(evidence, 4097 / evidence.result["settings"]["batch_size"])
+    scale_items(evidence, 4097 / evidence.result["settings"]["batch_size"])

@@ -9,17 +9,17 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import get_last_epoch, select_first, select_load
 
 
-def _power_unread(evidence: EvidenceFrames, where: np.ndarray) -> None:
-    evidence.samples.loc[select_first(evidence) & where, list(POWER_COLUMNS)] = np.nan
+def clear_power(evidence: EvidenceFrames, mask: np.ndarray) -> None:
+    evidence.samples.loc[select_first(evidence) & mask, list(POWER_COLUMNS)] = np.nan
 
 
 @mutation(RULE)
 def power_unread_at_the_end(evidence: EvidenceFrames) -> None:
-    since = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[-3]
-    _power_unread(evidence, np.arange(len(evidence.samples)) >= since)
+    first_row = np.flatnonzero(select_load(evidence, get_last_epoch(evidence)))[-3]
+    clear_power(evidence, np.arange(len(evidence.samples)) >= first_row)
 
 
 @mutation(RULE)
 def power_unread_at_the_beginning(evidence: EvidenceFrames) -> None:
-    until = np.flatnonzero(select_load(evidence, 0))[5]
-    _power_unread(evidence, np.arange(len(evidence.samples)) <= until)
+    last_row = np.flatnonzero(select_load(evidence, 0))[5]
+    clear_power(evidence, np.arange(len(evidence.samples)) <= last_row)

@@ -1,0 +1,172 @@
+"""Results computed again from the raw tables of a bundle or from the printed row of a paper. No
+arithmetic of `reporting` takes part.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from checker.verdict import Verdict
+from rules.boards import find_board
+from rules.bundle import Bundle
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.metrics import run as metrics
+from rules.metrics import sweeps
+from rules.metrics.figures import Estimate
+from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.power_profile import spread, with_node_overhead
+from rules.metrics.run import mean_clocks
+from rules.protocol import PROTOCOLS
+from rules.workloads import workloads
+
+RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
+
+Numbers = dict[str, Any]
+"""The numbers of a row by the key of their column."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run or a printed row, and its figures as `rules` computes them."""
+
+    workload: str
+    standing: str
+    system: str
+    model: str
+    variant: str | None
+    precision: str | None
+    count: int | None
+    cap_w: float
+    comparable: bool
+    numbers: Mapping[str, Any]
+    """The figures that follow from this result alone, by the key of their column."""
+    bundle: Bundle | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def comparison_key(self) -> tuple[object, ...]:
+        """The properties that two results must share to be compared."""
+        return (
+            self.workload,
+            self.bundle is None,
+            self.standing == "demo",
+            self.precision,
+            self.count,
+        )
+
+    @property
+    def loaded_bundle(self) -> Bundle:
+        """The bundle of a run; a printed row has none."""
+        assert self.bundle is not None
+        return self.bundle
+
+    @cached_property
+    def point(self) -> sweeps.Point:
+        numbers = self.numbers
+        return sweeps.Point(self.cap_w, numbers["items_per_s"], numbers[JOULES], self.comparable)
+
+
+def list_estimate_columns(key: str, estimate: Estimate | None) -> Numbers:
+    if estimate is None:
+        return {key: None}
+    low, high = estimate.ci95 or (None, None)
+    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
+
+
+def convert_to_percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def recompute_bundle(verdict: Verdict) -> Result:
+    """Compute the figures of a bundle from its raw tables."""
+    evidence, problems = read_evidence(read_files(verdict.path))
+    bundle = Bundle(verdict.path, (), evidence)
+    assert not problems and bundle.figures is not None
+    result, headline, epochs = bundle.result, bundle.figures.headline, bundle.figures.epochs
+    boards = [
+        a
+        for node in bundle.system["nodes"]
+        for a in node["accelerators"]
+        if a["uuid"] in bundle.accelerator_ranks
+    ]
+    imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
+    simulated = result["implementation"]["settings"].get("simulated")
+    figures: Numbers = {
+        "cap_w": result["power"]["cap_w"],
+        "batch": result["settings"]["batch_size"],
+        "count": len(boards),
+    }
+    figures |= list_estimate_columns(RATE, headline.items_per_s_per_accelerator)
+    figures |= list_estimate_columns(JOULES, headline.joules_per_item)
+    figures |= list_estimate_columns(PER_JOULE, headline.items_per_joule)
+    figures |= list_estimate_columns("power_w", headline.mean_power_w_per_accelerator)
+    for key, clock in vars(mean_clocks(epochs)).items():
+        figures |= list_estimate_columns(key, clock)
+    counter, trapezoid = headline.energy_j_counter, headline.energy_j_trapezoid
+    assert counter is not None and headline.mfu is not None
+    enforced_w = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
+    figures |= vars(spread(bundle.scored_samples.floats("power_mw") / 1e3)) | {
+        "items_per_s": headline.items_per_s.mean,
+        "mfu_percent": None if simulated else headline.mfu.mean * 100,
+        "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
+        "rated_w": max(a["max_power_w"] for a in boards),
+        "in_force_w": ", ".join(f"{w:g}" for w in enforced_w),
+        "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
+        "active_apart_percent": convert_to_percent(imbalance.active_time),
+        "power_apart_percent": convert_to_percent(imbalance.mean_power),
+        "sm_apart_percent": convert_to_percent(imbalance.mean_sm_clock),
+    }
+    cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
+        f.rule == "X101" for f in verdict.findings
+    )
+    board = find_board(boards[0]["name"])
+    assert board is not None
+    return Result(
+        workload=result["workload"],
+        standing=result["standing"],
+        system=bundle.system["name"],
+        model=board.id,
+        variant=result["implementation"]["variant"],
+        precision=result["implementation"]["precision"],
+        count=len(boards),
+        cap_w=figures["cap_w"],
+        comparable=cap_enforced
+        and headline.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share,
+        numbers=figures,
+        bundle=bundle,
+        verdict=verdict,
+    )
+
+
+def read_paper(paper: Any) -> Iterable[Result]:
+    """Read the rows of a paper as results."""
+    for row in paper["rows"]:
+        rate, cap_w = row[RATE], row["cap_w"]
+        board = find_board(row["accelerator"])
+        assert board is not None
+        joules, per_joule = metrics.energy_at_cap(rate, cap_w)
+        share = metrics.min_peak_share(
+            rate, workloads()[row["workload"]].full, board.peak_tflops["bf16"]
+        )
+        figures = {
+            RATE: rate,
+            JOULES: joules,
+            PER_JOULE: per_joule,
+            "cap_w": cap_w,
+            "mfu_percent": 100 * share,
+        }
+        yield Result(
+            workload=row["workload"],
+            standing="published",
+            system=f"{paper['authors'].split(',')[0]} et al. {paper['year']}",
+            model=board.id,
+            variant=None,
+            precision=None,
+            count=None,
+            cap_w=cap_w,
+            comparable=row["cap_enforced"] is not False
+            and share <= PROTOCOLS["1.0"].max_peak_share,
+            numbers=figures | {"node_items_per_joule_assumed": with_node_overhead(rate, cap_w)},
+        )
