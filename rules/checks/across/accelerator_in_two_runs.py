@@ -38,15 +38,19 @@ TOLERANCE_S = 5.0
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     runs_by_board: dict[str, list[RunSummary]] = {}
     for run in runs:
+        # Dates that do not exist are NaN and compare as false. P113 reports them.
         if run.standing != "demo" and run.from_s <= run.until_s:
             for board in run.boards:
                 runs_by_board.setdefault(board, []).append(run)
     overlaps: dict[Path, tuple[str, RunSummary, RunSummary]] = {}
     for board, board_runs in runs_by_board.items():
         board_runs.sort(key=lambda run: (run.from_s, run.path))
+        # Sorted by start, a run can overlap only if it begins before the latest end so far. One
+        # pass is enough.
         latest = board_runs[0]
         for run in board_runs[1:]:
             if min(latest.until_s, run.until_s) - run.from_s > TOLERANCE_S:
+                # One violation per bundle: runs on several boards overlap on each of them.
                 overlaps.setdefault(run.path, (board, run, latest))
                 overlaps.setdefault(latest.path, (board, latest, run))
             latest = max(latest, run, key=lambda run: run.until_s)

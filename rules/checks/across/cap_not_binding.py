@@ -42,11 +42,15 @@ CAPPED_SHARE = 0.01
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for group in group_by_comparison_key(runs):
         highest = group[-1]
+        # The group is sorted by cap, so in reverse order all runs at higher caps come first.
         for run in reversed(group):
             cap_w = run.cap_w or 0.0
             if (
                 _is_below_cap(run, cap_w)
+                # Within the tolerance, the other run does not prove that the workload exceeds this
+                # cap.
                 and _mean_power_w(highest) > cap_w * CURRENT.cap_tolerance
+                # Repeats at the same cap differ by noise and prove nothing about the cap.
                 and (highest.cap_w or 0) > cap_w
             ):
                 yield run.path, _violate(run, highest)
@@ -56,6 +60,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 def _is_below_cap(run: RunSummary, cap_w: float) -> bool:
     return (
         _mean_power_w(run) < NEAR_SHARE * cap_w
+        # Bundles without slowdown reasons cannot show that the cap did not limit them.
         and run.capped_share is not None
         and run.capped_share < CAPPED_SHARE
     )

@@ -58,6 +58,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         powers_w = [_mean_power_w(run) for run in by_power]
         widest_w = max(run.headline.mean_power_w_per_accelerator.half_width for run in group)
         for lower in group:
+            # Boards may exceed a cap by the tolerance, so nearer caps may give equal power.
             min_cap_w = (lower.cap_w or 0) * CURRENT.cap_tolerance
             if (group[-1].cap_w or 0) <= min_cap_w:
                 break
@@ -65,6 +66,8 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
             # groups from quadratic time.
             power_w = _mean_power_w(lower)
             half_width_w = lower.headline.mean_power_w_per_accelerator.half_width
+            # Twice the share, because `_are_close` relates the difference to the larger of the two
+            # means.
             reach_w = max(2 * EQUAL_SHARE * power_w, half_width_w + widest_w)
             first = bisect_left(powers_w, power_w - reach_w)
             last = bisect_right(powers_w, power_w + reach_w)
@@ -100,6 +103,7 @@ def _estimates(run: RunSummary) -> tuple[Estimate | None, ...]:
     return (
         headline.mean_power_w_per_accelerator,
         headline.items_per_s_per_accelerator,
+        # Power and throughput can agree within 1 % each and still differ in efficiency.
         headline.joules_per_item,
         run.clocks.sm_mhz,
     )

@@ -40,7 +40,9 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     centers_by_setting: dict[tuple[object, ...], dict[str, list[RunSummary]]] = {}
     for run in runs:
         if (
+            # Open runs may use other software and another input.
             run.standing == "closed"
+            # A board that exceeds its cap has the energy of another cap.
             and run.held
             and run.cap_w is not None
             and run.headline.joules_per_item is not None
@@ -53,8 +55,10 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 
 def _compare_centers(centers: dict[str, list[RunSummary]]) -> Iterator[tuple[Path, Violation]]:
+    # One mean per center, so that a center with many bundles does not outvote the others.
     means = sorted((fmean(map(_joules_per_item, runs)), center) for center, runs in centers.items())
     for i, (_, center) in enumerate(means):
+        # Without the own center, because the runs of a center must not vouch for each other.
         median_j, middle_center = _median_of_others(means, i)
         for run in centers[center]:
             joules = _joules_per_item(run)

@@ -43,6 +43,7 @@ SHARED = 4
 
 @RULE.check
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    # Demos are never compared, and their readings need not come from a sensor.
     measured = [run for run in runs if run.standing != "demo"]
     for run, other, count in find_shared(measured, lambda run: run.patterns):
         if count >= SHARED:

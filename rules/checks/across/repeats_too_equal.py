@@ -64,8 +64,12 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
             key=lambda run: (run.cap_w, run.headline.items_per_s_per_accelerator.mean, run.path)
         )
         repeats = Counter(run.cap_w for run in group)
+        # In the order of throughput, the most similar pairs are neighbours, so comparing all pairs
+        # is not needed.
         for first, second in pairwise(group):
             pairs = comb(max(repeats[first.cap_w], 2), 2)
+            # More pairs give more chances. Both figures must agree, so the chance of a pair grows
+            # with the square of the share.
             max_share = MAX_ERROR_SHARE / sqrt(pairs)
             if first.cap_w == second.cap_w and (similarity := _compare(first, second, max_share)):
                 yield first.path, _violate(similarity, second)
@@ -89,6 +93,7 @@ def _estimates(run: RunSummary) -> tuple[Estimate, Estimate]:
 
 
 def _are_means_similar(first: Estimate, second: Estimate, max_share: float) -> bool:
+    # Without scatter there is no standard error to compare with.
     if not (first.sd and second.sd):
         return False
     standard_error = sqrt(first.sd**2 / first.n + second.sd**2 / second.n)
@@ -104,8 +109,11 @@ def _are_epochs_similar(first: RunSummary, second: RunSummary, figure: int) -> b
     ):
         return False
     first_deviations, second_deviations = (
-        [value / fmean(values) - 1 for value in values] for values in (first_values, second_values)
+        # Relative to the mean, so that a copy that was scaled as a whole is found too.
+        [value / fmean(values) - 1 for value in values]
+        for values in (first_values, second_values)
     )
+    # The smaller scatter is the stricter reference: a noisy run must not hide the similarity.
     scatter = min(fsum(d * d for d in first_deviations), fsum(d * d for d in second_deviations))
     difference = fsum(
         (a - b) ** 2 for a, b in zip(first_deviations, second_deviations, strict=True)

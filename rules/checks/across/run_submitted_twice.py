@@ -37,6 +37,8 @@ RULE = RoundRule(
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     runs_by_id: dict[tuple[str, str], list[RunSummary]] = {}
     for run in runs:
+        # Different centers may choose the same id by chance. Equal durations are compared for all
+        # centers.
         runs_by_id.setdefault((run.center, run.run_id), []).append(run)
     for (_, run_id), same_id in runs_by_id.items():
         for run in same_id if len(same_id) > 1 else ():

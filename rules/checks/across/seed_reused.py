@@ -34,6 +34,8 @@ RULE = RoundRule(__name__, "X110", Severity.NOTE, added="1.3.0")
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for group in group_by_comparison_key(runs):
         last_runs: dict[tuple[object, ...], RunSummary] = {}
+        # In reverse order, so that the last bundle by path keeps its seed and the verdicts do not
+        # depend on the file system.
         for run in sorted(group, key=lambda run: run.path, reverse=True):
             last = last_runs.setdefault((run.cap_w, run.seed, run.system), run)
             if last is not run:

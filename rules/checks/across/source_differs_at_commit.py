@@ -36,6 +36,7 @@ DIGITS = 12
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     hashes_by_commit: dict[str, dict[str, list[RunSummary]]] = {}
     for run in runs:
+        # A checkout with changes, or none at all, has no hash that its commit determines.
         if run.source is not None:
             commit, sha256 = run.source
             hashes_by_commit.setdefault(commit, {}).setdefault(sha256, []).append(run)
@@ -47,10 +48,12 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 def _compare_hashes(
     commit: str, runs_by_hash: dict[str, list[RunSummary]]
 ) -> Iterator[tuple[Path, Violation]]:
+    # Centers count instead of bundles, so that many bundles of one center do not decide.
     centers = {sha256: len({run.center for run in runs}) for sha256, runs in runs_by_hash.items()}
     most = max(centers.values())
     majority = [sha256 for sha256, count in centers.items() if count == most]
     for sha256, runs in runs_by_hash.items():
+        # In a tie nobody knows which hash is right, so all bundles are reported.
         if majority == [sha256]:
             continue
         other = next(other for other in (*majority, *runs_by_hash) if other != sha256)

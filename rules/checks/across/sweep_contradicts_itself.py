@@ -43,9 +43,11 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
             members, "/sweep/place", "place {}", lambda run, label: (label.place,)
         )
         yield from _find_conflicts(
+            # C105 reports a missing cap.
             [(run, label) for run, label in members if run.cap_w is not None],
             "/power/cap_w",
             "{:g} W on {} accelerators, repeat {}",
+            # The number of boards belongs to the claim, because a sweep may also vary it.
             lambda run, label: (run.cap_w, len(run.boards), label.repeat),
         )
         plans = {(label.of, label.order, label.seed) for _, label in members}

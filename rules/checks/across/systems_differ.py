@@ -41,6 +41,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         for system in (run.path.parent, (run.center, dict(run.system)["name"])):
             groups.setdefault((system, run.standing), []).append(run)
     violations = (violation for group in groups.values() for violation in _compare_systems(group))
+    # A bundle is in both groups, by directory and by name, and may be reported by both.
     yield from dict.fromkeys(violations)
 
 

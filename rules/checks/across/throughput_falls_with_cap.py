@@ -45,6 +45,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         fastest: RunSummary | None = None
         pending = 0
         for run in group:
+            # `pending` only moves forward, so a group takes linear time.
             while (group[pending].cap_w or 0) * CURRENT.cap_tolerance < (run.cap_w or 0):
                 candidate = group[pending]
                 fastest = max(fastest, candidate, key=_items_per_s) if fastest else candidate

@@ -38,6 +38,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     reported: set[str] = set()
     for readback in bundle.readbacks:
         requested_mw, enforced_mw = readback.requested_mw, readback.enforced_mw
+        # A board keeps the other limit for the whole run, so one note per board is enough.
         if requested_mw is None or enforced_mw is None or readback.accelerator in reported:
             continue
         if abs(requested_mw - enforced_mw) > ROUNDING_MW:

@@ -34,6 +34,7 @@ ROUNDING_MW = 1.0
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # C105 reports a missing cap.
     if bundle.cap_w is None:
         return
     cap_mw = 1e3 * bundle.cap_w
@@ -43,8 +44,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if enforced_mw is not None and abs(enforced_mw - cap_mw) > ROUNDING_MW:
             observed = f"{readback.accelerator}: {enforced_mw / 1e3:g} W ({readback.when})"
             yield Violation(RESULT, f"{readback.pointer}/enforced_mw", observed, expected)
+    # Readbacks show the cap between epochs only; the samples show it during them.
     samples = bundle.scored_samples
     sampled_mw = samples.floats("cap_mw")
+    # A sample without a cap is NaN and differs from nothing: C107 and W114 report missing caps.
     differs = np.abs(sampled_mw - cap_mw) > ROUNDING_MW
     for accelerator, where, count in find_offenders(samples, differs):
         observed = (

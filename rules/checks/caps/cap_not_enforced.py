@@ -32,6 +32,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     limit_w = bundle.cap_w * bundle.protocol.cap_tolerance
     for observed in bundle.figures.observed:
+        # None means that the figures cannot tell, which is no offence.
         if observed.cap_enforced is False:
             yield Violation(
                 SAMPLES,

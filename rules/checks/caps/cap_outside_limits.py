@@ -33,9 +33,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     reported: set[str] = set()
     for readback in bundle.readbacks:
+        # AMD's driver reports 0 as the lowest limit, which allows every cap.
         lowest_mw, highest_mw = readback.min_mw or 0, readback.max_mw
         below = cap_w * 1e3 < lowest_mw
         above = highest_mw is not None and cap_w * 1e3 > highest_mw
+        # The limits of a board do not change during a run, so one violation per board is enough.
         if (below or above) and readback.accelerator not in reported:
             reported.add(readback.accelerator)
             limits = _format_limits(lowest_mw, highest_mw)

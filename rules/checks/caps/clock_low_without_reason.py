@@ -44,11 +44,13 @@ NO_REASON = (0.0, 1.0)
 def check(bundle: Bundle) -> Iterator[Violation]:
     for uuid, samples in bundle.scored_samples_of.items():
         board = bundle.real_board_of(uuid)
+        # The values in NO_REASON are bits of NVML. Other vendors give these bits other meanings.
         if board is None or not board.vendor == bundle.vendor_of(uuid) == "NVIDIA":
             continue
         low_mhz = BELOW_BOOST * board.boost_mhz
         slowdown = samples.floats("slowdown")
         unexplained = samples.floats("sm_mhz") < low_mhz
+        # A reason that was not read is NaN and equals no value: W114 reports it.
         unexplained &= np.logical_or.reduce([slowdown == reason for reason in NO_REASON])
         share = unexplained.mean()
         if share > UNEXPLAINED_SHARE:

@@ -58,16 +58,21 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         sm_mhz = samples.floats("sm_mhz")
         sm_mhz = sm_mhz[np.isfinite(sm_mhz)]
         has_reason = np.isfinite(samples.floats("slowdown"))
+        # The cap limits a board at its cap, whatever its clock does.
         if board is None or uuid in at_cap:
             continue
         if min(len(sm_mhz), int(has_reason.sum())) < MIN_SAMPLES:
             continue
+        # If 99 % of the samples have one value, it is the median. The median costs less than the
+        # mode.
         median_mhz = float(np.median(sm_mhz))
         equal_share = float(np.mean(sm_mhz == median_mhz))
         mask = POWER_CAP.get(board.vendor, 0) | get_invalid_mask(bundle.protocol, board.vendor)
+        # Samples without a reason prove nothing about the limits of the board.
         limited = have_any_bit(samples, mask)[has_reason]
         if (
             equal_share >= EQUAL_SHARE
+            # At the highest clock an unlocked board is constant too.
             and 0 < median_mhz < BELOW_BOOST * board.boost_mhz
             and limited.mean() <= LIMITED_SHARE
         ):

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, format_rows
-from rules.declarations import Readback
+from rules.declarations import ReadbackRecord
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit
@@ -39,6 +39,7 @@ RULE = BundleRule(__name__, "C108", Severity.WARNING, added="1.2.0")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _compare_readbacks(bundle.readbacks)
+    # The reason alone does not tell whether the application clock is the default of the board.
     with_default_clock = {r.accelerator for r in bundle.readbacks if _has_default_sm_clock(r)}
     for uuid, samples in bundle.scored_samples_of.items():
         vendor = bundle.vendor_of(uuid)
@@ -55,7 +56,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             )
 
 
-def _compare_readbacks(readbacks: Sequence[Readback]) -> Iterator[Violation]:
+def _compare_readbacks(readbacks: Sequence[ReadbackRecord]) -> Iterator[Violation]:
     reported: set[tuple[str, str]] = set()
     for readback in readbacks:
         for column, set_mhz, default_mhz in (
@@ -63,6 +64,8 @@ def _compare_readbacks(readbacks: Sequence[Readback]) -> Iterator[Violation]:
             ("mem_set_mhz", readback.mem_set_mhz, readback.mem_default_mhz),
         ):
             key = readback.accelerator, column
+            # Bundles of older harnesses have no application clocks, and AMD boards have none at
+            # all.
             if None in (set_mhz, default_mhz) or set_mhz == default_mhz or key in reported:
                 continue
             reported.add(key)
@@ -74,5 +77,5 @@ def _compare_readbacks(readbacks: Sequence[Readback]) -> Iterator[Violation]:
             )
 
 
-def _has_default_sm_clock(readback: Readback) -> bool:
+def _has_default_sm_clock(readback: ReadbackRecord) -> bool:
     return readback.sm_set_mhz is not None and readback.sm_set_mhz == readback.sm_default_mhz

@@ -30,6 +30,7 @@ RULE = BundleRule(__name__, "C110", Severity.ERROR, added="1.2.0")
 def check(bundle: Bundle) -> Iterator[Violation]:
     power = bundle.declaration.power
     recorded = set(power.found_mw or ())
+    # A run that set no cap has nothing to restore.
     required = set(bundle.accelerator_ranks) if power.mode == "set" else set()
     if recorded != required:
         names = ", ".join(sorted(recorded)) or "no accelerator"

@@ -27,13 +27,16 @@ RULE = BundleRule(__name__, "C104", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     declared = bundle.declaration.power.state
+    # C105 reports a missing state.
     if declared is None:
         return
     samples, limit = bundle.scored_samples, bundle.protocol.state_share
     states = samples.text("power_state")
     differs = ~states.equals(declared)
+    # The usual case, without a pass over every accelerator.
     if not differs.any():
         return
+    # A failed read has no state. W108 limits the share of failed reads.
     succeeded = samples.text("status").equals("ok")
     accelerators = samples.text("accelerator")
     for accelerator in accelerators.at(differs & succeeded).distinct():

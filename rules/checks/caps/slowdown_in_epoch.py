@@ -39,9 +39,12 @@ RULE = BundleRule(__name__, "C106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.scored_samples_of.items():
+        # The same bit means another reason for each vendor, so the mask depends on the vendor.
         mask = get_invalid_mask(bundle.protocol, bundle.vendor_of(accelerator))
         slowed = have_any_bit(samples, mask)
         if slowed.any():
+            # Show all reasons of the affected samples, so that the reader sees also the allowed
+            # ones.
             reasons = int(np.bitwise_or.reduce(read_masks(samples)[slowed]))
             yield Violation(
                 SAMPLES,

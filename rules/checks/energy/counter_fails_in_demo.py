@@ -42,12 +42,15 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in dict.fromkeys(part.accelerator for part in bundle.scored_parts):
         parts = [part for part in bundle.scored_parts if part.accelerator == accelerator]
         counters_j = [p.energy_j_counter for p in parts if p.energy_j_counter is not None]
+        # E106 reports a missing counter.
         if not counters_j:
             continue
         difference = relative_difference(
             math.fsum(counters_j), math.fsum(part.energy_j_trapezoid for part in parts)
         )
         averaged = parts[0].averaged
+        # The counter is up to one sample old at both ends. The two errors have opposite signs, so
+        # the difference is at most the energy of one interval.
         age_s = max(_find_longest_interval_s(bundle, accelerator), AVERAGING_S if averaged else 0.0)
         active_s = math.fsum(part.active_s for part in parts)
         limit = agreement(bundle.protocol, averaged).run + age_s / active_s

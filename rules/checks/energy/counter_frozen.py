@@ -27,6 +27,7 @@ RULE = BundleRule(__name__, "E102", Severity.ERROR, standings=("closed", "open")
 def check(bundle: Bundle) -> Iterator[Violation]:
     stuck_epochs: dict[str, list[int]] = {}
     for part in bundle.scored_parts:
+        # None means that the counter was not read, which E106 reports.
         if part.energy_j_counter == 0:
             stuck_epochs.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in stuck_epochs.items():

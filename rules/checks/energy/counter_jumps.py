@@ -38,17 +38,20 @@ REFRESH_S = 1.5
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for uuid, samples in bundle.samples_of.items():
+        # M101 reports samples of unlisted accelerators, which have no known maximum.
         if uuid not in bundle.accelerators:
             continue
         limit_w = bundle.accelerators[uuid].highest_power_w * bundle.protocol.transient_tolerance
         energy_mj = samples.floats("energy_mj")
         read = np.isfinite(energy_mj) if samples.has_gaps("energy_mj") else slice(None)
         increases_j = np.diff(energy_mj[read]) / 1e3
+        # Neither the rule book nor system.json states a maximum for this board.
         if np.isnan(limit_w) or not len(increases_j):
             continue
         limits_j = limit_w * (np.diff(samples.ints("read_ns")[read]) / 1e9 + REFRESH_S)
         jumps = np.flatnonzero(increases_j > limits_j)
         if len(jumps):
+            # Show the jump that exceeds its limit most, because the limits depend on the intervals.
             largest = jumps[np.argmax(increases_j[jumps] - limits_j[jumps])]
             places = samples.places[read]
             yield Violation(

@@ -30,6 +30,7 @@ RULE = BundleRule(__name__, "E106", Severity.WARNING, standings=("closed", "open
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
+    # W108 limits the failed reads, so they do not count here again.
     missing = np.isnan(samples.floats("energy_mj")) & samples.text("status").equals("ok")
     if not missing.any():
         return
@@ -38,6 +39,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         board = bundle.board_of(accelerator)
         selected = accelerators.equals(accelerator)
         share = missing[selected].mean()
+        # The rule book knows which boards have a counter. An unknown board may have none.
         if board is not None and share > bundle.protocol.max_failed_share:
             yield Violation(
                 SAMPLES,

@@ -32,9 +32,12 @@ RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for part in bundle.scored_parts:
+        # E102 reports a counter that does not advance, and E106 one that was not read.
         if part.energy_j_counter is None or part.energy_j_counter <= 0:
             continue
         difference = relative_difference(part.energy_j_counter, part.energy_j_trapezoid)
+        # The limit is wider than over the run: errors at the edges of an epoch have not averaged
+        # out.
         limit = agreement(bundle.protocol, part.averaged).epoch
         if abs(difference) > limit:
             count = len(part.samples)

@@ -35,6 +35,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         parts = [
             part
             for part in bundle.scored_parts
+            # Epochs without an advancing counter would make the two sums cover different times.
             if part.accelerator == accelerator and part.energy_j_counter
         ]
         if not parts:

@@ -27,6 +27,7 @@ RULE = BundleRule(__name__, "E105", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # T101 reports figures that cannot be computed.
     if bundle.figures is None:
         return
     stated, expected = bundle.declaration.energy_of_record, bundle.figures.energy_of_record

@@ -65,13 +65,17 @@ def find_nearest_mean(series: Series) -> tuple[float, int]:
     if (
         not variation_w
         or not np.isfinite(series.average_w[series.load]).all()
+        # A missing reading would make every cumulated sum after it NaN.
         or not np.isfinite(series.power_w).all()
     ):
         return np.inf, 0
+    # Differences of cumulated sums give all moving means of a length in one pass.
     sums_w = np.concatenate(([0.0], np.cumsum(series.power_w)))
     deviations = []
     for length in LENGTHS:
         means_w = (sums_w[length:] - sums_w[:-length]) / length
+        # At the edges of an epoch, the mean covers idle readings, and the variation is not that
+        # under load.
         loaded = series.load[length - 1 :] & series.load[: len(series.load) - length + 1]
         difference_w = series.average_w[length - 1 :] - means_w
         deviations.append((mean_absolute_deviation(difference_w[loaded]) / variation_w, length))

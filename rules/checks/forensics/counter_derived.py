@@ -60,6 +60,7 @@ def compute_deviation_share(series: Series) -> float:
     """How far the increases of the counter differ from those that the readings give, as a share of
     the variation of the readings; infinite if there is nothing to compare."""
     variation_w = series.spread_w
+    # An interval counts if both of its ends are under load.
     both_loaded = series.load[1:] & series.load[:-1]
     if not variation_w or not both_loaded.any():
         return np.inf
@@ -67,6 +68,7 @@ def compute_deviation_share(series: Series) -> float:
     if not np.isfinite(counted_w).any():
         return np.inf
     earlier_w, later_w = series.power_w[:-1][both_loaded], series.power_w[1:][both_loaded]
+    # A forger may have summed the readings by any of the three usual methods.
     estimates_w = (earlier_w + later_w) / 2, earlier_w, later_w
     return (
         min(mean_absolute_deviation(counted_w - estimate_w) for estimate_w in estimates_w)

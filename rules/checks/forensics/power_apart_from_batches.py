@@ -49,6 +49,7 @@ MAX_BATCH_S = 1.0
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # The batches of a server are requests, which overlap, so no reading has one phase.
     if bundle.requests is not None or bundle.request_set is not None:
         return
     for series in bundle.measured_series:
@@ -74,6 +75,7 @@ def compute_f_by_phase(series: Series, bundle: Bundle) -> float | None:
         not len(length_s)
         or float(np.median(length_s)) > MAX_BATCH_S
         or length_s.min() <= 0
+        # P110 reports overlapping batches. They have no phase either.
         or (end_s[:-1] > start_s[1:]).any()
     ):
         return None
@@ -93,12 +95,15 @@ def compute_f_by_phase(series: Series, bundle: Bundle) -> float | None:
 
 def _compute_f(power_w: NDArray[np.float64], eighth: NDArray[np.int64]) -> float:
     """F of an analysis of variance of `power_w` over `eighth`, both of shape (n,)."""
+    # Centred values keep the sums of squares from cancellation: the variation is small beside the
+    # mean.
     centred_w = power_w - np.add.reduce(power_w) / len(power_w)
     counts = np.bincount(eighth, minlength=EIGHTHS)
     sums = np.bincount(eighth, weights=centred_w, minlength=EIGHTHS)
     groups = np.count_nonzero(counts)
     between = float((sums**2 / np.maximum(counts, 1)).sum())
     within = float(centred_w @ centred_w) - between
+    # With one group, or without variation within the groups, F is not defined.
     if groups < 2 or within <= 0:
         return np.inf
     return between / (groups - 1) / (within / (len(power_w) - groups))

@@ -70,6 +70,8 @@ def correlate_with_clock(series: Series) -> float | None:
     """The largest correlation of power and clock at any lag, in the half of the run where it is
     lower; None if the rule does not apply."""
     sm_mhz = series.sm_mhz[series.load]
+    # The evidence is untrusted: `bincount` fails on negative values and takes memory for large
+    # ones.
     valid_mhz = sm_mhz[np.isfinite(sm_mhz) & (sm_mhz >= 0) & (sm_mhz < HIGHEST_MHZ)]
     counts = np.bincount(valid_mhz.astype(np.int64))
     if (
@@ -80,6 +82,7 @@ def correlate_with_clock(series: Series) -> float | None:
         return None
     correlations = [
         correlate_lagged(series.under_load_w[half], sm_mhz[half], MAX_LAG)
+        # A forger may have replaced a part of the run. A real half next to it must not hide that.
         for half in split_halves(len(sm_mhz))
     ]
     return min((value for value in correlations if value is not None), key=abs, default=None)

@@ -62,11 +62,14 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 def correlate_with_counter(series: Series) -> float | None:
     """The largest correlation of readings and increases of the counter at any lag; None if there
     is nothing to compare."""
+    # An increase belongs to the later of its two samples. The first sample has none.
     counted_w = np.concatenate(([np.nan], series.counted_w))[series.load]
     finite_w = counted_w[np.isfinite(counted_w)]
     if not len(finite_w):
         return None
     median_w = float(np.median(finite_w))
     low_w, high_w = (factor * median_w for factor in SINGLE_STEP)
+    # Counter and sampler both run at about 10 Hz. Where they drift past each other, an interval has
+    # no refresh or two.
     single_w = np.where((counted_w > low_w) & (counted_w < high_w), counted_w, np.nan)
     return correlate_lagged(series.under_load_w, single_w, MAX_LAG)

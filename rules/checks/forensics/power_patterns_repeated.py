@@ -65,6 +65,7 @@ def find_repeated_patterns(bundle: Bundle) -> tuple[int, set[str]]:
     ordered = np.sort(patterns)
     repeated = ordered[1:][np.diff(ordered) == 0]
     repeated = repeated[np.diff(repeated, prepend=~repeated[:1]) != 0]
+    # This test is expensive, so it runs on the few repeated patterns only.
     repeated = repeated[~repeat_themselves(repeated)]
     if not len(repeated):
         return 0, set()
@@ -75,6 +76,7 @@ def find_repeated_patterns(bundle: Bundle) -> tuple[int, set[str]]:
     patterns = patterns[is_repeated]
     order = np.lexsort((positions, owners, patterns))
     positions, patterns, owners = positions[order], patterns[order], owners[order]
+    # Sorted by pattern, series and position, equal patterns are neighbours.
     distant = (owners[1:] != owners[:-1]) | (positions[1:] - positions[:-1] >= MIN_DISTANCE_SAMPLES)
     again = (patterns[1:] == patterns[:-1]) & distant
     sharing = {*owners[:-1][again].tolist(), *owners[1:][again].tolist()}

@@ -72,7 +72,9 @@ def compute_distinct_share(ordered_mw: NDArray[np.int64]) -> float:
 
     `ordered_mw` are readings in mW in ascending order, shape (n,).
     """
+    # Within 2 W the density of the readings is nearly even, over the whole range it is not.
     bins = (ordered_mw - ordered_mw[0]) // BIN_MW
     counts = np.diff(np.flatnonzero(np.diff(bins)), prepend=-1, append=len(bins) - 1)
+    # The expected number of different values if n readings fall evenly on BIN_MW values.
     expected = BIN_MW * (1 - (1 - 1 / BIN_MW) ** counts)
     return float(len(select_distinct(ordered_mw)) / expected.sum())

@@ -65,12 +65,15 @@ def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
     """
     distances = np.diff(select_distinct(ordered_mw))
     distances = distances[(distances >= DISTANCES_MW[0]) & (distances <= DISTANCES_MW[1])]
+    # Readings are rounded to milliwatts, so the distances of one step scatter over a few values.
+    # Count them in a window.
     counts = np.convolve(
         np.bincount(distances, minlength=DISTANCES_MW[1] + 1),
         np.ones(WIDTH_MW, dtype=np.int64),
         mode="valid",
     )
     first = int(counts.argmax())
+    # Readings with few neighbours one step apart do not determine the step.
     if counts[first] < MIN_STEPS:
         return None
     near = distances[(distances >= first) & (distances < first + WIDTH_MW)]

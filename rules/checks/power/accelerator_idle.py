@@ -35,6 +35,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if len(utilisation) and utilisation[0] > 0:
             continue  # the usual case, without a search for missing values
         utilisation = utilisation[np.isfinite(utilisation)]
+        # An epoch without any utilisation proves nothing: some boards do not report it.
         if len(utilisation) and not utilisation.any():
             idle_epochs.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in idle_epochs.items():

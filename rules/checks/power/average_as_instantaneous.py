@@ -36,6 +36,7 @@ MIN_SAMPLES = 10
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         power_w, average_w = read_power_w(samples), read_average_power_w(samples)
+        # Boards with only one of the two quantities leave the other column empty.
         both = np.isfinite(power_w) & np.isfinite(average_w)
         if both.sum() >= MIN_SAMPLES and np.array_equal(power_w[both], average_w[both]):
             yield Violation(

@@ -42,6 +42,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         power_w = power_w[np.isfinite(power_w)]
         if len(power_w) < MIN_SAMPLES or np.ptp(power_w) > 0:
             continue
+        # W104 and W105 report epochs of zeros or of marks for a missing value.
         if power_w[0] > 0 and not are_sentinels(power_w[:1])[0]:
             stuck_epochs.setdefault(part.accelerator, []).append(part.epoch)
     for accelerator, epochs in stuck_epochs.items():

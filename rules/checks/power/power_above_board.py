@@ -41,9 +41,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     }
     highest_by_sample_w = expand_by_accelerator(samples, highest_w)
     for column, power_w, tolerance in (
+        # A board keeps its limit on average. A single instantaneous reading may lie far above it.
         ("power_mw", read_power_w(samples), protocol.transient_tolerance),
         ("power_avg_mw", read_average_power_w(samples), protocol.board_power_tolerance),
     ):
+        # W104 reports sentinels. NaN, an unknown maximum, compares as not above.
         high = (power_w > highest_by_sample_w * tolerance) & ~are_sentinels(power_w)
         for uuid, where, count in find_offenders(samples, high):
             yield Violation(
@@ -53,6 +55,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 f"{power_w[high][0]:.1f} W",
                 _format_limit(highest_w[uuid] * tolerance),
             )
+    # The mean of an epoch has the narrow limit, so a moderate scaling of all readings is found too.
     for part in bundle.scored_parts:
         limit_w = highest_w.get(part.accelerator, np.nan) * protocol.board_power_tolerance
         mean_power_w = part.energy_j_trapezoid / part.active_s

@@ -30,10 +30,12 @@ RULE = BundleRule(__name__, "W107", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     boards = {uuid: bundle.board_of(uuid) for uuid in bundle.accelerators}
+    # An unknown board has no known idle power, so its limit is NaN and never exceeded.
     idle_w = {uuid: board.idle_power_w for uuid, board in boards.items() if board is not None}
     lowest_w = expand_by_accelerator(samples, idle_w)
     for column, read_w in POWER_READERS:
         power_w = read_w(samples)
+        # W105 reports zeros and W104 sentinels.
         low = (power_w < lowest_w) & (power_w > 0) & ~are_sentinels(power_w)
         for uuid, where, count in find_offenders(samples, low):
             yield Violation(

@@ -40,16 +40,20 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if sum(map(len, columns)) < IN_A_ROW:
         return
     power_w = np.concatenate(columns)
+    # NaN differs from itself. A value that no reading has makes equal gaps compare as equal.
     power_w = np.where(np.isnan(power_w), -1.0, power_w)
+    # A sequence across two parts would join readings that were not taken in a row.
     starts = np.flatnonzero(_is_within_part(list(map(len, columns))))
     hashes = hash_windows(to_whole_milliwatts(power_w))[starts]
     if np.diff(np.sort(hashes)).all():
         return  # the usual case: all sequences differ
+    # A stable sort keeps equal hashes in the order of the table, so the later copy is reported.
     order = np.argsort(hashes, kind="stable")
     equal_hash = np.flatnonzero(np.diff(hashes[order]) == 0)
     sequences = sliding_window_view(power_w, IN_A_ROW)
     earlier = sequences[starts[order[equal_hash]]]
     later = sequences[starts[order[equal_hash + 1]]]
+    # Equal hashes can be collisions, so compare the readings themselves as well.
     distinct = (np.diff(np.sort(earlier, axis=1), axis=1) != 0).sum(axis=1) + 1
     is_copy = (earlier == later).all(axis=1) & (distinct >= MIN_DISTINCT)
     copies = np.sort(order[equal_hash + 1][is_copy])

@@ -42,6 +42,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     def select_columns(board: Board) -> tuple[str, ...]:
         if board.vendor != "NVIDIA":
             return ()
+        # Drivers of older boards provide averaged power only.
         return (*ALWAYS_PROVIDED, "power_mw") if board.instant else ALWAYS_PROVIDED
 
     yield from find_missing_columns(bundle, select_columns)
@@ -53,6 +54,7 @@ def find_missing_columns(
     """A violation for each selected column of a real, known board that is empty in too many
     successful samples."""
     for accelerator, samples in bundle.scored_samples_of.items():
+        # Simulated boards and unknown boards have no driver whose quantities are known.
         board = bundle.real_board_of(accelerator)
         if board is None:
             continue

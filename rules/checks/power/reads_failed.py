@@ -30,6 +30,7 @@ RULE = BundleRule(__name__, "W108", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     limit, samples = bundle.protocol.max_failed_share, bundle.scored_samples
+    # A status of `ok` beside an empty power is a failed read all the same.
     failed = ~has_power(samples) | ~samples.text("status").equals("ok")
     if not failed.any():
         return

@@ -29,6 +29,8 @@ RULE = BundleRule(__name__, "W101", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
+        # Equal times count as well: a duplicated row has zero duration. The prepended -1 keeps the
+        # shape.
         backwards = np.diff(samples.ints("read_ns"), prepend=-1) <= 0
         if backwards.any():
             yield Violation(

@@ -61,6 +61,7 @@ TOLERANCE = 0.1
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # Energy is power times time, so the times are judged first.
     wrong_times = list(_check_times(bundle))
     yield from wrong_times
     if wrong_times:
@@ -76,6 +77,7 @@ def _check_times(bundle: Bundle) -> Iterator[Violation]:
     interval_ns = bundle.protocol.sample_interval_ms * 1e6
     for uuid, samples in bundle.samples_of.items():
         intervals = np.diff(samples.ints("scheduled_ns")) / interval_ns
+        # The median costs more than this test, which nearly every bundle passes.
         if len(intervals) < 2 or _have_same_magnitude(intervals, 1):
             continue
         if unit := _find_unit(float(np.median(intervals)), TIME_UNITS):
@@ -100,6 +102,7 @@ def _check_power_and_energy(
     if power_unit is not None:
         observed = f"{uuid}: {mean_power_w:.4g} W on average under load in power_mw"
         yield _violate(SAMPLES, observed, "milliwatts", power_unit)
+    # On boards with averaged power only, power_mw is empty and there is nothing to compare.
     if not parts[0].averaged and samples:
         ratio = _compute_average_ratio(samples)
         unit = None if ratio is None else _find_unit(ratio, POWER_UNITS)
@@ -107,6 +110,7 @@ def _check_power_and_energy(
             observed = f"{uuid}: power_avg_mw is {ratio:.3g} times power_mw"
             yield _violate(SAMPLES, observed, "milliwatts", unit)
     counters_j = [part.energy_j_counter for part in parts if part.energy_j_counter is not None]
+    # If the power has another unit, the ratio would blame the counter for it.
     if power_unit is None and len(counters_j) == len(parts) and trapezoid_j > 0:
         ratio = math.fsum(counters_j) / trapezoid_j
         if unit := _find_unit(ratio, ENERGY_UNITS):
@@ -116,6 +120,7 @@ def _check_power_and_energy(
 
 def _find_power_unit(board: Board | None, mean_power_w: float) -> str | None:
     """The unit in which an implausible mean power would be plausible for the board."""
+    # Up to twice the maximum, W106 is the better message: no unit gives such a small factor.
     if board is None or board.idle_power_w <= mean_power_w <= 2 * board.max_power_w:
         return None
     highest_w = board.max_power_w * (1 + TOLERANCE)

@@ -30,6 +30,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, rank in bundle.accelerator_ranks.items():
         spans = [span for (_, span_rank), span in bundle.spans.items() if span_rank == rank]
         samples = bundle.samples_of.get(accelerator)
+        # W102 reports an accelerator without samples, and P119 a rank without batches.
         if samples is None or not spans:
             continue
         read_ns = samples.ints("read_ns")

@@ -28,6 +28,7 @@ RULE = BundleRule(__name__, "W105", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
+    # On boards with averaged power only, the energy is the integral of that column.
     for column, read_w in POWER_READERS:
         for accelerator, where, count in find_offenders(samples, read_w(samples) == 0):
             yield Violation(

@@ -34,9 +34,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     durations_ns = bundle.batches.ints("end_ns") - bundle.batches.ints("start_ns")
     first_owners: dict[bytes, str] = {}
     for (epoch, rank), rows in bundle.batches_of.items():
+        # The smoke epochs of a demo have only a few batches.
         if len(rows) < MIN_BATCHES:
             continue
         owner = f"epoch {epoch} of rank {rank}"
+        # Durations instead of times, so that a copy that was shifted in time is found too.
         first_owner = first_owners.setdefault(durations_ns[rows].tobytes(), owner)
         if first_owner != owner:
             yield Violation(

@@ -43,6 +43,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             f"ranks {sorted(declared_ranks)}",
         )
     yield from _check_counts(bundle, declared_ranks)
+    # T108 reports an unknown size. Without it, the items of a sample are not known.
     if bundle.size is None:
         return
     items_per_sample = bundle.size.items_per_sample
@@ -66,10 +67,12 @@ def _check_counts(bundle: Bundle, declared_ranks: set[int]) -> Iterator[Violatio
     count = bundle.settings.batches_per_epoch
     # A bundle may declare more batches than memory could hold numbers for.
     numbers = np.arange(min(count, len(batch)))
+    # P101 compares the epochs themselves with the protocol.
     for epoch in dict.fromkeys(epoch for epoch, _ in bundle.batches_of):
         differing = []
         for rank in sorted(declared_ranks):
             recorded = batch[bundle.batches_of.get((epoch, rank), no_rows)]
+            # Equal lengths come first: NumPy cannot compare arrays of different lengths.
             if len(recorded) != count or (recorded != numbers).any():
                 differing.append(
                     f"rank {rank} has {len(recorded)} batches ({len(np.unique(recorded))} numbers)"

@@ -28,6 +28,7 @@ RULE = BundleRule(__name__, "P102", Severity.ERROR, waivable=False)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for stated in bundle.stated_epochs:
+        # The number of the epoch decides, not its place in the list, which P101 compares.
         scored = stated.epoch >= bundle.protocol.discarded_epochs
         if stated.scored != scored:
             yield Violation(

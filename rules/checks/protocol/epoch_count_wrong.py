@@ -29,6 +29,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     required = list(range(bundle.protocol.epochs))
     stated = [epoch.epoch for epoch in bundle.stated_epochs]
     measured = sorted({epoch for epoch, _ in bundle.batches_of})
+    # Both files count, because a slow epoch may have been removed from one of them only.
     for file, pointer, epochs in ((RESULT, "/epochs", stated), (BATCHES, "", measured)):
         if epochs != required:
             yield Violation(

@@ -31,6 +31,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     minimum_s = bundle.protocol.min_epoch_s
     active_s: dict[int, float] = {}
     for part in bundle.scored_parts:
+        # The accelerator with the least active time decides: its counter has the largest relative
+        # error.
         active_s[part.epoch] = min(part.active_s, active_s.get(part.epoch, part.active_s))
     short_s = {epoch: length_s for epoch, length_s in active_s.items() if length_s < minimum_s}
     if short_s:

@@ -28,8 +28,11 @@ RULE = BundleRule(__name__, "P111", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # The requests of a server that are in flight when an epoch ends belong to the next epoch.
     if not bundle.is_training:
         return
+    # Ranks on different nodes have unrelated monotonic clocks, so each rank is compared with
+    # itself.
     for rank in sorted({rank for _, rank in bundle.spans}):
         spans = [(epoch, span) for (epoch, owner), span in bundle.spans.items() if owner == rank]
         for (previous, (_, end_ns)), (epoch, (start_ns, _)) in pairwise(spans):

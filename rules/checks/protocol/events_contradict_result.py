@@ -72,6 +72,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.events is None:
         return
     numbered = list(enumerate(bundle.events, 1))
+    # Earlier attempts ended without a result, so only the last one can be compared with it.
     attempt = bundle.declaration.attempt
     last_attempt = EventList(
         [(line, event) for line, event in numbered if event.attempt == attempt]
@@ -169,8 +170,9 @@ def _check_epochs(bundle: Bundle, events: EventList) -> Iterator[Violation]:
     items = bundle.batches.ints("items")
     measured: dict[tuple[str, int], MeasuredEpoch] = {}
     for (epoch, rank), (start_ns, end_ns) in bundle.spans.items():
-        if rank not in node_of_rank:  # P102 reports it
+        if rank not in node_of_rank:  # P109 reports it
             continue
+        # A node records the end of an epoch for all its ranks together.
         rank_items = int(items[bundle.batches_of[epoch, rank]].sum())
         key = node_of_rank[rank], epoch
         others = measured.get(key, MeasuredEpoch(0, start_ns, end_ns))

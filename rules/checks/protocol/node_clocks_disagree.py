@@ -49,6 +49,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for pair in bundle.clock_pairs:
         pairs_by_node.setdefault(pair.node, {})[pair.when] = pair
     earlier_versions = RELEASED[: RELEASED.index(FIRST_WITH_CLOCKS)]
+    # Harnesses of earlier rule books recorded no clocks, so their bundles are exempt.
     if not pairs_by_node and bundle.declaration.rules_version in earlier_versions:
         return
     for node in dict.fromkeys(rank.node for rank in bundle.ranks):
@@ -68,9 +69,11 @@ def _check_samples(bundle: Bundle, pairs_by_node: PairsByNode) -> Iterator[Viola
     """Samples outside the time between the two pairs of their node."""
     for uuid, samples in bundle.samples_of.items():
         nodes = samples.text("node")
+        # M102 reports an accelerator that was sampled on several nodes.
         pairs = pairs_by_node.get(nodes.names[nodes.codes[0]], {})
         read_ns = samples.ints("read_ns")
         first_ns, last_ns = int(read_ns.min()), int(read_ns.max())
+        # The check above reports missing pairs.
         if len(pairs) == 2:
             begin_ns, end_ns = pairs["before"].monotonic_ns, pairs["after"].monotonic_ns
             if first_ns < begin_ns or last_ns > end_ns:
@@ -85,6 +88,8 @@ def _check_samples(bundle: Bundle, pairs_by_node: PairsByNode) -> Iterator[Viola
 def _check_epochs(bundle: Bundle, pairs_by_node: PairsByNode) -> Iterator[Violation]:
     """Epochs that two nodes cannot have run at the same time."""
     node_of_rank = {rank.rank: rank.node for rank in bundle.ranks}
+    # Monotonic clocks of different nodes have nothing in common. The offset puts epochs on wall
+    # time.
     wall_offset_ns = {
         node: pairs["before"].wall_ns - pairs["before"].monotonic_ns
         for node, pairs in pairs_by_node.items()
@@ -100,6 +105,7 @@ def _check_epochs(bundle: Bundle, pairs_by_node: PairsByNode) -> Iterator[Violat
     for epoch, spans in wall_spans.items():
         latest_start_ns, _, late_node = max(spans, key=lambda span: span[0])
         _, earliest_end_ns, early_node = min(spans, key=lambda span: span[1])
+        # If the node that begins last begins before the first node ends, all nodes overlap.
         gap_s = (latest_start_ns - earliest_end_ns) / 1e9
         if gap_s > TOLERANCE_S:
             yield Violation(

@@ -28,6 +28,7 @@ RULE = BundleRule(__name__, "P119", Severity.ERROR, added="1.3.0")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # Compare with the epochs of the other ranks. P101 reports epochs that no rank has.
     epochs = {epoch for epoch, _ in bundle.spans}
     for rank in bundle.ranks:
         silent = sorted(epoch for epoch in epochs if (epoch, rank.rank) not in bundle.spans)

@@ -38,11 +38,13 @@ than 0.9999."""
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # The ranks of a server answer different requests and do not wait for each other.
     if not bundle.is_training:
         return
     accelerators = {rank.rank: len(rank.accelerators) for rank in bundle.ranks}
     rates_by_epoch: dict[int, dict[int, float]] = {}
     for part in bundle.scored_parts:
+        # Per accelerator, because a rank may compute on more than one.
         items_per_s = part.items / part.active_s / accelerators[part.rank]
         rates_by_epoch.setdefault(part.epoch, {})[part.rank] = items_per_s
     slow_epochs: dict[int, list[tuple[float, int]]] = {}

@@ -42,6 +42,8 @@ EQUAL_COLUMNS = (
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.requests is None:
         return
+    # Batches are numbered by their end and requests by their sending. Sorting both by end pairs
+    # them.
     batches = _sort_rows(bundle.batches, "epoch", "rank", "end_ns", "start_ns")
     requests = _sort_rows(bundle.requests, "epoch", "rank", "end_ns", "sent_ns")
     if len(batches) != len(requests):

@@ -60,6 +60,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 f"{tokens} {name}",
             )
     sent_ns, first_ns, end_ns = (requests.ints(name) for name in ("sent_ns", "first_ns", "end_ns"))
+    # With a single output token, the first token is also the end of the answer.
     disordered = (first_ns <= sent_ns) | (end_ns < first_ns)
     if disordered.any():
         yield Violation(
@@ -75,6 +76,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 REQUESTS_FILE, "", f"requests of rank {rank} listed twice", "every request once"
             )
+        # Each rank is one server, and the concurrency is declared per server.
         in_flight = _count_in_flight(sent_ns[selected], end_ns[selected])
         if in_flight > declared.concurrency:
             yield Violation(
@@ -98,6 +100,7 @@ def _check_load(protocol: Protocol, requests: Table, declared: RequestSet) -> It
     span_s = max(int(scored.ints("end_ns").max()) - begin_ns, 1) / 1e9
     if declared.rate_per_s is None:
         latencies_s = (scored.ints("end_ns") - scored.ints("sent_ns")) / 1e9
+        # Little's law: the mean number in flight is the arrival rate times the mean latency.
         in_flight = latencies_s.sum() / span_s
         if in_flight < LEAST_SHARE_IN_FLIGHT * declared.concurrency:
             yield Violation(
@@ -107,6 +110,7 @@ def _check_load(protocol: Protocol, requests: Table, declared: RequestSet) -> It
                 f"about {declared.concurrency}, in a closed loop",
             )
         return
+    # The count of a Poisson process has the variance of its mean.
     expected_count = declared.rate_per_s * span_s
     if abs(len(scored) - expected_count) > MAX_SIGMA * expected_count**0.5:
         yield Violation(

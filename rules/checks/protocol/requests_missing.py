@@ -30,6 +30,7 @@ RULE = BundleRule(__name__, "P115", Severity.ERROR, added="1.1.0")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     workload = bundle.workload
+    # T108 reports an unknown workload, and only the workload tells whether it serves.
     if workload is None:
         return
     serves = workload.mode == "inference"

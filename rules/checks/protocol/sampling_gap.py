@@ -38,10 +38,12 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if samples is None or not spans:
             continue
         valid: Rows = slice(None)
+        # The search for valid readings is needed only if some power is missing.
         if samples.has_gaps("power_mw"):
             valid = has_power(samples)
         read_ns, places = samples.ints("read_ns")[valid], samples.places[valid]
         for i in np.flatnonzero(np.diff(read_ns) > limit_ms * 1e6):
+            # A gap counts if it overlaps with an epoch, even if both readings lie outside of it.
             if any(read_ns[i] < end and read_ns[i + 1] > start for start, end in spans):
                 gap_ms = (read_ns[i + 1] - read_ns[i]) / 1e6
                 yield Violation(

@@ -36,6 +36,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if samples is None or not spans:
             continue
         read_ns = samples.ints("read_ns")
+        # From the first scored epoch to the last: the pauses between epochs are sampled as well.
         begin_ns, end_ns = min(start for start, _ in spans), max(end for _, end in spans)
         scored = (read_ns >= begin_ns) & (read_ns <= end_ns)
         intervals_ms = np.diff(read_ns[scored]) / 1e6
@@ -43,6 +44,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             continue
         regular = intervals_ms >= protocol.interval_min_ms
         regular &= intervals_ms <= protocol.interval_max_ms
+        # The share instead of every interval: a busy node delays single samples, and P105 limits
+        # the gaps.
         if np.count_nonzero(regular) < protocol.regular_share * len(regular):
             yield Violation(
                 SAMPLES,

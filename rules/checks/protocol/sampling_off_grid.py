@@ -34,6 +34,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         yield Violation(RESULT, "/sampling/interval_ms", f"{stated_ms} ms", f"{interval_ms} ms")
     for accelerator, samples in bundle.samples_of.items():
         scheduled_ns = samples.ints("scheduled_ns")
+        # The first deadline fixes the grid, because the sampler starts at any time.
         off_grid = (scheduled_ns - scheduled_ns[0]) % (interval_ms * 1_000_000) != 0
         early = samples.ints("read_ns") < scheduled_ns
         if off_grid.any():

@@ -37,6 +37,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.meter in NOT_MEASURING:
         meter = bundle.declaration.sampling.meter
         yield _violate(bundle, RESULT, "/sampling/meter", meter, "a meter that measures")
+    # The open division may read real data.
     if bundle.standing == "closed" and settings_input != "synthetic":
         yield _violate(bundle, RESULT, "/settings/input", settings_input, "synthetic")
     for accelerator in bundle.listed_accelerators:

@@ -30,6 +30,8 @@ RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open")
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     requests = bundle.request_set
+    # At an arrival rate, the load fixes the throughput of an epoch, and its scatter is that of the
+    # arrivals.
     if bundle.figures is None or (requests is not None and requests.rate_per_s is not None):
         return
     rate = bundle.figures.headline.items_per_s_per_accelerator

@@ -33,6 +33,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     interval_ns = bundle.protocol.sample_interval_ms * 1_000_000
     ticks_by_node: dict[str, list[tuple[str, Ints]]] = {}
     for accelerator, samples in bundle.samples_of.items():
+        # Round, because P106 reports deadlines off the grid, and they should not count as lost
+        # ticks here.
         ticks = np.round(samples.ints("scheduled_ns") / interval_ns).astype(np.int64)
         nodes = samples.text("node")
         node = nodes.names[nodes.codes[0]]
@@ -40,6 +42,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     taken = missed = 0
     for accelerators in ticks_by_node.values():
         node_ticks = accelerators[0][1]
+        # One sampler reads all accelerators of a node at each tick, so their ticks are usually
+        # equal.
         if not all(np.array_equal(node_ticks, ticks) for _, ticks in accelerators):
             node_ticks = _drop_duplicates(np.concatenate([ticks for _, ticks in accelerators]))
         taken += len(node_ticks)

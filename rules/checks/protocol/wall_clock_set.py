@@ -40,6 +40,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for pair in bundle.clock_pairs:
         if pair.when == "before":
             before[pair.node] = pair
+        # P118 reports a node without both pairs.
         elif first := before.get(pair.node):
             monotonic_s = (pair.monotonic_ns - first.monotonic_ns) / 1e9
             wall_s = (pair.wall_ns - first.wall_ns) / 1e9

@@ -47,6 +47,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         times_ns.setdefault(rank, []).extend(span)
     batches_s = max(((max(ns) - min(ns)) / 1e9 for ns in times_ns.values()), default=0.0)
     wall_s = (ended_at - started_at).total_seconds()
+    # The dates cover building and warm-up, which no batch window shows.
     if wall_s > batches_s + TOLERANCE_S:
         yield Violation(
             RESULT,

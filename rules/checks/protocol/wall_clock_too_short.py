@@ -43,6 +43,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if len(dates) < 2:
         return
     wall_s = (dates["ended_at"] - dates["started_at"]).total_seconds()
+    # Each accelerator by itself, because the monotonic clocks of nodes are unrelated.
     times_ns = [samples.ints("read_ns") for samples in bundle.samples_of.values()]
     samples_s = max((float(ns.max() - ns.min()) / 1e9 for ns in times_ns), default=0.0)
     if wall_s + ROUNDING_S < samples_s:

@@ -40,9 +40,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             f"{empty.sum()} batches end before they begin",
             "end_ns > start_ns",
         )
+    # The requests of a server overlap, because it answers many at once.
     if not bundle.is_training:
         return
     epoch, rank = batches.ints("epoch"), batches.ints("rank")
+    # `batches_of` has the rows of an epoch and rank in the order of the batch numbers.
     order = np.concatenate([np.empty(0, dtype=np.int64), *bundle.batches_of.values()])
     same_rank = (np.diff(epoch[order]) == 0) & (np.diff(rank[order]) == 0)
     overlapping = np.zeros(len(order), dtype=bool)

@@ -37,6 +37,7 @@ MEMORY_SHARES = (0.9, 1.02)
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in bundle.listed_accelerators:
         board = accelerator.board
+        # A simulated board may state any limits, because its power is a model.
         if board is None or accelerator.is_simulated:
             continue
         max_w, memory_bytes = accelerator.max_power_w, accelerator.memory_bytes

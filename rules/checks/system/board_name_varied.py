@@ -47,6 +47,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 def _find_known_prefix(name: str) -> str | None:
     """The name of a board in the rule book with which this name begins."""
+    # Case and blanks are the simplest changes of a name.
     normalised = " ".join(name.casefold().split())
     for board in BOARDS:
         for known_name in (*board.names, board.id, f"{board.vendor} {board.id}"):

@@ -28,6 +28,7 @@ RULE = BundleRule(__name__, "M107", Severity.NOTE)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in bundle.listed_accelerators:
+        # Boards that did no work need no limits.
         if accelerator.uuid in bundle.accelerator_ranks and accelerator.board is None:
             yield Violation(
                 SYSTEM,

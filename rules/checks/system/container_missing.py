@@ -32,6 +32,7 @@ RULE = BundleRule(__name__, "M112", Severity.NOTE, standings=("closed",), added=
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     container = bundle.environment_declaration.container
+    # A name or tag can point to another image tomorrow. Only the digest identifies its content.
     if container is None or not re.search(r"sha256:[0-9a-f]{64}$", container[-80:], re.ASCII):
         observed = "none" if container is None else f"{container[:200]}, without a digest"
         yield Violation(ENVIRONMENT, "/container", observed, "sha256: and the digest of the image")

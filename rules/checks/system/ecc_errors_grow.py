@@ -35,6 +35,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             ("ecc_uncorrected", readback.ecc_uncorrected),
         ):
             key = readback.accelerator, name
+            # The counters also hold errors from before the run, which do not matter.
             if count is not None and count > first_counts.setdefault(key, count):
                 violation = Violation(
                     RESULT,
@@ -42,5 +43,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                     f"{readback.accelerator}: {count}, after {first_counts[key]} before",
                     "a count that does not increase during the run",
                 )
+                # Later readbacks only repeat the higher count.
                 violations.setdefault(key, violation)
     yield from violations.values()

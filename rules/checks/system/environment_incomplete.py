@@ -33,6 +33,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if environment.driver is None:
         expected = "the version of the accelerator's driver"
         yield Violation(ENVIRONMENT, "/driver", "null", expected)
+    # A hash of zeros is a placeholder, not the hash of sources.
     has_hash = set(environment.source_sha256) != {"0"}
     if environment.git is None and environment.container is None and not has_hash:
         yield Violation(

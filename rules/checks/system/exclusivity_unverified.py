@@ -26,6 +26,7 @@ RULE = BundleRule(__name__, "M109", Severity.WARNING, standings=("closed", "open
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # None means that the driver gave no list of processes.
     unknown = [readback for readback in bundle.readbacks if readback.foreign_processes is None]
     if unknown:
         yield Violation(

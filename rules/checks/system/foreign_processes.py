@@ -27,6 +27,7 @@ RULE = BundleRule(__name__, "M103", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for readback in bundle.readbacks:
+        # M109 reports a number that is not known.
         if readback.foreign_processes:
             yield Violation(
                 RESULT,

@@ -27,6 +27,7 @@ RULE = BundleRule(__name__, "M108", Severity.WARNING, standings=("closed",))
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     git = bundle.environment_declaration.git
+    # Without a checkout, `git` is null, and M106 asks for another origin of the code.
     if git is not None and git.dirty:
         observed = f"true, at commit {git.commit[:12]}"
         yield Violation(ENVIRONMENT, "/git/dirty", observed, "false")

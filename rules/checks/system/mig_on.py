@@ -28,6 +28,7 @@ RULE = BundleRule(__name__, "M104", Severity.ERROR)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # None means that the meter cannot tell, which M117 judges.
     partitioned = [readback for readback in bundle.readbacks if readback.mig]
     if partitioned:
         yield Violation(

@@ -99,6 +99,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 def _search(file: str, pointer: str, text: str) -> Iterator[Violation]:
     find = _find_leaks_cached if len(text) <= SHORT else _find_leaks
+    # Long texts such as the log differ in every bundle, so caching them would only use memory.
     for kind, names in find(text):
         listed = ", ".join(name[:80] for name in names[:3])
         more = f" and {len(names) - 3} others" if len(names) > 3 else ""

@@ -30,7 +30,7 @@ from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.checks.power.readings_left_out import find_missing_columns
-from rules.declarations import Readback
+from rules.declarations import ReadbackRecord
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -63,8 +63,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return SAMPLE_COLUMNS.get(board.vendor, ())
 
     yield from find_missing_columns(bundle, select_columns)
-    missing: dict[tuple[str, str], list[Readback]] = {}
+    missing: dict[tuple[str, str], list[ReadbackRecord]] = {}
     for readback in bundle.readbacks:
+        # Simulated meters may leave out any quantity.
         board = bundle.real_board_of(readback.accelerator)
         for name in READBACK_FIELDS.get(board.vendor, ()) if board else ():
             if name == "enforced_mw" and bundle.cap_w is not None:

@@ -74,9 +74,11 @@ def _check_nodes(bundle: Bundle) -> Iterator[Violation]:
     listed_nodes = {(listed.uuid, listed.node) for listed in bundle.listed_accelerators}
     for rank in bundle.ranks:
         for uuid in rank.accelerators:
+            # M101 reports an accelerator that system.json does not list at all.
             if uuid in bundle.accelerators and (uuid, rank.node) not in listed_nodes:
                 expected = f"the node of {uuid} in system.json"
                 yield Violation(RESULT, f"{rank.pointer}/node", rank.node, expected)
+            # W102 reports an accelerator without samples.
             if uuid not in bundle.samples_of:
                 continue
             sampled_nodes = bundle.samples_of[uuid].text("node").distinct()

@@ -38,8 +38,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     torch_version = bundle.environment_declaration.packages.get("torch", "")
     for vendor in vendors:
         expected = f"software for boards of {vendor}"
+        # Other meters, such as an external one, can measure boards of any vendor.
         if VENDOR_OF_METER.get(bundle.meter, vendor) != vendor:
             yield Violation(RESULT, "/sampling/meter", bundle.meter, expected)
         for suffix, build_vendor in VENDOR_OF_BUILD.items():
+            # Open runs may use other software for the work and keep torch for something else.
             if bundle.standing == "closed" and suffix in torch_version and build_vendor != vendor:
                 yield Violation(ENVIRONMENT, "/packages/torch", torch_version[:200], expected)

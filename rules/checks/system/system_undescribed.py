@@ -43,5 +43,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         for accelerator in node.accelerators:
             texts[f"{accelerator.pointer}/vendor"] = accelerator.vendor
     for pointer, text in texts.items():
+        # The schema requires the keys, so an empty description is the usual way to omit one.
         if text.strip().lower() in PLACEHOLDERS:
             yield Violation(SYSTEM, pointer, repr(text), "a description, or: not stated")

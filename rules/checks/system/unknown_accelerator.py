@@ -32,6 +32,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         (RESULT, "/readbacks", [readback.accelerator for readback in bundle.readbacks]),
         (SAMPLES, "", bundle.samples_of),
     ):
+        # One violation per accelerator and file: the readbacks repeat each accelerator many times.
         for uuid in dict.fromkeys(uuids):
             if uuid not in bundle.accelerators:
                 yield Violation(file, pointer, uuid, expected)

@@ -32,6 +32,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         expected = board.vendor if board else None
         if accelerator.is_simulated:
             expected = "simulated"
+        # A board that the rule book does not know may have any vendor except `simulated`.
         if vendor != expected and (expected is not None or vendor == "simulated"):
             yield Violation(
                 SYSTEM,

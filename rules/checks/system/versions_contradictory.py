@@ -47,6 +47,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     packages = bundle.environment_declaration.packages
     torch = _parse_version(r"^2\.(\d+)", packages.get("torch"))
     torchvision = _parse_version(r"^0\.(\d+)", packages.get("torchvision"))
+    # The two projects release together, and torchvision fixes its version of torch.
     if torch and torchvision and torchvision[0] != torch[0] + TORCHVISION_OFFSET:
         yield Violation(
             ENVIRONMENT,
@@ -71,6 +72,7 @@ def _check_cuda(bundle: Bundle) -> Iterator[Violation]:
         if cuda is None:
             continue
         minimum = MIN_DRIVER.get(cuda[0])
+        # The driver versions of other vendors have no relation to CUDA.
         if has_nvidia and driver is not None and minimum is not None and driver < minimum:
             yield Violation(
                 ENVIRONMENT,

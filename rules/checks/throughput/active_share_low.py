@@ -33,6 +33,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     low_shares: dict[str, list[float]] = {}
     for part in bundle.scored_parts:
         start_ns, end_ns = bundle.spans[part.epoch, part.rank]
+        # Active time is the union of the windows, so the overlapping requests of a server count
+        # once.
         share = 1e9 * part.active_s / (end_ns - start_ns)
         if share < limit:
             low_shares.setdefault(part.accelerator, []).append(share)

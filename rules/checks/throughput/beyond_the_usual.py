@@ -33,14 +33,17 @@ USUAL_MFU = 0.75
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     workload = bundle.workload
+    # The usual ranges were measured with the full size only.
     if workload is None or bundle.declaration.size != "full":
         return
     epochs = () if bundle.figures is None else bundle.figures.scored_epochs
     mfu = max((epoch.mfu or 0 for epoch in epochs), default=0)
+    # Above the peak, T104 reports an error. A note beside it would add nothing.
     if USUAL_MFU < mfu <= bundle.protocol.max_peak_share:
         yield Violation(BATCHES, "", f"{mfu:.0%} of the dense peak", f"at most {USUAL_MFU:.0%}")
     max_batch_size = workload.full.max_batch_size
     if workload.mode == "inference":
+        # The batch size of a server is its concurrency, which all its accelerators share.
         max_batch_size *= max((len(rank.accelerators) for rank in bundle.ranks), default=1)
     if bundle.batch_size > max_batch_size:
         yield Violation(

@@ -47,8 +47,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             computed_epochs[epoch["epoch"]],
         )
         for i, epoch in enumerate(result["epochs"])
+        # P101 reports epochs that the tables do not have.
         if epoch["epoch"] in computed_epochs
     ]
+    # T103 compares n, spread and interval, which have a tolerance relative to the mean.
     pairs.append(("/headline", _take_means(result["headline"]), _take_means(computed["headline"])))
     pairs.append(("/observed", result["observed"], computed["observed"]))
     if "serving" in computed:
@@ -76,12 +78,14 @@ def _find_differences(
     if stated == computed:
         return
     if isinstance(stated, dict) and isinstance(computed, dict):
+        # The schema requires the mandatory keys. Older harnesses did not write the others.
         for key in filter(stated.__contains__, computed):
             yield from _find_differences(f"{pointer}/{key}", stated[key], computed[key], tolerance)
     elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
         for i, (stated_item, computed_item) in enumerate(zip(stated, computed, strict=True)):
             yield from _find_differences(f"{pointer}/{i}", stated_item, computed_item, tolerance)
     elif isinstance(stated, (int, float)) and isinstance(computed, (int, float)):
+        # Libraries sum in different orders, so the last digits may differ.
         if not math.isclose(stated, computed, rel_tol=tolerance):
             yield pointer, stated, computed
     elif stated != computed:

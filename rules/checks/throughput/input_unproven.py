@@ -38,6 +38,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if settings.input == "synthetic" and corpus_sha256 is not None:
         observed = "synthetic, with the hash of a corpus"
         yield Violation(RESULT, "/settings/input", observed, "real, because a corpus was read")
+    # Both directions are wrong: a hash without a corpus, and a corpus without a hash.
     if settings.input == "real" and not _is_file_hash(corpus_sha256):
         observed = f"{corpus_sha256}, with real input"[:200]
         expected = "the SHA-256 of the corpus"
@@ -53,6 +54,7 @@ def _is_file_hash(text: str | None) -> bool:
     return (
         text is not None
         and re.fullmatch(r"[0-9a-f]{64}", text) is not None
+        # A hash of one repeated digit is a placeholder.
         and len(set(text)) > 1
         and text != HASH_OF_EMPTY_FILE
     )

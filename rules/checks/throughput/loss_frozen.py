@@ -27,6 +27,7 @@ RULE = BundleRule(__name__, "T106", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     losses = [epoch.loss for epoch in bundle.stated_epochs if epoch.loss is not None]
+    # Inference has no loss, and T105 reports missing losses.
     if bundle.is_training and len(losses) > 1 and len(set(losses)) == 1:
         yield Violation(
             RESULT,

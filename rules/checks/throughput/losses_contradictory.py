@@ -36,6 +36,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if not bundle.is_training:
         return
     for epoch in bundle.stated_epochs:
+        # Older harnesses recorded one loss per epoch, which T105 and T106 judge.
         losses, pointer = epoch.losses or [], f"{epoch.pointer}/losses"
         missing = losses.count(None)
         if missing:
@@ -44,6 +45,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         elif len(losses) >= MIN_STEPS and losses.count(losses[0]) == len(losses):
             observed = f"{losses[0]} in all {len(losses)} steps"
             yield Violation(RESULT, pointer, observed, "a loss that changes from step to step")
+        # The harness states the last loss as the loss of the epoch, so they are equal to the last
+        # digit.
         if losses and losses[-1] != epoch.loss:
             observed = f"the last is {losses[-1]}"
             yield Violation(RESULT, pointer, observed, f"{epoch.loss}, the loss of the epoch")

@@ -41,6 +41,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         )
     if bundle.requests is not None:
         listed_tokens = int(bundle.requests.ints("output_tokens").sum())
+        # The tally includes the warm-up, which the table of requests leaves out, so it may be
+        # higher.
         if listed_tokens > client_tokens:
             yield Violation(
                 RESULT,

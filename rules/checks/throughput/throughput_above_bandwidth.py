@@ -72,14 +72,18 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         for uuid, accelerator in bundle.accelerators.items()
         if uuid in bundle.accelerator_ranks
     ]
+    # Without the bandwidth of every board there is no bound on the sum.
     if not boards or None in boards:
         return
     bandwidth = math.fsum(board.memory_tb_per_s * 1e12 for board in boards if board)
     copies = bundle.implementation.settings.get("dp_size")
+    # Settings are free JSON. An implausible number must not lower the bound, so fall back to one
+    # copy, which gives the highest rate.
     copies = min(copies, len(boards)) if isinstance(copies, int) and copies > 0 else 1
     on_chip_bytes = len(boards) * ON_CHIP_BYTES / declared.concurrency
     min_bytes = compute_bytes_per_token(size, declared, copies, value_bytes) - on_chip_bytes
     tokens_per_s = _compute_token_rate(bundle.scored_parts)
+    # If a small model fits on the chip, the bound is negative and says nothing.
     if min_bytes > 0 and tokens_per_s > bandwidth / min_bytes:
         yield Violation(
             BATCHES,
@@ -97,6 +101,7 @@ def _compute_token_rate(scored_parts: Sequence[Part]) -> float:
     ranks = {(part.epoch, part.rank): (part.items, part.active_s) for part in scored_parts}
     epoch_s: dict[int, float] = {}
     for (epoch, _), (_, active_s) in ranks.items():
+        # Ranks serve in parallel, so their times do not add up.
         epoch_s[epoch] = max(active_s, epoch_s.get(epoch, active_s))
     return sum(items for items, _ in ranks.values()) / math.fsum(epoch_s.values())
 
@@ -107,6 +112,8 @@ def compute_bytes_per_token(
     """Bytes that must be read from memory for one output token, on all boards together, at
     `value_bytes` per parameter, key or value."""
     prompt_tokens, steps = declared.prompt_tokens, declared.output_tokens - 1
+    # A step serves all requests in flight, so they share the reading of the parameters.
     parameters = steps * size.read_parameters * copies / declared.concurrency
+    # Step n, counted from 0, reads the prompt and n generated tokens. The second term is their sum.
     cached_values = size.kv_values_per_token * (steps * prompt_tokens + steps * (steps - 1) / 2)
     return value_bytes * (parameters + cached_values) / declared.output_tokens

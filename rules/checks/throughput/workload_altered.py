@@ -36,8 +36,10 @@ RULE = BundleRule(__name__, "T107", Severity.ERROR, standings=("closed",))
 def check(bundle: Bundle) -> Iterator[Violation]:
     implementation, settings = bundle.implementation, bundle.settings
     workload, size = bundle.workload, bundle.size
+    # T108 reports unknown workloads and sizes.
     if workload is None or size is None:
         return
+    # The submitter chooses the concurrency, so the definition is compared at the declared one.
     declared, defined = bundle.request_set, size.request_set(bundle.batch_size)
     if workload.mode == "inference" and declared is not None and declared != defined:
         yield _violate("/settings/requests", asdict(declared), [asdict(defined)])
@@ -48,6 +50,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if sha256 is not None:
             yield _violate(pointer, sha256, [None])
     precision = workload.variants.get(bundle.variant)
+    # An unknown variant is reported below. It must not hide a wrong precision.
     precisions = [precision] if precision in workload.precisions else list(workload.precisions)
     facts: tuple[tuple[str, Any, list[Any]], ...] = (
         ("name", implementation.name, [workload.implementation]),
@@ -60,6 +63,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if stated not in values:
             yield _violate(f"/implementation/{name}", stated, values)
     for name, choice in workload.fixed.get(bundle.variant, {}).items():
+        # A missing setting counts as null, which some variants allow.
         stated = implementation.settings.get(name)
         if stated not in choice:
             yield _violate(f"/implementation/settings/{name}", stated, list(choice))
