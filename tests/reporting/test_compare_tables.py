@@ -183,3 +183,11 @@ def test_tuned_run_is_compared_within_its_system_board_and_count() -> None:
         (300, 1500),
     ]
     assert {row["rate_told"] for row in rows} == {"higher"}
+
+
+def test_columns_that_only_charts_and_exports_need_are_hidden() -> None:
+    table = build_compare_table(
+        RESNET, [make_run_row(1000, "a"), make_run_row(980, "a")], Path.as_posix, "table"
+    )
+    assert table is not None
+    assert {"cap_w", "boards"} <= {column.key for column in table.columns if column.hidden}

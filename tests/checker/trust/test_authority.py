@@ -9,6 +9,7 @@ from conftest import PRINCIPAL, Submissions, make_key
 from support.trust_rounds import rules_of
 
 from checker.engine import judge
+from checker.trust.authority import find_authority
 from harness.sign import sign
 
 SECOND = "example@second.org"
@@ -62,3 +63,21 @@ def test_size_in_the_manifest_counts_as_well_as_the_hash(submissions: Submission
     (finding,) = judge(bundle).findings
     assert (finding.rule, finding.file) == ("I101", "samples.csv.gz")
     assert finding.found.split(", ")[1] == finding.expected.split(", ")[1], "the hash is the same"
+
+
+@pytest.mark.parametrize(("place", "center"), [("a", ""), ("center/a", "center")])
+def test_bundle_beside_the_keyring_belongs_to_no_center(
+    submissions: Submissions, place: str, center: str
+) -> None:
+    bundle = submissions.root / place
+    bundle.mkdir(parents=True)
+    authority = find_authority(bundle, None, submissions.root)
+    assert (authority.center, authority.place) == (center, place)
+
+
+def test_path_that_is_listed_twice_is_refused(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    manifest = json.loads((bundle / "MANIFEST.json").read_text())
+    manifest["files"].append(manifest["files"][0])
+    (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
+    assert "I104" in rules_of(judge(bundle))

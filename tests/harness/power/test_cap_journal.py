@@ -373,3 +373,9 @@ def test_a_limit_that_shows_late_is_waited_for():
     assert control.looks == 3
     with pytest.raises(MeterError, match="the meter cannot set a power state"):
         control.set_state(A, "P0")
+
+
+def test_a_state_directory_is_made_with_its_parents_and_may_be_read_by_all(tmp_path):
+    state = tmp_path / "var" / "lib" / "wattmark"
+    with lock_directory(state):
+        assert state.stat().st_mode & 0o777 == 0o755

@@ -155,3 +155,15 @@ def test_files_of_the_working_directory_do_not_shadow_modules_of_the_watchdog(no
     with applied_cap(node.plan()):
         assert node.limits == SET
     assert node.limits == AS_FOUND
+
+
+def test_the_watchdog_reports_what_it_restores_on_stderr(node):
+    """Its standard output is a pipe to the harness, which may be gone."""
+    node.state.mkdir()
+    node.change(limits={A: 400_000, B: 700_000})
+    new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
+    watchdog = start_watchdog(node.journal)
+    assert watchdog.stdout.readline() == "ready\n"
+    output, error = watchdog.communicate(timeout=DEADLINE_S)
+    assert output == "" and node.limits == AS_FOUND
+    assert error.startswith(f"wattmark: {A}") and "700 W" in error

@@ -227,3 +227,11 @@ def test_files_of_the_working_directory_do_not_shadow_modules_of_the_sampler(tmp
     monkeypatch.chdir(tmp_path)
     with Sampler(settings(tmp_path)) as sampler:
         assert sampler.stop()["ticks"] >= 1
+
+
+def test_commands_that_arrive_together_are_all_answered(tmp_path):
+    with Sampler(settings(tmp_path)) as sampler:
+        sampler._process.stdin.write('{"do": "flush"}\n{"do": "flush"}\n{"do": "flush"}\n')
+        sampler._process.stdin.flush()
+        for _ in range(3):
+            sampler._receive("flushed")

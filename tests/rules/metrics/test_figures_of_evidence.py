@@ -290,3 +290,17 @@ def test_unknown_workload_gives_no_figures(change: Json) -> None:
 @given(st.lists(st.floats(0, 1e4), min_size=1, max_size=400))
 def test_p95_is_that_of_numpy_bit_for_bit(values: list[float]) -> None:
     assert p95(np.array(values)) == np.percentile(values, 95)
+
+
+@pytest.mark.parametrize("failed", [(), (30, 31)])
+def test_clocks_of_an_epoch_are_the_means_of_its_readings(failed: tuple[int, ...]) -> None:
+    sm_mhz, mem_mhz = 1000.0 + np.arange(201), 2000.0 + 2 * np.arange(201)
+    sm_mhz[list(failed)] = np.nan
+    table = make_samples("a", np.full(201, 500.0), sm_mhz=sm_mhz, mem_mhz=mem_mhz)
+    parts = make_parts(
+        make_result("a"), table, make_batches((0, 0, 0, 0.0, 1.0, 1), (1, 1, 0, 2.0, 6.0, 1))
+    )
+    _, epoch = compute_figures(make_result("a"), make_system("a"), parts).epochs
+    (board,) = epoch.accelerators
+    assert board.mean_sm_mhz == pytest.approx(np.nanmean(sm_mhz[20:61]), rel=1e-12)
+    assert board.mean_mem_mhz == pytest.approx(np.mean(mem_mhz[20:61]), rel=1e-12)

@@ -1,0 +1,27 @@
+"""Which files of a bundle are read, and up to which size."""
+
+import pytest
+
+from rules.bundle_format.files import MAX_SIGNATURE_BYTES, read_files
+
+SIGNATURE = "signatures/submission.example@wattmark.sig"
+
+
+@pytest.mark.parametrize(("excess_bytes", "is_read"), [(0, True), (1, False)])
+def test_signature_of_64_kib_is_the_largest(tmp_path, excess_bytes, is_read):
+    (tmp_path / "signatures").mkdir()
+    (tmp_path / SIGNATURE).write_bytes(b"x" * (64 * 1024 + excess_bytes))
+    files = read_files(tmp_path)
+    assert MAX_SIGNATURE_BYTES == 65_536
+    assert (SIGNATURE in files.contents) is is_read
+    assert any(p.violation.file == SIGNATURE for p in files.problems) is not is_read
+
+
+@pytest.mark.parametrize("name", ["signatures/notes.txt", "signatures/submission.sig", "notes.txt"])
+def test_file_that_no_bundle_has_is_a_problem_and_is_not_read(tmp_path, name):
+    (tmp_path / "signatures").mkdir()
+    (tmp_path / name).write_text("x")
+    files = read_files(tmp_path)
+    assert name not in files.contents
+    unlisted = [p for p in files.problems if p.violation.file == name]
+    assert [p.rule for p in unlisted] == ["I102"]
