@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Submissions, copy_evidence
-from support.trust_rounds import delay_samples, list_errors, make_second_run, rules_of
+from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles
@@ -34,8 +34,8 @@ def test_bundle_with_an_error_is_not_compared(submissions: Submissions) -> None:
     for name in ("first-run", "second-run"):
         submissions.add(evidence, run_id=name)
     for verdict in judge_all([submissions.root]).verdicts:
-        assert "P104" in rules_of(verdict)
-        assert not {rule for rule in rules_of(verdict) if rule.startswith("X")}
+        assert "P104" in list_rules(verdict)
+        assert not {rule for rule in list_rules(verdict) if rule.startswith("X")}
 
 
 def test_failure_of_a_rule_across_bundles_is_an_error_of_an_accepted_bundle_too(

@@ -74,7 +74,7 @@ class Node:
         return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
     @contextmanager
-    def held_elsewhere(self):
+    def hold_cap_elsewhere(self):
         """Start another process that holds 400 W on both boards while the block runs. Yields the
         process and the process id of its watchdog."""
         self.plan().save(self.root)
@@ -91,7 +91,7 @@ class Node:
             process.communicate()
 
 
-def ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Whether the process is gone or a zombie."""
     try:
         return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -99,7 +99,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def watchdogs() -> list[int]:
+def find_watchdogs() -> list[int]:
     return [
         pid
         for pid in list_descendants([os.getpid()])
@@ -107,12 +107,12 @@ def watchdogs() -> list[int]:
     ]
 
 
-def power_cut(node: Node) -> int:
+def cut_power(node: Node) -> int:
     """Kill the owner of a cap and its watchdog, as a power failure would. Returns the process id of
     the owner."""
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         os.kill(watchdog, signal.SIGKILL)
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
         owner.kill()
         owner.wait()
         pid = owner.pid

@@ -34,7 +34,7 @@ def make_second_run() -> EvidenceFrames:
     return evidence
 
 
-def rules_of(verdict: Verdict) -> set[str]:
+def list_rules(verdict: Verdict) -> set[str]:
     """The ids of all findings."""
     return {f.rule for f in verdict.findings}
 

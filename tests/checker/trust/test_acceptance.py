@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions, copy_evidence
-from support.trust_rounds import add_option, delay_samples, rules_of
+from support.trust_rounds import add_option, delay_samples, list_rules
 
 from checker.engine import judge, judge_all
 from checker.trust import bundle_trust
@@ -52,7 +52,7 @@ def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
     forge.add_review(bundle, manifest_sha256="0" * 64)
     assert rules_by_id()["I111"].added == "1.3.0"
     verdict = judge(bundle)
-    assert (rules_of(verdict), verdict.status, verdict.accepted) == ({"I111"}, "fail", "1.0.0")
+    assert (list_rules(verdict), verdict.status, verdict.accepted) == ({"I111"}, "fail", "1.0.0")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_acceptance_that_contradicts_the_bundle_does_not_count(
         if accepted
         else {"I109", "I126"}
     )
-    assert (verdict.accepted, rules_of(verdict)) == (accepted, expected)
+    assert (verdict.accepted, list_rules(verdict)) == (accepted, expected)
 
 
 def test_acceptance_is_asked_of_a_result_that_is_read_once(
@@ -93,7 +93,7 @@ def test_acceptance_is_asked_of_a_result_that_is_read_once(
     monkeypatch.setattr(
         bundle_trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
     )
-    assert (rules_of(judge(bundle)), read) == ({"I126"}, [])
+    assert (list_rules(judge(bundle)), read) == ({"I126"}, [])
     contents = read_files(bundle).contents
     assert [
         p.rule for p in bundle_trust.establish_trust(bundle, contents, None, bundle).problems
@@ -111,7 +111,7 @@ def test_claims_without_sense_are_answered(submissions: Submissions, claim: obje
         result = json.loads((bundle / "result.json").read_text())
         (bundle / "result.json").write_text(json.dumps({**result, name: claim}))
         verdict = judge(bundle)
-        assert "I101" in rules_of(verdict) and INTERNAL not in rules_of(verdict)
+        assert "I101" in list_rules(verdict) and INTERNAL not in list_rules(verdict)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_log_of_what_cannot_be_speaks_for_nobody(
     bundle = submissions.add(delay_samples(copy_evidence()))
     forge.write_log(bundle, entry)
     verdicts = {v.standing: v for v in judge_all([submissions.root]).verdicts}
-    assert rules_of(verdicts["log"]) == {"I117"}
+    assert list_rules(verdicts["log"]) == {"I117"}
     assert (verdicts["closed"].status, verdicts["closed"].accepted) == ("fail", "")
 
 
@@ -170,7 +170,7 @@ def test_broken_log_speaks_for_nobody(submissions: Submissions) -> None:
 def test_log_of_garbage_is_a_finding(submissions: Submissions, content: bytes) -> None:
     submissions.add()
     (submissions.root / "LOG").write_bytes(content)
-    rules = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    rules = {v.standing: list_rules(v) for v in judge_all([submissions.root]).verdicts}
     assert rules == {"closed": set(), "log": {"I117"}}
 
 
@@ -179,7 +179,7 @@ def test_linked_log_is_not_followed(submissions: Submissions, tmp_path: Path) ->
     log = forge.write_log(bundle, {})
     log.rename(tmp_path / "LOG")
     log.symlink_to(tmp_path / "LOG")
-    rules = {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    rules = {v.standing: list_rules(v) for v in judge_all([submissions.root]).verdicts}
     assert rules == {"closed": set(), "log": {"S102"}}
     assert judge(bundle).accepted == ""
 
@@ -208,7 +208,7 @@ def test_removed_bundle_is_missed_where_it_was_looked_for(
     forge.write_log(removed_bundle, {})
     shutil.rmtree(removed_bundle)
     rules = {
-        v.standing: rules_of(v)
+        v.standing: list_rules(v)
         for v in judge_all([submissions.root / subdirectory]).verdicts
         if v.path != elsewhere
     }
@@ -220,9 +220,9 @@ def test_log_with_paths_outside_reads_nothing(submissions: Submissions) -> None:
     bundle = submissions.add()
     for path in ("../../etc", "/etc/passwd", "a/../b", "a//b", ".", "a/"):
         forge.write_log(bundle, {"path": path})
-        assert {v.standing: rules_of(v) for v in judge_all([submissions.root]).verdicts}["log"] == {
-            "I117"
-        }
+        assert {v.standing: list_rules(v) for v in judge_all([submissions.root]).verdicts}[
+            "log"
+        ] == {"I117"}
 
 
 def test_append_keeps_the_log_where_a_line_does_not_fit(submissions: Submissions) -> None:

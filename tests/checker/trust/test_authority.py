@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, make_key
-from support.trust_rounds import rules_of
+from support.trust_rounds import list_rules
 
 from checker.engine import judge
 from checker.trust.authority import find_authority
@@ -32,7 +32,7 @@ def test_two_principals_of_a_center_sign_each_with_an_own_key(
     bundle = submissions.add()
     add_second_signature(submissions, bundle, key)
     verdict = judge(bundle)
-    assert rules_of(verdict) == set()
+    assert list_rules(verdict) == set()
     assert verdict.signer in (PRINCIPAL, SECOND)
 
 
@@ -46,11 +46,13 @@ def test_signature_counts_for_the_principal_in_its_name_only(
     bundle = submissions.add()
     add_second_signature(submissions, bundle, key)
     signatures = bundle / "signatures"
-    other = SECOND if name == PRINCIPAL else PRINCIPAL
-    shutil.copy(signatures / f"submission.{name}.sig", signatures / f"submission.{other}.sig")
+    other_principal = SECOND if name == PRINCIPAL else PRINCIPAL
+    shutil.copy(
+        signatures / f"submission.{name}.sig", signatures / f"submission.{other_principal}.sig"
+    )
     verdict = judge(bundle)
-    assert (rules_of(verdict), verdict.signer) == ({"I107"}, None)
-    assert [f.file for f in verdict.findings] == [f"signatures/submission.{other}.sig"]
+    assert (list_rules(verdict), verdict.signer) == ({"I107"}, None)
+    assert [f.file for f in verdict.findings] == [f"signatures/submission.{other_principal}.sig"]
 
 
 def test_size_in_the_manifest_counts_as_well_as_the_hash(submissions: Submissions) -> None:
@@ -80,4 +82,4 @@ def test_path_that_is_listed_twice_is_refused(submissions: Submissions) -> None:
     manifest = json.loads((bundle / "MANIFEST.json").read_text())
     manifest["files"].append(manifest["files"][0])
     (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
-    assert "I104" in rules_of(judge(bundle))
+    assert "I104" in list_rules(judge(bundle))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.trust_rounds import delay_samples, list_errors, make_second_run, rules_of
+from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
 from checker.trust.keyring import read_keyring
@@ -45,7 +45,7 @@ def test_keyring_below_another_counts_for_nothing(submissions: Submissions, tmp_
         assert (
             verdicts[keyring].status,
             verdicts[keyring].standing,
-            rules_of(verdicts[keyring]),
+            list_rules(verdicts[keyring]),
         ) == (
             "fail",
             "keyring",
@@ -60,7 +60,7 @@ def test_nothing_hides_in_a_directory_called_keyring(submissions: Submissions) -
     hidden.mkdir()
     (hidden.parent / "moved").rename(hidden / "run")
     submissions.add()
-    rules = {v.path: rules_of(v) for v in judge_all([submissions.root]).verdicts}
+    rules = {v.path: list_rules(v) for v in judge_all([submissions.root]).verdicts}
     assert rules == {bundle: set(), hidden: {"I125"}}
 
 
@@ -80,7 +80,7 @@ def test_keyrings_side_by_side_count_each(submissions: Submissions, tmp_path: Pa
     assert inner in {
         v.path
         for v in judge_all([tmp_path], submissions.keyring).verdicts
-        if rules_of(v) == {"I125"}
+        if list_rules(v) == {"I125"}
     }
 
 
@@ -94,7 +94,7 @@ def test_linked_outer_keyring_lets_no_inner_one_in(
     signers = submissions.keyring / "allowed_signers"
     signers.unlink()
     signers.symlink_to(tmp_path / "nowhere")
-    assert "S102" in rules_of(judge(bundle))
+    assert "S102" in list_rules(judge(bundle))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_published_figures_come_with_the_round(
     (submissions.root / place).mkdir(parents=True)
     file = Path(shutil.copy(source, submissions.root / place))
     verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
-    assert (verdicts[file].standing, rules_of(verdicts[file])) == ("published", expected)
+    assert (verdicts[file].standing, list_rules(verdicts[file])) == ("published", expected)
     assert bool(collect([submissions.root]).papers) == (not expected)
 
 
@@ -148,8 +148,8 @@ def test_garbage_in_the_keyring_is_a_warning_and_good_lines_count(
     with (submissions.keyring / "allowed_signers").open("ab") as signers:
         signers.write(garbage + b"\n")
     verdicts = {v.standing: v for v in judge_all([submissions.root]).verdicts}
-    assert (verdicts["closed"].status, rules_of(verdicts["closed"])) == ("pass", set())
-    assert rules_of(verdicts["keyring"]) == {"I124"}
+    assert (verdicts["closed"].status, list_rules(verdicts["closed"])) == ("pass", set())
+    assert list_rules(verdicts["keyring"]) == {"I124"}
     assert judge(bundle).signer == PRINCIPAL
 
 
@@ -206,7 +206,7 @@ def test_review_counts_by_the_key_whose_line_names_the_role(
     document.with_suffix(".sig").write_bytes(signature)
     verdict = judge(bundle)
     expected = (set(), (reviewer,)) if key == "second" else ({"I107"}, ())
-    assert (rules_of(verdict), verdict.reviewers) == expected
+    assert (list_rules(verdict), verdict.reviewers) == expected
 
 
 @pytest.mark.parametrize(

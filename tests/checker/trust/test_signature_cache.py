@@ -14,7 +14,7 @@ from support.signatures import keys as keys
 from support.signatures import signature_cache as signature_cache
 from support.signatures import ssh_keygen_actions as ssh_keygen_actions
 from support.ssh_agent import agent as agent
-from support.trust_rounds import add_option, rules_of
+from support.trust_rounds import add_option, list_rules
 
 from checker.engine import judge
 from rules.testing import tampering as forge
@@ -28,7 +28,7 @@ def test_ssh_keygen_is_asked_once_about_a_key(
     assert ssh_keygen_actions == ["verify"]
     for bundle in bundles:
         (bundle / "MANIFEST.json").write_text((bundle / "MANIFEST.json").read_text() + "\n")
-        assert "I106" in rules_of(judge(bundle))
+        assert "I106" in list_rules(judge(bundle))
 
 
 def test_ssh_keygen_is_asked_once_about_a_key_that_expired_after_acceptance(
@@ -49,7 +49,7 @@ def test_ssh_keygen_is_asked_once_about_a_key_that_expired_after_acceptance(
             str,
         )
     assert ssh_keygen_actions == ["verify", "verify"]  # now, and then
-    assert rules_of(judge(bundles[2])) == {"I109"}
+    assert list_rules(judge(bundles[2])) == {"I109"}
 
 
 def test_ssh_keygen_is_asked_once_about_a_reviewer(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
-from support.trust_rounds import add_option, delay_samples, list_errors, make_second_run, rules_of
+from support.trust_rounds import add_option, delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
 from checker.trust import waivers
@@ -33,19 +33,19 @@ def get_only_verdict(root: Path) -> Verdict:
 def test_key_that_expired_after_acceptance_counts(submissions: Submissions) -> None:
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260301"')
-    assert rules_of(judge(bundle)) == {"I109"}
+    assert list_rules(judge(bundle)) == {"I109"}
     forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
     verdict = judge(bundle)
-    assert (rules_of(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, VERSION)
+    assert (list_rules(verdict), verdict.signer, verdict.accepted) == (set(), PRINCIPAL, VERSION)
     forge.write_log(bundle, {"at": "2026-04-01T00:00:00Z"})
-    assert rules_of(judge(bundle)) == {"I109"}
+    assert list_rules(judge(bundle)) == {"I109"}
 
 
 def test_acceptance_of_another_bundle_saves_no_expired_key(submissions: Submissions) -> None:
     bundle = submissions.add()
     add_option(submissions, 'valid-before="20260301"')
     forge.write_log(bundle, {"manifest_sha256": "0" * 64})
-    assert rules_of(judge(bundle)) == {"I109", "I119"}
+    assert list_rules(judge(bundle)) == {"I109", "I119"}
 
 
 def test_dates_of_the_keyring_are_utc(
@@ -67,7 +67,7 @@ def test_expired_reviewer_counts_where_the_bundle_was_accepted_in_time(
     assert judge(bundle).reviewers == (forge.REVIEWER,)
     add_option(submissions, 'valid-before="20260301"', forge.REVIEWER)
     verdict = judge(bundle)
-    assert (rules_of(verdict), verdict.reviewers) == ({"I109"}, ())
+    assert (list_rules(verdict), verdict.reviewers) == ({"I109"}, ())
     forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
     assert judge(bundle).reviewers == (forge.REVIEWER,)
 
@@ -108,7 +108,7 @@ def test_review_that_is_no_document_is_a_finding(submissions: Submissions, conte
     bundle = submissions.add()
     forge.add_review(bundle).write_text(content)
     verdict = judge(bundle)
-    (rule,) = rules_of(verdict)
+    (rule,) = list_rules(verdict)
     assert rule in {"S104", "S105", "S106", "S107"}
     assert verdict.findings[0].file == f"signatures/review.{forge.REVIEWER}.json"
     assert (verdict.reviewers, verdict.status) == ((), "fail")
@@ -117,7 +117,7 @@ def test_review_that_is_no_document_is_a_finding(submissions: Submissions, conte
 def test_review_of_any_size_is_refused(submissions: Submissions) -> None:
     bundle = submissions.add()
     forge.add_review(bundle).write_bytes(b" " * 100_000)
-    assert "S103" in rules_of(judge(bundle))
+    assert "S103" in list_rules(judge(bundle))
 
 
 def test_linked_review_is_not_followed(submissions: Submissions, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_linked_review_is_not_followed(submissions: Submissions, tmp_path: Path)
     review = forge.add_review(bundle)
     review.rename(tmp_path / "elsewhere")
     review.symlink_to(tmp_path / "elsewhere")
-    assert rules_of(judge(bundle)) == {"S102", "I114"}
+    assert list_rules(judge(bundle)) == {"S102", "I114"}
 
 
 @pytest.mark.parametrize("principal", [forge.CHAIR, "example@other.org"])
@@ -166,10 +166,10 @@ def test_withdrawal_fits_what_the_log_says(submissions: Submissions) -> None:
     forge.write_log(bundle, {}, {"event": "withdrawn"})
     withdrawal = forge.add_withdrawal(bundle)
     assert judge(bundle).status == "withdrawn"
-    assert rules_of(judge(bundle)) == set()
+    assert list_rules(judge(bundle)) == set()
     withdrawal.unlink()
     withdrawal.with_suffix(".sig").unlink()
-    assert rules_of(judge(bundle)) == {"I120"}
+    assert list_rules(judge(bundle)) == {"I120"}
 
 
 @pytest.mark.parametrize("rule", ["X102", "X103", "X108"])
@@ -203,7 +203,7 @@ def test_withdrawal_lifts_errors_of_the_evidence_alone(submissions: Submissions)
     bundle = submissions.add(delay_samples(copy_evidence()))
     forge.add_withdrawal(bundle)
     verdict = judge(bundle)
-    assert (verdict.status, "P104" in rules_of(verdict)) == ("withdrawn", True)
+    assert (verdict.status, "P104" in list_rules(verdict)) == ("withdrawn", True)
     (bundle / "extra").write_text("")
     verdict = judge(bundle)
     assert (verdict.status, [f.rule for f in verdict.findings if verdict.fails_by(f)]) == (
@@ -243,7 +243,7 @@ def test_waived_error_is_shown_and_fails_nothing(submissions: Submissions) -> No
     assert rules == {"P104"}
     forge.add_waiver(bundle, rule="P104")
     verdict = get_only_verdict(submissions.root)
-    assert (verdict.status, rules_of(verdict)) == ("pass", rules_of(failing))
+    assert (verdict.status, list_rules(verdict)) == ("pass", list_rules(failing))
     assert {f.waived for f in verdict.findings if f.rule == "P104"} == {"waivers/of-the-case.json"}
     assert {f.severity for f in verdict.findings if f.rule == "P104"} == {Severity.ERROR}
 
@@ -297,7 +297,7 @@ def test_rules_on_form_and_integrity_cannot_be_waived(submissions: Submissions, 
     bundle = submissions.add()
     forge.add_waiver(bundle, rule=rule)
     verdicts = judge_all([submissions.root]).verdicts
-    assert [(v.standing, v.status, rules_of(v)) for v in verdicts if v.path != bundle] == [
+    assert [(v.standing, v.status, list_rules(v)) for v in verdicts if v.path != bundle] == [
         ("waiver", "fail", {"S107"})
     ]
 

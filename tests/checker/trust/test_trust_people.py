@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.trust_rounds import TrustRound, delay_samples, make_second_run, rules_of, run_command
+from support.trust_rounds import TrustRound, delay_samples, list_rules, make_second_run, run_command
 from support.trust_rounds import a_round as a_round
 
 from checker.engine import judge, judge_all
@@ -43,7 +43,7 @@ def test_review_by_a_name_of_the_own_center_does_not_count(
     bundle = submissions.add()
     forge.add_review(bundle, principal)
     verdict = judge(bundle)
-    assert (verdict.status, verdict.reviewers, rules_of(verdict)) == ("fail", (), {"I112"})
+    assert (verdict.status, verdict.reviewers, list_rules(verdict)) == ("fail", (), {"I112"})
 
 
 @pytest.mark.parametrize("principal", TIES)
@@ -66,7 +66,7 @@ def test_review_by_a_name_of_another_center_counts(
 ) -> None:
     bundle = submissions.add()
     forge.add_review(bundle, principal)
-    assert (judge(bundle).reviewers, rules_of(judge(bundle))) == ((principal,), set())
+    assert (judge(bundle).reviewers, list_rules(judge(bundle))) == ((principal,), set())
 
 
 def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: TrustRound) -> None:
@@ -218,7 +218,7 @@ def test_false_statements_cannot_be_waived(submissions: Submissions) -> None:
     bundle = submissions.add(evidence)
     forge.add_waiver(bundle, rule="T102")
     verdicts = judge_all([submissions.root]).verdicts
-    assert {v.standing: rules_of(v) & {"T102", "I121"} for v in verdicts} == {
+    assert {v.standing: list_rules(v) & {"T102", "I121"} for v in verdicts} == {
         "closed": {"T102"},
         "waiver": {"I121"},
     }
@@ -307,7 +307,7 @@ def test_list_of_revoked_keys_is_read_as_openssh_does(
     (submissions.keyring / "revoked_signers").write_text(text, newline="")
     verdict = judge(bundle)
     assert verify_with_openssh(submissions, bundle) == (place is None)
-    assert (verdict.signer, rules_of(verdict)) == (
+    assert (verdict.signer, list_rules(verdict)) == (
         (PRINCIPAL, set()) if place is None else (None, {"I128"})
     )
     assert [f.pointer for f in verdict.findings] == ([] if place is None else [place])
@@ -323,8 +323,8 @@ def test_krl_is_read_as_openssh_does(submissions: Submissions, tmp_path: Path, w
     )
     krl.write_bytes(krl.read_bytes()[: None if whole else -10])
     assert verify_with_openssh(submissions, bundle) == whole
-    assert rules_of(judge(bundle)) == (set() if whole else {"I128"})
+    assert list_rules(judge(bundle)) == (set() if whole else {"I128"})
     subprocess.run(
         ["ssh-keygen", "-q", "-k", "-f", krl, submissions.key.with_suffix(".pub")], check=True
     )
-    assert rules_of(judge(bundle)) == {"I108"}
+    assert list_rules(judge(bundle)) == {"I108"}

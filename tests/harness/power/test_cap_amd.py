@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support.cap_node import Node, watchdogs
+from support.cap_node import Node, find_watchdogs
 from support.fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from support.kills import wait_for
 
@@ -84,4 +84,4 @@ def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     )
     with pytest.raises(RestoreError, match=says), applied_cap(make_amd_plan(600, None)):
         gpu.errors["amdsmi_set_gpu_perf_level"] = BUSY
-    wait_for(lambda: not watchdogs())
+    wait_for(lambda: not find_watchdogs())

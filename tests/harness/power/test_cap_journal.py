@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, SET, A, B, Node, ended, power_cut, watchdogs
+from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
@@ -39,7 +39,7 @@ def node(tmp_path, monkeypatch) -> Node:
 
 
 def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
-    pid = power_cut(node)
+    pid = cut_power(node)
     with pytest.raises(
         MeterError,
         match=rf"{node.journal}: .*process {pid}.* restore them with: bench-submit restore",
@@ -49,25 +49,25 @@ def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
         applied_cap(
             node.plan(400, found_mw={})
         ).__enter__()  # as found, but what is found is another run's
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 0
-    assert done.output.splitlines() == [f"{A}: restored to 700 W", f"{B}: restored to 700 W"]
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [f"{A}: restored to 700 W", f"{B}: restored to 700 W"]
     assert node.limits == AS_FOUND and not node.journal.exists()
-    again = CliRunner().invoke(main, ["restore"])
+    second_result = CliRunner().invoke(main, ["restore"])
     assert (
-        again.exit_code == 0
-        and again.output == f"nothing to restore: there is no journal in {node.state}\n"
+        second_result.exit_code == 0
+        and second_result.output == f"nothing to restore: there is no journal in {node.state}\n"
     )
 
 
 def test_a_run_as_found_on_other_boards_is_not_refused(node):
-    power_cut(node)
+    cut_power(node)
     plan = node.plan(400, found_mw={})
     journal = Journal.read(node.journal)
-    others = tuple(
-        replace(one, uuid=one.uuid.replace("0000", "1111")) for one in journal.accelerators
+    other_limits = tuple(
+        replace(limit, uuid=limit.uuid.replace("0000", "1111")) for limit in journal.accelerators
     )
-    replace(journal, accelerators=others).write(node.journal)
+    replace(journal, accelerators=other_limits).write(node.journal)
     with applied_cap(plan):
         pass
 
@@ -76,7 +76,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
     """Its watchdog is waited for; where it does not come, the run is refused before it is
     planned."""
     monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         os.kill(watchdog, signal.SIGSTOP)
         owner.kill()
         owner.wait()
@@ -85,7 +85,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
         assert command._inspect_machine("nvidia", 2, 400).found_mw == AS_FOUND
         later.join()
 
-    power_cut(node)
+    cut_power(node)
     monkeypatch.setattr(command, "GRACE_S", 0.2)
     for cap_w in (400, None):
         with pytest.raises(
@@ -111,14 +111,14 @@ def test_the_lock_of_a_run_that_ends_is_waited_for(node):
 
 
 def test_restoring_sees_boards_that_the_environment_hides(node, monkeypatch):
-    power_cut(node)
+    cut_power(node)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", A)
     assert CliRunner().invoke(main, ["restore"]).exit_code == 0
     assert node.limits == AS_FOUND
 
 
 def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         with pytest.raises(
             MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
         ):
@@ -127,11 +127,11 @@ def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
             MeterError, match=f"process {owner.pid}.* is running and holds the power limits"
         ):
             applied_cap(node.plan(400, found_mw={})).__enter__()
-        done = CliRunner().invoke(main, ["restore"])
-        assert done.exit_code == 1 and f"process {owner.pid}" in done.output
+        result = CliRunner().invoke(main, ["restore"])
+        assert result.exit_code == 1 and f"process {owner.pid}" in result.output
         assert node.limits == SET
         owner.kill()
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
 
 
 def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node):
@@ -143,13 +143,13 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
     ):
         node.change(deaf=[A])
     assert node.limits == {A: 400_000, B: 700_000}
-    wait_for(lambda: not watchdogs())  # which has tried once more
-    assert [one.uuid for one in Journal.read(node.journal).accelerators] == [A]
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 1 and "the board has 400 W; not restored to 700 W" in done.output
+    wait_for(lambda: not find_watchdogs())  # which has tried once more
+    assert [limit.uuid for limit in Journal.read(node.journal).accelerators] == [A]
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and "the board has 400 W; not restored to 700 W" in result.output
     node.change(deaf=[])
-    done = CliRunner().invoke(main, ["restore"])
-    assert (done.exit_code, done.output) == (0, f"{A}: restored to 700 W\n")
+    result = CliRunner().invoke(main, ["restore"])
+    assert (result.exit_code, result.output) == (0, f"{A}: restored to 700 W\n")
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
@@ -165,18 +165,20 @@ def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
             MeterError, match=rf"{node.journal}: .* cannot be read .*remove the file"
         ):
             applied_cap(plan).__enter__()
-    done = CliRunner().invoke(main, ["restore"])
+    result = CliRunner().invoke(main, ["restore"])
     assert (
-        done.exit_code == 1 and str(node.journal) in done.output and "Traceback" not in done.output
+        result.exit_code == 1
+        and str(node.journal) in result.output
+        and "Traceback" not in result.output
     )
     assert node.limits == AS_FOUND
 
 
 def test_a_journal_of_another_host_is_left_to_that_host(node):
-    power_cut(node)
+    cut_power(node)
     replace(Journal.read(node.journal), host="elsewhere").write(node.journal)
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 1 and "on elsewhere; restore them there" in done.output
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and "on elsewhere; restore them there" in result.output
     assert node.limits == SET and node.journal.exists()
 
 
@@ -249,8 +251,8 @@ def test_who_looks_at_the_lock_is_not_taken_for_who_holds_it(tmp_path):
     """As `doctor` does, while another `doctor` or a run looks too."""
     with lock_directory(tmp_path):
         assert is_locked(tmp_path)
-    with (tmp_path / "caps.lock").open() as other:
-        fcntl.flock(other, fcntl.LOCK_SH)
+    with (tmp_path / "caps.lock").open() as other_lock:
+        fcntl.flock(other_lock, fcntl.LOCK_SH)
         assert not is_locked(tmp_path)
         with pytest.raises(BlockedError, match="another bench-submit"):
             lock_directory(tmp_path, timeout_s=0).__enter__()
@@ -279,20 +281,20 @@ def test_limits_are_the_same_within_a_milliwatt(first_mw, second_mw, is_same):
 
 
 def test_a_board_that_is_gone_does_not_keep_the_others_from_being_restored(node):
-    power_cut(node)
+    cut_power(node)
     journal = Journal.read(node.journal)
-    gone = SavedLimit("GPU-gone", 700_000, None)
-    replace(journal, accelerators=(gone, *journal.accelerators)).write(node.journal)
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 1 and node.limits == AS_FOUND
-    assert done.output.splitlines()[0] == "GPU-gone: KeyError('GPU-gone'); not restored to 700 W"
-    assert Journal.read(node.journal).accelerators == (gone,)
+    missing_board = SavedLimit("GPU-gone", 700_000, None)
+    replace(journal, accelerators=(missing_board, *journal.accelerators)).write(node.journal)
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and node.limits == AS_FOUND
+    assert result.output.splitlines()[0] == "GPU-gone: KeyError('GPU-gone'); not restored to 700 W"
+    assert Journal.read(node.journal).accelerators == (missing_board,)
 
 
 def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_restored(
     node, monkeypatch
 ):
-    power_cut(node)
+    cut_power(node)
     plain = node.nvml.nvmlDeviceSetPowerManagementLimit
 
     def broken(handle, limit_mw):
@@ -301,8 +303,8 @@ def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_re
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", broken, raising=False)
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 1 and "Input/output error" in done.output
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and "Input/output error" in result.output
     assert node.limits == {A: 400_000, B: 700_000}
 
 
@@ -326,7 +328,7 @@ def test_a_journal_without_a_directory_is_an_error_that_names_it(tmp_path):
 
 def test_a_board_that_has_its_limit_again_is_not_set_once_more(node, monkeypatch):
     """So a user who may not set limits can clear the journal of a run whose limits are back."""
-    power_cut(node)
+    cut_power(node)
     node.change(limits={A: 700_000, B: 400_000})
     plain, handles = node.nvml.nvmlDeviceSetPowerManagementLimit, []
 
@@ -335,12 +337,12 @@ def test_a_board_that_has_its_limit_again_is_not_set_once_more(node, monkeypatch
         plain(handle, limit_mw)
 
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", note, raising=False)
-    done = CliRunner().invoke(main, ["restore"])
-    assert (done.exit_code, handles) == (0, [B]) and node.limits == AS_FOUND
+    result = CliRunner().invoke(main, ["restore"])
+    assert (result.exit_code, handles) == (0, [B]) and node.limits == AS_FOUND
 
 
 def test_a_journal_that_cannot_be_shortened_keeps_all_boards(node, monkeypatch):
-    power_cut(node)
+    cut_power(node)
     journal = Journal.read(node.journal)
     node.change(deaf=[A])
 
@@ -348,8 +350,8 @@ def test_a_journal_that_cannot_be_shortened_keeps_all_boards(node, monkeypatch):
         raise MeterError("no space")
 
     monkeypatch.setattr(Journal, "write", refuse)
-    done = CliRunner().invoke(main, ["restore"])
-    assert done.exit_code == 1 and f"{B}: restored to 700 W" in done.output
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and f"{B}: restored to 700 W" in result.output
     assert Journal.read(node.journal) == journal
 
 

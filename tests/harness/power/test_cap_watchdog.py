@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.cap_node import AS_FOUND, SET, A, B, Node, ended, watchdogs
+from support.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
@@ -27,48 +27,48 @@ def node(tmp_path, monkeypatch) -> Node:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
 def test_the_watchdog_restores_when_the_owner_dies(node, number):
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         assert node.limits == SET
         os.kill(owner.pid, number)
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
 def test_the_watchdog_is_in_a_session_of_its_own_and_outlives_what_ends_the_owners(node):
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         for number in interrupts.SIGNALS:
             os.kill(watchdog, number)
         os.killpg(owner.pid, signal.SIGKILL)
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
 def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
     with applied_cap(node.plan()) as guard:
-        (first,) = watchdogs()
+        (first,) = find_watchdogs()
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: ended(first))
+        wait_for(lambda: has_ended(first))
         guard()
-        (second,) = watchdogs()
+        (second,) = find_watchdogs()
         guard()
-        assert watchdogs() == [second] != [first]
-    assert node.limits == AS_FOUND and not watchdogs()
+        assert find_watchdogs() == [second] != [first]
+    assert node.limits == AS_FOUND and not find_watchdogs()
 
 
 def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
     with (
         monkeypatch.context() as patch,
-        pytest.raises(WatchdogError) as said,
+        pytest.raises(WatchdogError) as error,
         applied_cap(node.plan()) as guard,
     ):
-        (first,) = watchdogs()
+        (first,) = find_watchdogs()
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: ended(first))
+        wait_for(lambda: has_ended(first))
         patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
         guard()
-    assert str(said.value).startswith(
+    assert str(error.value).startswith(
         "the run was ended: its watchdog died, and"
-    ) and "so no limit was set" not in str(said.value)
+    ) and "so no limit was set" not in str(error.value)
     assert node.limits == AS_FOUND
 
 
@@ -84,17 +84,17 @@ def test_without_a_watchdog_nothing_is_set(node, monkeypatch):
 
 
 def test_a_watchdog_leaves_the_journal_of_a_later_run_alone(node):
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         later = replace(Journal.read(node.journal), run_id="a-later-one")
         later.write(node.journal)
         owner.kill()
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == SET and Journal.read(node.journal) == later
 
 
 def test_the_watchdog_waits_for_whoever_restores_at_the_same_time(node):
     """For longer than a run would wait for the lock."""
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         os.kill(watchdog, signal.SIGSTOP)
         owner.kill()
         owner.wait()
@@ -102,17 +102,17 @@ def test_the_watchdog_waits_for_whoever_restores_at_the_same_time(node):
             os.kill(watchdog, signal.SIGCONT)
             time.sleep(GRACE_S + 1)
             assert node.limits == SET
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
 def test_the_watchdog_restores_what_the_harness_did_not_come_to(node):
     """The harness was killed after it had restored one board."""
-    with node.held_elsewhere() as (owner, watchdog):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
         journal = Journal.read(node.journal)
         replace(journal, accelerators=journal.accelerators[1:]).write(node.journal)
         owner.kill()
-        wait_for(lambda: ended(watchdog))
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == {A: 400_000, B: 700_000} and not node.journal.exists()
 
 

@@ -19,49 +19,51 @@ NAMES = ("SIM-H200-0", "SIM-H200-3")
 MS = 1_000_000
 
 
-def rows(path):
+def read_rows(path):
     with path.open() as file:
         return list(csv.DictReader(file))
 
 
-def settings(tmp_path, meter="simulated:h200", accelerators=NAMES):
+def make_settings(tmp_path, meter="simulated:h200", accelerators=NAMES):
     return Settings(meter, accelerators, "node0", 100, str(tmp_path))
 
 
 def test_samples_lie_on_an_absolute_grid_and_say_when_they_were_taken(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         time.sleep(1.0)
-        said = sampler.stop()
-    found = rows(tmp_path / "samples.csv")
-    assert tuple(found[0]) == SAMPLE_COLUMNS
+        messages = sampler.stop()
+    rows_read = read_rows(tmp_path / "samples.csv")
+    assert tuple(rows_read[0]) == SAMPLE_COLUMNS
     for name in NAMES:
-        own = [r for r in found if r["accelerator"] == name]
-        scheduled = [int(r["scheduled_ns"]) for r in own]
+        board_rows = [r for r in rows_read if r["accelerator"] == name]
+        scheduled = [int(r["scheduled_ns"]) for r in board_rows]
         assert all(s % (100 * MS) == 0 for s in scheduled)
-        assert len(own) == said["ticks"]
-        assert (scheduled[-1] - scheduled[0]) // (100 * MS) + 1 == said["ticks"] + said["missed"]
-        assert all(int(r["read_ns"]) >= int(r["scheduled_ns"]) for r in own)
-        assert {r["status"] for r in own} == {"ok"} and all(
-            r["power_mw"] and not r["mem_temp_c"] for r in own
+        assert len(board_rows) == messages["ticks"]
+        assert (scheduled[-1] - scheduled[0]) // (100 * MS) + 1 == messages["ticks"] + messages[
+            "missed"
+        ]
+        assert all(int(r["read_ns"]) >= int(r["scheduled_ns"]) for r in board_rows)
+        assert {r["status"] for r in board_rows} == {"ok"} and all(
+            r["power_mw"] and not r["mem_temp_c"] for r in board_rows
         )
 
 
 def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         time.sleep(1.0)
-        assert len(rows(tmp_path / "samples.csv")) == 0
+        assert len(read_rows(tmp_path / "samples.csv")) == 0
         sampler.flush()
-        assert len(rows(tmp_path / "samples.csv")) >= 6
+        assert len(read_rows(tmp_path / "samples.csv")) >= 6
         assert len(sampler.power_w) == 2
 
 
 def test_power_shown_is_the_mean_of_the_latest_second(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         time.sleep(2.5)
         sampler.stop()
     own_w = [
         int(r["power_mw"]) / 1e3
-        for r in rows(tmp_path / "samples.csv")
+        for r in read_rows(tmp_path / "samples.csv")
         if r["accelerator"] == NAMES[0]
     ]
     means = [sum(own_w[last - 9 : last + 1]) / 10 for last in range(10, len(own_w), 10)]
@@ -70,30 +72,30 @@ def test_power_shown_is_the_mean_of_the_latest_second(tmp_path):
 
 
 def test_readback_gives_limits_of_every_accelerator(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         states = sampler.readback([os.getpid()])
     assert [s["accelerator"] for s in states] == list(NAMES)
     assert {s["enforced_mw"] for s in states} == {700_000}
 
 
 def test_samples_are_on_disk_when_the_harness_is_gone(tmp_path):
-    sampler = Sampler(settings(tmp_path)).__enter__()
+    sampler = Sampler(make_settings(tmp_path)).__enter__()
     time.sleep(1.0)
     sampler._process.stdin.close()  # what the kernel does when the harness is killed
     sampler._process.wait(60)
-    assert len(rows(tmp_path / "samples.csv")) >= 6
+    assert len(read_rows(tmp_path / "samples.csv")) >= 6
 
 
 def test_a_meter_that_cannot_be_opened_is_said(tmp_path):
     with (
         pytest.raises(SamplerError, match="no simulated accelerator 'abacus'"),
-        Sampler(settings(tmp_path, "simulated:abacus")),
+        Sampler(make_settings(tmp_path, "simulated:abacus")),
     ):
         pass
 
 
 def test_a_sampler_that_dies_is_noticed(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         sampler._process.kill()
         with pytest.raises(SamplerError, match="ended by itself"):
             sampler.flush()
@@ -102,10 +104,12 @@ def test_a_sampler_that_dies_is_noticed(tmp_path):
 
 def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     table = (tmp_path / "table.csv").open("w")
-    said: list[dict] = []
+    messages: list[dict] = []
     monkeypatch.setattr("harness.power.sampler.os.fsync", lambda descriptor: time.sleep(1.0))
     read_end, write_end = os.pipe()
-    loop = _Loop(SteadySource(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    loop = _Loop(
+        SteadySource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
+    )
     os.write(write_end, b'{"do": "flush"}\n')
     with os.fdopen(read_end, "rb", buffering=0) as commands:
         threading.Timer(1.5, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
@@ -114,7 +118,7 @@ def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     assert (
         loop.missed < 5 < loop.ticks
     )  # waiting for the disk, it would miss nine; a busy machine may cost some
-    assert {"said": "flushed"} in said
+    assert {"said": "flushed"} in messages
 
 
 class SteadySource:
@@ -139,9 +143,9 @@ class SlowSource:
 
 
 def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
-    table, said = (tmp_path / "table.csv").open("w"), []
+    table, messages = (tmp_path / "table.csv").open("w"), []
     read_end, write_end = os.pipe()
-    loop = _Loop(SlowSource(), settings(tmp_path, accelerators=("X",)), table, said.append)
+    loop = _Loop(SlowSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append)
     with os.fdopen(read_end, "rb", buffering=0) as commands:
         real_tick = loop._tick
 
@@ -153,15 +157,15 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
         loop._tick = tick
         loop.run(commands)
     os.close(write_end)
-    found = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    rows_read = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
     steps = [
         (int(b["scheduled_ns"]) - int(a["scheduled_ns"])) / (100 * MS)
-        for a, b in itertools.pairwise(found)
+        for a, b in itertools.pairwise(rows_read)
     ]
     assert steps[3] >= 4 and all(step in range(1, 100) for step in steps)
     assert loop.missed == sum(steps) - len(steps)
-    assert len(found) == loop.ticks == 9  # one more after the word to stop
-    assert (found[5]["status"], found[5]["power_mw"]) == ("lost", "")
+    assert len(rows_read) == loop.ticks == 9  # one more after the word to stop
+    assert (rows_read[5]["status"], rows_read[5]["power_mw"]) == ("lost", "")
 
 
 def test_rows_are_forced_to_disk_after_they_are_written(tmp_path, monkeypatch):
@@ -170,10 +174,10 @@ def test_rows_are_forced_to_disk_after_they_are_written(tmp_path, monkeypatch):
         "harness.power.sampler.os.fsync", lambda descriptor: forced.append(path.read_text())
     )
     with path.open("w") as table:
-        loop = _Loop(SteadySource(), settings(tmp_path, accelerators=("X",)), table, print)
+        loop = _Loop(SteadySource(), make_settings(tmp_path, accelerators=("X",)), table, print)
         loop._tick(100 * MS)
         loop._flush().result()
-        assert forced == [path.read_text()] and len(rows(path)) == 1
+        assert forced == [path.read_text()] and len(read_rows(path)) == 1
 
 
 class StampedSource(PowerSource):
@@ -198,26 +202,30 @@ def test_a_sample_has_the_time_at_which_its_reading_began(tmp_path):
     """The reading itself can take a while, so its end would be late."""
     source, path = StampedSource(), tmp_path / "table.csv"
     with path.open("w") as table:
-        loop = _Loop(source, settings(tmp_path, accelerators=("X", "Y")), table, lambda _: None)
+        loop = _Loop(
+            source, make_settings(tmp_path, accelerators=("X", "Y")), table, lambda _: None
+        )
         before_ns = time.monotonic_ns()
         loop._tick(100 * MS)
         loop._flush().result()
-    stamps = [before_ns, *(int(row["read_ns"]) for row in rows(path))]
+    stamps = [before_ns, *(int(row["read_ns"]) for row in read_rows(path))]
     assert stamps[0] <= stamps[1] <= source.read_ns[0] <= stamps[2] <= source.read_ns[1]
 
 
 def test_power_shown_is_the_average_where_a_meter_has_no_other(tmp_path):
-    said: list[dict] = []
+    messages: list[dict] = []
     with (tmp_path / "table.csv").open("w") as table:
-        loop = _Loop(StampedSource(), settings(tmp_path, accelerators=("X",)), table, said.append)
+        loop = _Loop(
+            StampedSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
+        )
         loop._tick(100 * MS)
-    assert said == [{"said": "power", "power_w": [42.0]}]
+    assert messages == [{"said": "power", "power_w": [42.0]}]
 
 
 def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
     """An interrupt typed at the terminal goes to the process group of the harness; the sampler ends
     when the harness tells it to."""
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         pid = sampler._process.pid
         assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(0)
 
@@ -225,12 +233,12 @@ def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
 def test_files_of_the_working_directory_do_not_shadow_modules_of_the_sampler(tmp_path, monkeypatch):
     (tmp_path / "harness.py").write_text("raise SystemExit('the wrong module')\n")
     monkeypatch.chdir(tmp_path)
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         assert sampler.stop()["ticks"] >= 1
 
 
 def test_commands_that_arrive_together_are_all_answered(tmp_path):
-    with Sampler(settings(tmp_path)) as sampler:
+    with Sampler(make_settings(tmp_path)) as sampler:
         sampler._process.stdin.write('{"do": "flush"}\n{"do": "flush"}\n{"do": "flush"}\n')
         sampler._process.stdin.flush()
         for _ in range(3):
