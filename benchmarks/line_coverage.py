@@ -9,6 +9,7 @@ import atexit
 import os
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -62,14 +63,24 @@ class _Recorder:
                 file.write(f"{self._test}\t{executed}\n")
 
 
+@cache
+def _make_recorder() -> _Recorder:
+    recorder = _Recorder(Path(os.environ[DIRECTORY]), os.environ[FILES].split(os.pathsep))
+    atexit.register(recorder.flush)
+    return recorder
+
+
 def start() -> None:
     """Begin to record, where the environment asks for it."""
     if DIRECTORY in os.environ:
-        files = os.environ[FILES].split(os.pathsep)
-        recorder = _Recorder(Path(os.environ[DIRECTORY]), files)
-        atexit.register(recorder.flush)
-        threading.settrace(recorder.trace_call)
-        sys.settrace(recorder.trace_call)
+        threading.settrace(_make_recorder().trace_call)
+        sys.settrace(_make_recorder().trace_call)
+
+
+def pytest_runtest_setup() -> None:
+    """A hook of pytest: trace again. Python stops tracing when the trace function raises, as it
+    does where a test has patched what writes files."""
+    start()
 
 
 def pytest_runtest_logreport(report: Any) -> None:
