@@ -8,9 +8,9 @@ counted and never caught up. Samples are kept in memory and appended to `samples
 tick. The process ends on the command `stop`, or when the harness has ended and its standard input
 closes; in both cases it first writes all samples to disk.
 
-It reads one JSON command per line, {"do": "flush" | "readback" | "stop", …}, and answers each with
-one JSON line. Once a second it also reports the mean power of each accelerator since its last
-report.
+It reads one JSON command per line, {"command": "flush" | "readback" | "stop", …}, and answers each
+with one JSON line, {"kind": …}. Once a second it also reports the mean power of each accelerator
+since its last report.
 """
 
 import contextlib
@@ -109,19 +109,19 @@ class Sampler:
 
     def flush(self) -> None:
         """Write all samples so far to disk. Raises SamplerError."""
-        self._ask({"do": "flush"}, "flushed")
+        self._ask({"command": "flush"}, "flushed")
 
     def readback(self, own_pids: list[int]) -> list[Json]:
         """Limits and state of every accelerator now: the fields of `harness.power.source.Readback`
         and `accelerator`. `own_pids` are the processes of the run. Raises SamplerError."""
-        answer = self._ask({"do": "readback", "own_pids": own_pids}, "readback")
+        answer = self._ask({"command": "readback", "own_pids": own_pids}, "readback")
         readbacks: list[Json] = answer["accelerators"]
         return readbacks
 
     def stop(self) -> Json:
         """Take one more sample, write all samples to disk and end. Returns the counts `ticks` and
         `missed`. Raises SamplerError."""
-        answer = self._ask({"do": "stop"}, "stopped")
+        answer = self._ask({"command": "stop"}, "stopped")
         return {"ticks": answer["ticks"], "missed": answer["missed"]}
 
     def _ask(self, command: Json, expected: str) -> Json:
@@ -142,16 +142,16 @@ class Sampler:
                 if not self._answer_arrived.wait(STOP_TIMEOUT_S):
                     raise SamplerError(f"the sampler did not answer within {STOP_TIMEOUT_S:.0f} s")
             answer = self._answers.pop(0)
-        if answer["said"] != expected:
+        if answer["kind"] != expected:
             raise SamplerError(
-                str(answer.get("reason", f"the sampler said {answer['said']}, not {expected}"))
+                str(answer.get("reason", f"the sampler said {answer['kind']}, not {expected}"))
             )
         return answer
 
     def _listen(self, lines: IO[str]) -> None:
         for line in lines:
             answer = json.loads(line)
-            if answer["said"] == "power":
+            if answer["kind"] == "power":
                 self.power_w = tuple(answer["power_w"])
                 continue
             with self._answer_arrived:
@@ -159,7 +159,7 @@ class Sampler:
                 self._answer_arrived.notify()
         with self._answer_arrived:
             self._answers.append(
-                {"said": "ended", "reason": "the sampler ended by itself; its error is above"}
+                {"kind": "ended", "reason": "the sampler ended by itself; its error is above"}
             )
             self._answer_arrived.notify()
 
@@ -227,25 +227,25 @@ class _Loop:
         return True
 
     def _execute(self, command: Json) -> None:
-        if command["do"] == "flush":
+        if command["command"] == "flush":
             # Answer when the write is done. Waiting here would delay the next tick.
             self._flush().add_done_callback(self._report_flush)
-        elif command["do"] == "readback":
+        elif command["command"] == "readback":
             own_pids = frozenset(command["own_pids"])
             readbacks = [
                 {"accelerator": uuid, **asdict(read_back(self._source, uuid, own_pids))}
                 for uuid in self._settings.accelerators
             ]
-            self._send({"said": "readback", "accelerators": readbacks})
+            self._send({"kind": "readback", "accelerators": readbacks})
         else:
             self._ending = True
 
     def _report_flush(self, written: Future[None]) -> None:
         error = written.exception()
         self._send(
-            {"said": "flushed"}
+            {"kind": "flushed"}
             if error is None
-            else {"said": "failed", "reason": f"samples cannot be written: {error}"}
+            else {"kind": "failed", "reason": f"samples cannot be written: {error}"}
         )
 
     def _tick(self, scheduled_ns: int) -> None:
@@ -270,7 +270,7 @@ class _Loop:
                 for series_mw in zip(*self._unreported_mw, strict=True)
             ]
             means_w = [fmean(mw) / 1e3 if mw else None for mw in per_accelerator_mw]
-            self._send({"said": "power", "power_w": means_w})
+            self._send({"kind": "power", "power_w": means_w})
             self._unreported_mw.clear()
         self.ticks += 1
 
@@ -287,7 +287,7 @@ def main() -> None:
     try:
         source = open_source(settings.meter)
     except MeterError as error:
-        send({"said": "failed", "reason": str(error)})
+        send({"kind": "failed", "reason": str(error)})
         return
     # The loop makes no reference cycles, and a collection would delay a tick.
     gc.collect()
@@ -299,14 +299,14 @@ def main() -> None:
             open(0, "rb", buffering=0) as commands,
         ):
             loop = _Loop(source, settings, file, send)
-            send({"said": "started"})
+            send({"kind": "started"})
             loop.run(commands)
     except OSError as error:
-        send({"said": "failed", "reason": f"samples cannot be written: {error}"})
+        send({"kind": "failed", "reason": f"samples cannot be written: {error}"})
         return
     finally:
         source.close()
-    send({"said": "stopped", "ticks": loop.ticks, "missed": loop.missed})
+    send({"kind": "stopped", "ticks": loop.ticks, "missed": loop.missed})
 
 
 if __name__ == "__main__":

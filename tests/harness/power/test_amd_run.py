@@ -46,9 +46,9 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
         gpu.metrics["ppt_residency_acc"] += loop.ticks % 2
         plain_tick(scheduled_ns)
         if loop.ticks == 3:
-            os.write(write_end, b'{"do": "flush"}\n{"do": "readback", "own_pids": []}\n')
+            os.write(write_end, b'{"command": "flush"}\n{"command": "readback", "own_pids": []}\n')
         if loop.ticks == 6:
-            os.write(write_end, b'{"do": "stop"}\n')
+            os.write(write_end, b'{"command": "stop"}\n')
 
     monkeypatch.setattr(loop, "_tick", tick)
     with os.fdopen(read_end, "rb", buffering=0) as commands:
@@ -66,7 +66,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     assert [row["slowdown"] for row in rows[:7]] == ["", "2", "0", "2", "0", "2", "0"]
     counter_mj = [int(row["energy_mj"]) for row in rows]
     assert all(later - earlier in (15_300, 15_301) for earlier, later in pairwise(counter_mj))
-    (states,) = [message["accelerators"] for message in messages if message["said"] == "readback"]
+    (states,) = [message["accelerators"] for message in messages if message["kind"] == "readback"]
     assert [(s["accelerator"], s["enforced_mw"], s["foreign_processes"]) for s in states] == [
         (A, 600_000, 0),
         (B, 600_000, 0),

@@ -110,15 +110,15 @@ def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     loop = _Loop(
         SteadySource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
     )
-    os.write(write_end, b'{"do": "flush"}\n')
+    os.write(write_end, b'{"command": "flush"}\n')
     with os.fdopen(read_end, "rb", buffering=0) as commands:
-        threading.Timer(1.5, lambda: os.write(write_end, b'{"do": "stop"}\n')).start()
+        threading.Timer(1.5, lambda: os.write(write_end, b'{"command": "stop"}\n')).start()
         loop.run(commands)
     os.close(write_end)
     assert (
         loop.missed < 5 < loop.ticks
     )  # waiting for the disk, it would miss nine; a busy machine may cost some
-    assert {"said": "flushed"} in messages
+    assert {"kind": "flushed"} in messages
 
 
 class SteadySource:
@@ -152,7 +152,7 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
         def tick(scheduled_ns: int) -> None:
             real_tick(scheduled_ns)
             if loop.ticks == 8:
-                os.write(write_end, json.dumps({"do": "stop"}).encode() + b"\n")
+                os.write(write_end, json.dumps({"command": "stop"}).encode() + b"\n")
 
         loop._tick = tick
         loop.run(commands)
@@ -219,7 +219,7 @@ def test_power_shown_is_the_average_where_a_meter_has_no_other(tmp_path):
             StampedSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
         )
         loop._tick(100 * MS)
-    assert messages == [{"said": "power", "power_w": [42.0]}]
+    assert messages == [{"kind": "power", "power_w": [42.0]}]
 
 
 def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
@@ -239,7 +239,9 @@ def test_files_of_the_working_directory_do_not_shadow_modules_of_the_sampler(tmp
 
 def test_commands_that_arrive_together_are_all_answered(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
-        sampler._process.stdin.write('{"do": "flush"}\n{"do": "flush"}\n{"do": "flush"}\n')
+        sampler._process.stdin.write(
+            '{"command": "flush"}\n{"command": "flush"}\n{"command": "flush"}\n'
+        )
         sampler._process.stdin.flush()
         for _ in range(3):
             sampler._receive("flushed")
