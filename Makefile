@@ -12,6 +12,13 @@ STACKS := diffusion litgpt sglang
 # Python compiles what the tests import; to compile every file of the stacks takes several times as long.
 INSTALL := --quiet --no-compile
 
+# All that the tests of a stack need of the extra dev.
+PYTEST := 'pytest<9.2'
+
+
+# One more than there are cores, because tests of runs wait much of their time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+
 
 .PHONY: demo simulated-sweep rule check-rule test test-core test-kill setup clean $(STACKS:%=test-%)
 
@@ -36,7 +43,7 @@ test-core: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 # Runs and sweeps are killed at 20 random moments of each kind, instead of two: about an hour.
 test-kill: setup
@@ -58,7 +65,7 @@ setup: .venv/ready
 
 .venvs/%/ready: pyproject.toml constraints/%-cpu.txt
 	$(PYTHON) -m venv .venvs/$*
-	.venvs/$*/bin/python -m pip install $(INSTALL) $(if $(CONSTRAINT),-c constraints/$*-cpu.txt) --editable '.[$*,nvidia,dev]'
+	.venvs/$*/bin/python -m pip install $(INSTALL) $(if $(CONSTRAINT),-c constraints/$*-cpu.txt) --editable '.[$*,nvidia]' $(PYTEST)
 	touch $@
 
 # SGLang pins a CUDA build of torch and kernels that a CPU cannot run; its CPU engine does without, so it goes in alone.
@@ -68,7 +75,7 @@ ifneq ($(CONSTRAINT),)
 	.venvs/sglang/bin/python -m pip install $(INSTALL) --requirement constraints/sglang-cpu.txt --editable '.[nvidia]'
 	.venvs/sglang/bin/python -m pip install $(INSTALL) --no-deps sglang==0.5.15.post1
 else
-	.venvs/sglang/bin/python -m pip install $(INSTALL) --editable '.[sglang,nvidia,dev]'
+	.venvs/sglang/bin/python -m pip install $(INSTALL) --editable '.[sglang,nvidia]' $(PYTEST)
 endif
 	touch $@
 
