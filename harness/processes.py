@@ -57,14 +57,14 @@ def list_descendants(pids: Iterable[int]) -> list[int]:
 class Workers:
     """The `count` worker processes of a run on this node. The context manager ends all of them.
 
-    `meeting` holds the options by which torchrun finds the other nodes. With None the only worker
-    starts without torchrun, because torchrun imports torch, which takes seconds.
+    `rendezvous_options` are those by which torchrun finds the other nodes. With None the only
+    worker starts without torchrun, because torchrun imports torch, which takes seconds.
     """
 
     def __init__(
         self,
         count: int,
-        meeting: list[str] | None,
+        rendezvous_options: list[str] | None,
         arguments: list[str],
         environment: Mapping[str, str],
         on_line: Callable[[str], None],
@@ -73,13 +73,13 @@ class Workers:
             "-m",
             "harness.processes",
             str(os.getpid()),
-            *(meeting or []),
+            *(rendezvous_options or []),
             f"--nproc-per-node={count}",
             "--max-restarts=0",
             "--module",
         ]
         self._environment = {**environment, "PYTHONSAFEPATH": "1"}
-        if meeting is None:
+        if rendezvous_options is None:
             launcher = ["-u", "-m"]  # as torchrun starts a worker
             self._environment |= {LAUNCHER_VARIABLE: str(os.getpid()), **ONLY_RANK}
         self._command = [sys.executable, *launcher, *arguments]
