@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
-from harness.run.plan import SIMULATED_WORK, Plan
+from harness.run.plan import Plan
 from harness.run.planning import hash_file
 
 if __name__ == "__main__":
@@ -151,11 +151,12 @@ def _get_first_line(error: Exception) -> str:
 def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: EventLog) -> None:
     """Build the workload and run its epochs. Raises whatever the implementation raises."""
     uses_gpu, is_server = plan.torch_device == "cuda", plan.requests is not None
-    # A single simulated worker needs no torch, which takes seconds to import.
-    if world_size > 1 or plan.implementation != SIMULATED_WORK:
-        import torch
     # A server starts its own processes on the GPUs. This process must not occupy one.
-    if uses_gpu and not is_server:
+    selects_gpu = uses_gpu and not is_server
+    # Without need torch stays out, because it takes seconds to import.
+    if selects_gpu or world_size > 1:
+        import torch
+    if selects_gpu:
         torch.cuda.set_device(local_rank)
     if world_size > 1:
         torch.distributed.init_process_group("nccl" if uses_gpu else "gloo")

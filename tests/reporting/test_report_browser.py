@@ -14,6 +14,8 @@ from support.report.browser import JOULES, RATE, draw_figure, read_rows
 from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
 
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
 
 def column(page: Any, id: str, title: str) -> list[str]:
     """The visible cells of a column."""

@@ -16,6 +16,9 @@ from reporting.report_table import Column
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 
 
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+
 def told(page: Any, figure: Any, place: int) -> dict[str, str]:
     """What the tooltip of a point says, by its heads."""
     page.evaluate(_POINT_AT, [figure.get_attribute("id"), place])

@@ -11,6 +11,9 @@ from support.report.browser import read_rows
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 
 
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+
 def after(page: Any, *interactions: Callable[[], Any]) -> None:
     """Does what a reader does to have an answer; no answer may need more than two interactions."""
     assert len(interactions) <= 2

@@ -31,6 +31,7 @@ from reporting.report_table import (
 )
 from rules.metrics import comparison
 
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 RATE, JOULES, PER_JOULE = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
 

@@ -36,6 +36,7 @@ from rules.metrics import comparison, energy, sweeps
 from rules.metrics.power_profile import envelope
 from rules.run_profile import PUBLISHED_NODES, NodePower, node_power
 
+pytestmark = pytest.mark.xdist_group("trace")  # one test process builds its page, once
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 

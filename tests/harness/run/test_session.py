@@ -56,8 +56,11 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert wait_until_gone(tmp_path)
 
 
-def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path):
+def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path, capsys):
     evidence = read_evidence(carry_out(make_test_plan(gpus=2), tmp_path))
+    output = capsys.readouterr().out
+    assert "W per accelerator" in output
+    assert "differences between accelerators: active time " in output
     assert [r["accelerators"] for r in evidence.result["ranks"]] == [["SIM-H200-0"], ["SIM-H200-1"]]
     batches = evidence.batches.groupby(["epoch", "rank"]).size()
     assert batches.nunique() == 1 and len(batches) == 22
@@ -226,11 +229,3 @@ def test_processes_that_a_worker_has_started_are_its_own():
     finally:
         os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
-
-
-def test_a_finished_run_says_how_far_its_accelerators_are_apart(tmp_path, capsys):
-    carry_out(make_test_plan(gpus=2), tmp_path)
-    output = capsys.readouterr().out
-    assert (
-        "W per accelerator" in output and "differences between accelerators: active time " in output
-    )

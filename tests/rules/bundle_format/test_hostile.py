@@ -21,6 +21,9 @@ from support.rules.hostile_cases import CASES
 COMPANIONS = {"file_huge_signature": {"I105"}, "manifest_twice": {"I101"}}
 
 
+pytestmark = pytest.mark.xdist_group("hostile")  # one test process makes the bundles, once
+
+
 @dataclass(frozen=True)
 class Judged:
     """What one run of the command over all hostile bundles and a good one gave."""
