@@ -66,6 +66,7 @@ class Change:
     changed_to: str
     start: int
     end: int
+    runs_on_import: bool
     number: int = 0
 
     @property
@@ -107,6 +108,7 @@ class _Finder(ast.NodeVisitor):
         self.changes: list[Change] = []
         self._file, self._source = file, source
         self._names: list[str] = []
+        self._runs_on_import = True
         lines = source.splitlines(keepends=True)
         self._offsets = [0]
         for line in lines:
@@ -128,12 +130,26 @@ class _Finder(ast.NodeVisitor):
         end = self._offsets[node.end_lineno - 1] + node.end_col_offset
         code = self._source[start:end].decode()
         function = ".".join(self._names)
-        self.changes.append(Change(self._file, node.lineno, function, code, changed_to, start, end))
+        self.changes.append(
+            Change(
+                self._file,
+                node.lineno,
+                function,
+                code,
+                changed_to,
+                start,
+                end,
+                self._runs_on_import,
+            )
+        )
 
     def _enter(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         self._names.append(node.name)
+        outside = self._runs_on_import
+        self._runs_on_import = outside and isinstance(node, ast.ClassDef)
         for statement in node.body:
             self.visit(statement)
+        self._runs_on_import = outside
         if not isinstance(node, ast.ClassDef):
             for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
                 self.visit(default)

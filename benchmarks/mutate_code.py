@@ -66,7 +66,7 @@ MOST_LETTERS = 160
 """Of the id of a test in the table; some have long parameters."""
 LEAST_CHANGES = 16
 """Of each module."""
-BUDGETS_S = 30.0, 150.0
+BUDGETS_S = 30.0, 90.0
 """Seconds of tests that are run first, and where they notice nothing."""
 PATIENCE, LEAST_S = 4.0, 30.0
 """A test that takes this many times its usual time, and so many seconds, has noticed the change."""
@@ -96,11 +96,14 @@ class Coverage:
     def choose_tests(self, change: Change, budget_s: float) -> list[str]:
         """The tests for a change, in the order to run them.
 
-        Where no test executes the line, as one that runs on import, all tests of the module serve.
+        A line that runs on import is recorded for the first test of a process only. For such a line,
+        and where no test executes the line, all tests of the module serve.
         """
         lines = range(change.line, change.line + change.code.count("\n") + 1)
         of_file = {test: set(f[change.file]) for test, f in self.lines.items() if change.file in f}
         covering = [test for test, reached in of_file.items() if not reached.isdisjoint(lines)]
+        if change.runs_on_import:
+            covering = []
         test_files = TARGETS[change.file]
         tests = covering or list(of_file) or [t for t in self.seconds if t.startswith(test_files)]
         tests.sort(key=lambda test: (not test.startswith(test_files), self.seconds[test]))
