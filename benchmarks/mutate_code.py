@@ -96,8 +96,8 @@ class Coverage:
     def choose_tests(self, change: Change, budget_s: float) -> list[str]:
         """The tests for a change, in the order to run them.
 
-        A line that runs on import is recorded for the first test of a process only. For such a line,
-        and where no test executes the line, all tests of the module serve.
+        A line that runs on import is recorded for the first test of a process only. For such a
+        line, and where no test executes the line, all tests of the module serve.
         """
         lines = range(change.line, change.line + change.code.count("\n") + 1)
         of_file = {test: set(f[change.file]) for test, f in self.lines.items() if change.file in f}

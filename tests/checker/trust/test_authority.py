@@ -1,5 +1,6 @@
 """Who may sign a bundle, and what a manifest must say of its files."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -83,3 +84,33 @@ def test_path_that_is_listed_twice_is_refused(submissions: Submissions) -> None:
     manifest["files"].append(manifest["files"][0])
     (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
     assert "I104" in list_rules(judge(bundle))
+
+
+def remove_from_manifest(bundle: Path, name: str) -> None:
+    manifest = json.loads((bundle / "MANIFEST.json").read_text())
+    manifest["files"] = [entry for entry in manifest["files"] if entry["path"] != name]
+    (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
+
+
+def test_manifest_lists_every_file_that_a_bundle_must_have(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    remove_from_manifest(bundle, "samples.csv.gz")
+    (bundle / "samples.csv.gz").unlink()
+    assert {"I104", "S101"} <= list_rules(judge(bundle))
+
+
+def test_manifest_lists_every_optional_file_of_a_bundle(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    name = "events.jsonl.gz"
+    (bundle / name).write_bytes(gzip.compress(b""))
+    remove_from_manifest(bundle, name)
+    assert "I104" in list_rules(judge(bundle))
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../result.json", "a\\b", "./result.json", "a//b"])
+def test_path_that_may_leave_the_bundle_is_refused(submissions: Submissions, path: str) -> None:
+    bundle = submissions.add()
+    manifest = json.loads((bundle / "MANIFEST.json").read_text())
+    manifest["files"][0]["path"] = path
+    (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
+    assert "I103" in list_rules(judge(bundle))

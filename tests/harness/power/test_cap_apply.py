@@ -293,3 +293,13 @@ def test_simulated_boards_that_nobody_else_sees_cannot_be_held(node):
     plan = replace(node.plan(), meter="simulated:h200")
     with pytest.raises(MeterError, match="in a process of their own only"):
         applied_cap(plan).__enter__()
+
+
+def test_an_interrupt_before_anything_is_set_reports_no_restored_limits(node, monkeypatch, capsys):
+    def interrupt(self, path):
+        raise Interrupted("SIGTERM", signal.SIGTERM)
+
+    monkeypatch.setattr(Journal, "write", interrupt)
+    with pytest.raises(Interrupted), applied_cap(node.plan()):
+        pytest.fail("the cap was applied")
+    assert capsys.readouterr().err == "" and node.limits == AS_FOUND

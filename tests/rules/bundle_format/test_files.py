@@ -25,3 +25,9 @@ def test_file_that_no_bundle_has_is_a_problem_and_is_not_read(tmp_path, name):
     assert name not in files.contents
     unlisted = [p for p in files.problems if p.violation.file == name]
     assert [p.rule for p in unlisted] == ["I102"]
+
+
+def test_signatures_that_are_no_directory_are_a_problem(tmp_path):
+    (tmp_path / "signatures").write_text("x")
+    files = read_files(tmp_path)
+    assert [p.violation.found for p in files.problems if p.violation.file == "signatures"]

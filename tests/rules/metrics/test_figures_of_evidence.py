@@ -304,3 +304,11 @@ def test_clocks_of_an_epoch_are_the_means_of_its_readings(failed: tuple[int, ...
     (board,) = epoch.accelerators
     assert board.mean_sm_mhz == pytest.approx(np.nanmean(sm_mhz[20:61]), rel=1e-12)
     assert board.mean_mem_mhz == pytest.approx(np.mean(mem_mhz[20:61]), rel=1e-12)
+
+
+def test_epochs_are_in_their_order_also_where_some_are_missing() -> None:
+    table = make_samples("a", np.full(201, 500.0))
+    windows = ((8, 0, 0, 2.0, 6.0, 1), (1, 1, 0, 8.0, 12.0, 1), (16, 2, 0, 14.0, 18.0, 1))
+    parts = make_parts(make_result("a"), table, make_batches(*windows))
+    epochs = compute_figures(make_result("a"), make_system("a"), parts).epochs
+    assert [epoch.epoch for epoch in epochs] == [1, 8, 16]
