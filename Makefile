@@ -9,6 +9,9 @@ CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu
 
 STACKS := diffusion litgpt sglang
 
+# Where this variable is set, Python writes no bytecode, and each process of the tests compiles torch anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Python compiles what the tests import; to compile every file of the stacks takes several times as long.
 INSTALL := --quiet --no-compile
 

@@ -154,6 +154,10 @@ class Copy:
         """A process that has the libraries in memory and forks for each run of tests."""
         command = [self.python, self.root / "benchmarks/mutate_code.py", "serve"]
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        # Without bytecode each run of tests would compile every module; without buffers it would
+        # not notice a missing flush.
+        for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+            environment.pop(name, None)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=self.root, env=environment, **pipes)  # type: ignore[call-overload, no-any-return]
 
