@@ -11,8 +11,9 @@ from support.trust_rounds import delay_samples, list_errors, list_rules, make_se
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles
+from checker.judging.round_rules import _lower_to_note
 from checker.verdict import INTERNAL
-from rules.finding import Severity
+from rules.finding import Finding, Severity
 from rules.registry import rules_by_id
 from rules.testing import tampering as forge
 
@@ -68,3 +69,13 @@ def test_only_bundles_that_pass_are_kept(submissions: Submissions) -> None:
     ]
     assert [verdict.kept for verdict in verdicts] == ["good-run", None]
     assert summaries == [good_bundle]
+
+
+def test_only_errors_of_rules_are_lowered_on_accepted_bundles() -> None:
+    def lower(severity: Severity, rule: str = "X102") -> Severity:
+        finding = Finding(rule, severity, "result.json", "", "a copy", "a run of its own", "")
+        return _lower_to_note(finding).severity
+
+    assert lower(Severity.ERROR) == Severity.NOTE
+    assert lower(Severity.WARNING) == Severity.WARNING
+    assert lower(Severity.ERROR, INTERNAL) == Severity.ERROR

@@ -10,8 +10,9 @@ from conftest import PRINCIPAL, Submissions, make_key
 from support.trust_rounds import list_rules
 
 from checker.engine import judge
-from checker.trust.authority import find_authority
+from checker.trust.authority import check_published_location, find_authority
 from harness.sign import sign
+from rules.bundle_format.files import Refused
 
 SECOND = "example@second.org"
 """Another principal of the center `example`."""
@@ -114,3 +115,13 @@ def test_path_that_may_leave_the_bundle_is_refused(submissions: Submissions, pat
     manifest["files"][0]["path"] = path
     (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
     assert "I103" in list_rules(judge(bundle))
+
+
+def test_only_the_outermost_keyring_says_where_published_figures_belong(tmp_path: Path) -> None:
+    for keyring in (tmp_path / "keyring", tmp_path / "published" / "keyring"):
+        keyring.mkdir(parents=True)
+        (keyring / "allowed_signers").write_text("")
+    (tmp_path / "center" / "system").mkdir(parents=True)
+    check_published_location(tmp_path / "published" / "paper.json")
+    with pytest.raises(Refused):
+        check_published_location(tmp_path / "center" / "system" / "paper.json")

@@ -3,6 +3,7 @@ another way."""
 
 import json
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,14 @@ from support.rules.figure_parts import (
 
 from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.metrics import comparison, energy
 from rules.metrics import run as run_metrics
 from rules.metrics.figures import FIGURES, Estimate, ObservedPower, RunFigures, estimate_mean
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.run import MetricsError
 from rules.protocol import CURRENT
+from rules.testing.frames import table_of
+from rules.workloads import workloads
 
 
 def compute_peak_flops(result: Json, system: Json) -> float | None:
@@ -215,3 +219,17 @@ def test_energy_of_an_epoch_against_an_independent_sum() -> None:
         a for a in evidence.result["epochs"][4]["accelerators"] if a["accelerator"] == first
     )
     assert stated["energy_j_trapezoid"] == pytest.approx(energy, rel=1e-6)
+
+
+def test_rates_and_shares_of_the_peak_are_exact() -> None:
+    assert run_metrics.items_per_second(10, 4) == 2.5
+    size = workloads()["resnet50-train"].size("full")
+    assert run_metrics.min_peak_share(3.0, size, 2.0) == 3.0 * size.flops_per_item / 2e12
+    assert comparison.items_per_year(2000) == 2000e6 * 365
+
+
+@pytest.mark.parametrize(("count", "is_trace"), [(1, False), (2, True)])
+def test_two_samples_are_enough_for_a_trace(count: int, is_trace: bool) -> None:
+    table = table_of(make_samples("a", np.full(count, 500.0)))
+    with nullcontext() if is_trace else pytest.raises(MetricsError, match="fewer than two"):
+        assert energy.build_trace(table).power_w.tolist() == [500.0] * count
