@@ -66,7 +66,7 @@ MOST_LETTERS = 160
 """Of the id of a test in the table; some have long parameters."""
 LEAST_CHANGES = 16
 """Of each module."""
-BUDGETS_S = 30.0, 90.0
+BUDGETS_S = 30.0, 60.0
 """Seconds of tests that are run first, and where they notice nothing."""
 PATIENCE, LEAST_S = 4.0, 30.0
 """A test that takes this many times its usual time, and so many seconds, has noticed the change."""

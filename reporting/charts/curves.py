@@ -5,6 +5,7 @@ smoothed.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import altair as alt
 
@@ -172,24 +173,7 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         value=False,
         bind=alt.binding_checkbox(name="add 100 W per node of 4 accelerators (assumption) "),
     )
-    rates = select_numbers(data, _RATE)
-    # With both values the axis stays in place when the switch is used.
-    efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
-    # Boards differ by factors. On logarithmic axes equal ratios have equal lengths.
-    x = make_log_axis(alt.X, _RATE, table.get_column(_RATE).label, rates)
-    y = make_log_axis(alt.Y, "efficiency", table.get_column(_EFFICIENCY).label, efficiencies)
-    base = (
-        alt.Chart(alt.NamedData(table.id))
-        # Labels refer to rows by number, so rows are numbered before the filter drops some.
-        .transform_window(row="row_number()")
-        .transform_filter(f"datum['{_EFFICIENCY}'] != null && datum['{_RATE}'] != null")
-        .transform_calculate(
-            efficiency=f"node ? datum['{_WITH_NODE}'] : datum['{_EFFICIENCY}']",
-            best="node ? datum.peak_node : datum.peak",
-            ahead="node ? datum.front_node : datum.front",
-        )
-        .encode(x=x, y=y)
-    )
+    base = _build_efficiency_base(table, data)
     line = (
         base.transform_filter("!datum.doubt")
         .mark_line(strokeWidth=1.3, opacity=0.75)
@@ -221,6 +205,28 @@ def _build_efficiency_chart(table: ReportTable) -> Chart | None:
         alt_text,
         table,
         chart_spec,
+    )
+
+
+def _build_efficiency_base(table: ReportTable, data: Data) -> Any:
+    """The axes and the rows of the efficiency chart, of which each layer draws some."""
+    rates = select_numbers(data, _RATE)
+    # With both values the axis stays in place when the switch is used.
+    efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
+    # Boards differ by factors. On logarithmic axes equal ratios have equal lengths.
+    x = make_log_axis(alt.X, _RATE, table.get_column(_RATE).label, rates)
+    y = make_log_axis(alt.Y, "efficiency", table.get_column(_EFFICIENCY).label, efficiencies)
+    return (
+        alt.Chart(alt.NamedData(table.id))
+        # Labels refer to rows by number, so rows are numbered before the filter drops some.
+        .transform_window(row="row_number()")
+        .transform_filter(f"datum['{_EFFICIENCY}'] != null && datum['{_RATE}'] != null")
+        .transform_calculate(
+            efficiency=f"node ? datum['{_WITH_NODE}'] : datum['{_EFFICIENCY}']",
+            best="node ? datum.peak_node : datum.peak",
+            ahead="node ? datum.front_node : datum.front",
+        )
+        .encode(x=x, y=y)
     )
 
 

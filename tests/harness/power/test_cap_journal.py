@@ -9,7 +9,6 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -17,7 +16,7 @@ from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdog
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
-from harness.power import cap_journal, cap_restore
+from harness.power import cap_journal
 from harness.power.cap_apply import applied_cap
 from harness.power.cap_journal import (
     JOURNAL_FILE,
@@ -382,20 +381,3 @@ def test_a_state_directory_is_made_with_its_parents_and_may_be_read_by_all(tmp_p
     state = tmp_path / "var" / "lib" / "wattmark"
     with lock_directory(state):
         assert state.stat().st_mode & 0o777 == 0o755
-
-
-def test_where_no_journal_is_there_is_nothing_to_restore(tmp_path):
-    assert cap_restore.restore(tmp_path / JOURNAL_FILE) == []
-
-
-@pytest.mark.parametrize(("current", "is_set"), [("auto", False), ("high", True)])
-def test_a_board_in_its_former_state_is_not_set_again(monkeypatch, current, is_set):
-    """Setting takes a right that a user without root does not have."""
-    states = [current]
-    source = SimpleNamespace(
-        read=lambda uuid: SimpleNamespace(power_state=states[-1]),
-        set_state=lambda uuid, state: states.append(state),
-    )
-    monkeypatch.setattr(cap_restore, "cap_control", lambda source: source)
-    cap_restore._restore_board(source, SavedLimit(A, None, "auto"))
-    assert states == ([current, "auto"] if is_set else [current])
