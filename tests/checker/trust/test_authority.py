@@ -11,6 +11,7 @@ from support.trust_rounds import list_rules
 
 from checker.engine import judge
 from checker.trust.authority import check_published_location, find_authority
+from checker.trust.keyring import read_keyring
 from harness.sign import sign
 from rules.bundle_format.files import Refused
 
@@ -125,3 +126,36 @@ def test_only_the_outermost_keyring_says_where_published_figures_belong(tmp_path
     check_published_location(tmp_path / "published" / "paper.json")
     with pytest.raises(Refused):
         check_published_location(tmp_path / "center" / "system" / "paper.json")
+
+
+def test_named_keyring_leaves_the_center_to_the_checked_path(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    centers = [
+        find_authority(bundle, submissions.keyring, root).center
+        for root in (submissions.root, bundle.parent, bundle)
+    ]
+    assert centers == ["example", bundle.parent.name, bundle.parent.name]
+    assert judge(bundle, keyring=submissions.keyring).status == "pass"
+
+
+def test_directory_without_signers_is_no_keyring(submissions: Submissions, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    verdict = judge(submissions.add(), keyring=tmp_path / "empty")
+    assert list_rules(verdict) == {"I110"}
+
+
+def test_keyring_that_is_a_file_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "keyring").write_text("")
+    with pytest.raises(Refused) as refusal:
+        read_keyring(tmp_path / "keyring")
+    assert "allowed_signers" in str(refusal.value.problems)
+
+
+def test_optional_file_that_the_manifest_lists_must_be_there(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    manifest = json.loads((bundle / "MANIFEST.json").read_text())
+    manifest["files"].append({"path": "events.jsonl.gz", "size": 20, "sha256": "0" * 64})
+    (bundle / "MANIFEST.json").write_text(json.dumps(manifest))
+    (bundle / "samples.csv.gz").unlink()
+    missing = [f.file for f in judge(bundle).findings if f.rule == "S101"]
+    assert sorted(missing) == ["events.jsonl.gz", "samples.csv.gz"]

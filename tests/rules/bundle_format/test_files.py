@@ -2,7 +2,13 @@
 
 import pytest
 
-from rules.bundle_format.files import MAX_SIGNATURE_BYTES, read_files
+from rules.bundle_format.files import (
+    MAX_BYTES,
+    MAX_SIGNATURE_BYTES,
+    MAX_UNPACKED_BYTES,
+    read_files,
+)
+from rules.bundle_format.records import TABLE_FILES
 
 SIGNATURE = "signatures/submission.example@wattmark.sig"
 
@@ -31,3 +37,16 @@ def test_signatures_that_are_no_directory_are_a_problem(tmp_path):
     (tmp_path / "signatures").write_text("x")
     files = read_files(tmp_path)
     assert [p.violation.found for p in files.problems if p.violation.file == "signatures"]
+
+
+def test_largest_sizes_of_files_on_disk_and_unpacked():
+    mib = 1 << 20
+    assert {name: size // mib for name, size in MAX_BYTES.items() if name in TABLE_FILES} == (
+        dict.fromkeys(TABLE_FILES, 64)
+    )
+    assert {s for n, s in MAX_BYTES.items() if n not in TABLE_FILES} == {16 * mib}
+    assert {
+        **dict.fromkeys(TABLE_FILES, 256 * mib),
+        "log.txt.gz": 64 * mib,
+        "events.jsonl.gz": 32 * mib,
+    } == MAX_UNPACKED_BYTES

@@ -222,7 +222,7 @@ def test_energy_of_an_epoch_against_an_independent_sum() -> None:
 
 
 def test_rates_and_shares_of_the_peak_are_exact() -> None:
-    assert run_metrics.items_per_second(10, 4) == 2.5
+    assert run_metrics.items_per_second(10, 4) == 2.5 and run_metrics.items_per_second(1, 0) == 0
     size = workloads()["resnet50-train"].size("full")
     assert run_metrics.min_peak_share(3.0, size, 2.0) == 3.0 * size.flops_per_item / 2e12
     assert comparison.items_per_year(2000) == 2000e6 * 365
