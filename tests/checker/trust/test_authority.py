@@ -14,6 +14,7 @@ from checker.trust.authority import check_published_location, find_authority
 from checker.trust.keyring import read_keyring
 from harness.sign import sign
 from rules.bundle_format.files import Refused
+from rules.rule_ids import SIGNER_NOT_OF_PATH
 
 SECOND = "example@second.org"
 """Another principal of the center `example`."""
@@ -135,7 +136,9 @@ def test_named_keyring_leaves_the_center_to_the_checked_path(submissions: Submis
         for root in (submissions.root, bundle.parent, bundle)
     ]
     assert centers == ["example", bundle.parent.name, bundle.parent.name]
-    assert judge(bundle, keyring=submissions.keyring).status == "pass"
+    # The checked path is the bundle itself if none is named.
+    assert list_rules(judge(bundle, keyring=submissions.keyring)) == {SIGNER_NOT_OF_PATH}
+    assert judge(bundle, submissions.keyring, submissions.root).status == "pass"
 
 
 def test_directory_without_signers_is_no_keyring(submissions: Submissions, tmp_path: Path) -> None:
