@@ -227,3 +227,13 @@ def test_names_of_options_have_any_case_as_for_openssh(submissions: Submissions)
     keyring = read_keyring(submissions.keyring)
     assert (keyring.lines[0].namespaces, keyring.problems) == (("submission@wattmark",), ())
     assert judge(submissions.add()).signer == PRINCIPAL
+
+
+def test_line_without_options_and_line_whose_key_is_no_base64(tmp_path: Path) -> None:
+    public = make_key(tmp_path / "key").with_suffix(".pub").read_text().split()[1]
+    (tmp_path / "allowed_signers").write_text(
+        f"a@example ssh-ed25519 {public}\nb@example ssh-ed25519 {public[:8]}*{public[8:]}\n"
+    )
+    keyring = read_keyring(tmp_path)
+    assert [(line.principals, line.namespaces) for line in keyring.lines] == [(("a@example",), ())]
+    assert [problem.violation.pointer for problem in keyring.problems][-1] == "line 2"

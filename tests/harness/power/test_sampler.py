@@ -245,3 +245,9 @@ def test_commands_that_arrive_together_are_all_answered(tmp_path):
         sampler._process.stdin.flush()
         for _ in range(3):
             sampler._receive("flushed")
+
+
+def test_the_sampler_has_ended_when_its_block_is_left(tmp_path):
+    with Sampler(make_settings(tmp_path)) as sampler:
+        pass
+    assert sampler._process.poll() is not None
