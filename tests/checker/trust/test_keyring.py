@@ -13,6 +13,7 @@ from checker.trust.keyring import read_keyring
 from checker.trust.signature import sign_content
 from harness.sign import sign
 from reporting.collect import collect
+from rules.bundle_format.files import Refused
 from rules.testing import tampering as forge
 
 
@@ -237,3 +238,12 @@ def test_line_without_options_and_line_whose_key_is_no_base64(tmp_path: Path) ->
     keyring = read_keyring(tmp_path)
     assert [(line.principals, line.namespaces) for line in keyring.lines] == [(("a@example",), ())]
     assert [problem.violation.pointer for problem in keyring.problems][-1] == "line 2"
+
+
+def test_keyring_of_four_mib_with_empty_lines_and_comments_is_read(tmp_path: Path) -> None:
+    signers, line = tmp_path / "allowed_signers", "\n  \n# a comment\n"
+    signers.write_text(line + "#" * (4 * 2**20 - len(line)))
+    assert read_keyring(tmp_path).problems == ()
+    signers.write_text(line + "#" * (4 * 2**20 - len(line) + 1))
+    with pytest.raises(Refused):
+        read_keyring(tmp_path)

@@ -1,5 +1,7 @@
 """Which files of a bundle are read, and up to which size."""
 
+from pathlib import Path
+
 import pytest
 
 from rules.bundle_format.files import (
@@ -50,3 +52,18 @@ def test_largest_sizes_of_files_on_disk_and_unpacked():
         "log.txt.gz": 64 * mib,
         "events.jsonl.gz": 32 * mib,
     } == MAX_UNPACKED_BYTES
+
+
+def test_bundle_that_is_not_there_is_a_problem(tmp_path):
+    files = read_files(tmp_path / "missing")
+    assert files.problems and not files.contents
+
+
+def test_findings_are_in_the_order_of_names_on_every_file_system(tmp_path, monkeypatch):
+    names = ["a.txt", "b.txt", "c.txt"]
+    for name in names:
+        (tmp_path / name).write_text("x")
+    entries = sorted(tmp_path.iterdir(), reverse=True)
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(entries))
+    unlisted = [p.violation.file for p in read_files(tmp_path).problems if p.rule == "I102"]
+    assert unlisted == names
