@@ -11,10 +11,10 @@ from support.trust_rounds import delay_samples, list_errors, list_rules, make_se
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles
-from checker.judging.round_rules import _lower_to_note
+from checker.judging.round_rules import _lower_to_note, _run_round_rules
 from checker.verdict import INTERNAL
 from rules.finding import Finding, Severity
-from rules.registry import rules_by_id
+from rules.registry import round_rules, rules_by_id
 from rules.testing import tampering as forge
 
 
@@ -79,3 +79,20 @@ def test_only_errors_of_rules_are_lowered_on_accepted_bundles() -> None:
     assert lower(Severity.ERROR) == Severity.NOTE
     assert lower(Severity.WARNING) == Severity.WARNING
     assert lower(Severity.ERROR, INTERNAL) == Severity.ERROR
+
+
+def test_withdrawn_bundle_is_compared_only_by_rules_that_ask_for_it(
+    submissions: Submissions,
+) -> None:
+    evidence = copy_evidence()
+    paths = [submissions.add(evidence, run_id=name) for name in ("first-run", "second-run")]
+    judged = judge_bundles(dict.fromkeys(paths, submissions.root), JudgeOptions())
+    summaries = [item.summary for item in judged if item.summary]
+    assert len(summaries) == 2
+    seeing = {rule.id for rule in round_rules() if rule.sees_withdrawn}
+
+    def rules_on_second(withdrawn: frozenset[Path]) -> set[str]:
+        return {f.rule for f in _run_round_rules(summaries, withdrawn).get(paths[1], [])}
+
+    assert rules_on_second(frozenset()) - seeing
+    assert not rules_on_second(frozenset(paths[:1])) - seeing

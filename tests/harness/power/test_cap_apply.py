@@ -303,3 +303,9 @@ def test_an_interrupt_before_anything_is_set_reports_no_restored_limits(node, mo
     with pytest.raises(Interrupted), applied_cap(node.plan()):
         pytest.fail("the cap was applied")
     assert capsys.readouterr().err == "" and node.limits == AS_FOUND
+
+
+def test_a_run_that_ends_without_an_interrupt_prints_nothing_of_its_limits(node, capsys):
+    with applied_cap(node.plan()):
+        assert node.limits == SET
+    assert capsys.readouterr().err == "" and node.limits == AS_FOUND

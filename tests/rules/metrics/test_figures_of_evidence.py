@@ -312,3 +312,11 @@ def test_epochs_are_in_their_order_also_where_some_are_missing() -> None:
     parts = make_parts(make_result("a"), table, make_batches(*windows))
     epochs = compute_figures(make_result("a"), make_system("a"), parts).epochs
     assert [epoch.epoch for epoch in epochs] == [1, 8, 16]
+
+
+def test_counter_of_a_board_that_draws_next_to_nothing_passes() -> None:
+    table = make_samples("a", np.full(201, 0.05))
+    windows = ((1, 0, 0, 2.0, 6.0, 1), (2, 1, 0, 8.0, 12.0, 1))
+    parts = make_parts(make_result("a"), table, make_batches(*windows))
+    assert max(part.energy_j_counter or 0.0 for part in parts) < 1
+    assert counter_passes(parts, CURRENT)
