@@ -98,8 +98,10 @@ def within(power_w: list[float], cap_w: float = 5.0) -> Any:
 
 
 def test_changes_to_code_are_small_and_leave_docstrings_and_formatted_text() -> None:
-    """Of benchmarks/mutate_code.py."""
-    find_changes = runpy.run_path(str(ROOT / "benchmarks/code_changes.py"))["find_changes"]
+    """Of benchmarks/code_mutations/mutate_code.py."""
+    find_changes = runpy.run_path(str(ROOT / "benchmarks/code_mutations/code_changes.py"))[
+        "find_changes"
+    ]
     changes = find_changes("module.py", SOURCE)
     edits = {(change.line, change.code, change.changed_to) for change in changes}
     assert (4, "700", "701") in edits and (4, "700", "699") in edits

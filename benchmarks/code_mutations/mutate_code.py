@@ -1,8 +1,9 @@
 """Changes the code in small ways, one at a time, and tells which changes no test notices.
 
-    python benchmarks/mutate_code.py record      which test executes which line
-    python benchmarks/mutate_code.py run         make changes, run tests, write the table
-    python benchmarks/mutate_code.py check       count the judgements of the table
+    cd benchmarks/code_mutations
+    python mutate_code.py record      which test executes which line
+    python mutate_code.py run         make changes, run tests, write the table
+    python mutate_code.py check       count the judgements of the table
 
 `record` runs the tests once, in a copy of the tree, with tracing. `run` makes changes that a seeded
 generator chooses, each in a copy of the tree, and runs the tests that execute the changed line:
@@ -35,7 +36,8 @@ from typing import Any
 from code_changes import Change, find_changes
 from code_mutation_table import COLUMNS, check, key_of, read_rows, write_rows
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent.relative_to(ROOT)
 METRICS, TRUST, POWER = "tests/rules/metrics", "tests/checker/trust", "tests/harness/power"
 TARGETS = {
     "rules/metrics/run.py": (METRICS, "tests/rules/test_rules.py"),
@@ -139,7 +141,7 @@ class Copy:
         venv.create(self.root / ".venv", symlinks=True, with_pip=False)
         (packages,) = (self.root / ".venv/lib").glob("python*/site-packages")
         paths = [path for path in sys.path if path.endswith("site-packages")]
-        lines = [self.root, self.root / "benchmarks", *(paths or site.getsitepackages())]
+        lines = [self.root, self.root / FOLDER, *(paths or site.getsitepackages())]
         start = "import line_coverage; line_coverage.start()"
         (packages / "copy.pth").write_text("\n".join([*map(str, lines), start, ""]))
 
@@ -152,7 +154,7 @@ class Copy:
     @cached_property
     def server(self) -> "subprocess.Popen[str]":
         """A process that has the libraries in memory and forks for each run of tests."""
-        command = [self.python, self.root / "benchmarks/mutate_code.py", "serve"]
+        command = [self.python, self.root / FOLDER / "mutate_code.py", "serve"]
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         # Without bytecode each run of tests would compile every module; without buffers it would
         # not notice a missing flush.
