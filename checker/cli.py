@@ -55,6 +55,9 @@ def main() -> None:
             f"bench-check: {error.filename or 'the output cannot be written'}: {error.strerror}",
             err=True,
         )
+        # Python writes what is left in the buffer of stdout when it ends. To a full disk that would
+        # fail again, with another exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(INTERNAL)
 
 

@@ -39,7 +39,10 @@ def run_verify(*arguments: str | Path, **options: object) -> Result:
     "arguments",
     [["submissions"], ["verify", "submissions"], ["rules"], ["explain", "W103"], ["--help"]],
 )
-def test_output_that_cannot_be_written(submissions: Submissions, arguments: list[str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written(
+    submissions: Submissions, arguments: list[str], unbuffered: str
+) -> None:
     submissions.add()
     with Path("/dev/full").open("w") as full:
         process = subprocess.run(
@@ -47,6 +50,7 @@ def test_output_that_cannot_be_written(submissions: Submissions, arguments: list
             stdout=full,
             stderr=subprocess.PIPE,
             cwd=submissions.root.parent,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             check=False,
         )
     assert process.returncode == 3
