@@ -18,7 +18,6 @@ INSTALL := --quiet --no-compile
 # All that the tests of a stack need of the extra dev.
 PYTEST := 'pytest<9.2'
 
-
 # One more than there are cores, because tests of runs wait much of their time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 

@@ -179,9 +179,11 @@ def test_published_rows_beside_submitted_ones(submissions: Submissions, report: 
     submissions.add()
     page, _ = report(published_below(submissions.root))
     ids = [id for id in list_table_ids(page) if id.endswith("-results")]
-    every = [row for id in ids for row in read_lines(page, id) if row["standing"] == "published"]
-    assert len(every) == 95
-    flagged = [row for row in every if "implausible" in row.element.attributes["class"]]
+    published_rows = [
+        row for id in ids for row in read_lines(page, id) if row["standing"] == "published"
+    ]
+    assert len(published_rows) == 95
+    flagged = [row for row in published_rows if "implausible" in row.element.attributes["class"]]
     assert len(flagged) == 8
     reasons = [next(row.cells["evidence"].find("span", class_="reason")).text for row in flagged]
     assert any(
@@ -323,10 +325,10 @@ def test_findings_are_counted_by_severity() -> None:
 
 def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) -> None:
     page, _ = report(PUBLISHED.parents[1])
-    every = read_lines(page, "evidence")
+    lines = read_lines(page, "evidence")
     told = [
         item
-        for line in every
+        for line in lines
         for item in line.cells["findings"].find("li")
         if "note M112" in item.text
     ]
@@ -339,6 +341,6 @@ def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) 
     assert {(item.text, next(item.find("a")).attributes["href"]) for item in brief} == {
         (
             "note M112 environment.json /container: same text as here",
-            f"#{every[0].element.attributes['id']}",
+            f"#{lines[0].element.attributes['id']}",
         )
     }

@@ -172,9 +172,9 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     found = set()
     for name in names:
         page.get_by_label("baseline of ResNet-50 training").select_option(label=name)
-        every = read_rows(page, id)
-        base = next(row for row in every if row["result"] == name)
-        for row in every:
+        rows = read_rows(page, id)
+        base = next(row for row in rows if row["result"] == name)
+        for row in rows:
             if row is base:
                 continue
             ends = [

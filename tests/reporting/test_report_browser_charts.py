@@ -120,9 +120,9 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
         found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
         return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
 
-    every = read_rows(page, id)
+    rows = read_rows(page, id)
     alone, with_node = (
-        np.log([row[key] for row in every])
+        np.log([row[key] for row in rows])
         for key in ("items_per_joule", "node_items_per_joule_assumed")
     )
     before = heights(figure)

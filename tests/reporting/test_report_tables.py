@@ -120,10 +120,10 @@ def test_files_of_tables_hold_what_the_page_holds(page: Element, whole_report: P
         assert rows == [[said(value) for value in row.values()] for row in table.rows]
     everything = json.loads((directory / "report.json").read_text(encoding="utf-8"))
     assert everything["tables"] == read_embedded(page, "tables")
-    every = {
+    table_files = {
         (table.id, suffix) for table in read_tables(page) for suffix in (".csv", ".md", ".tex")
     }
-    assert {(p.stem, p.suffix) for p in directory.iterdir()} == every | {("report", ".json")}
+    assert {(p.stem, p.suffix) for p in directory.iterdir()} == table_files | {("report", ".json")}
 
 
 def test_tables_for_papers_have_the_cells_of_the_page_in_every_row(
@@ -260,22 +260,22 @@ def test_guide_answers_five_questions_as_the_page_does(page: Element) -> None:
         and slower["rate_told"] == "no interval"
     )
     assert f"throughput is {slower.text('rate_percent').removeprefix(chr(0x2212))} % lower" in guide
-    every = [
+    rows = [
         row for table in read_tables(page) if table.id.endswith("-results") for row in table.rows
     ]
-    assert {(row["model"], row["cap_w"]) for row in every if row["doubt"]} == {
+    assert {(row["model"], row["cap_w"]) for row in rows if row["doubt"]} == {
         ("MI300X", 200),
         ("MI300X", 300),
     }
     assert (
-        len([row for row in every if row["implausible"]]) == 8
+        len([row for row in rows if row["implausible"]]) == 8
         and "eight rows of LLaMA pre-training" in guide
     )
-    moved = [(row["line"], row["cap_w"]) for row in every if row["peak"] != row["peak_node"]]
+    moved = [(row["line"], row["cap_w"]) for row in rows if row["peak"] != row["peak_node"]]
     assert moved == [("Mayr et al. 2026 · MI300X", 400), ("Mayr et al. 2026 · MI300X", 500)]
     assert "one peak moves: Stable Diffusion v2 on MI300X, from 400 to 500 W" in guide
     (h100,) = [
-        row for row in every if row["line"] == "Mayr et al. 2026 · H100" and row[RATE] == 1312.8
+        row for row in rows if row["line"] == "Mayr et al. 2026 · H100" and row[RATE] == 1312.8
     ]
     assert (
         f"{h100[PER_JOULE]} to {h100['node_items_per_joule_assumed']:.3f} images/J on H100 at 300 W"

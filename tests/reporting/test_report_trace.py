@@ -104,15 +104,15 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
     seen: dict[str, int] = {}
     traced: set[int] = set()
     for table in whole.tables:
-        own = get_table_kind(table)
+        kind = get_table_kind(table)
         for row in table.rows:
-            if (one := whole.find_result(table, row)) is None or table.id == "rack":
+            if (result := whole.find_result(table, row)) is None or table.id == "rack":
                 continue
-            source = make_best_source(str(row["by"])) if own == "best" else SOURCES[own]
-            seen[own] = seen.get(own, 0) + agree(
-                row, source(whole, one), f"{row.get('line') or row} in {table.id}"
+            source = make_best_source(str(row["by"])) if kind == "best" else SOURCES[kind]
+            seen[kind] = seen.get(kind, 0) + agree(
+                row, source(whole, result), f"{row.get('line') or row} in {table.id}"
             )
-            traced.add(id(one))
+            traced.add(id(result))
     assert seen.keys() == {*SOURCES, "best"} and min(seen.values()) >= 10, (
         "each kind of table was there"
     )
@@ -148,11 +148,11 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             continue
         swept = by_id[f"{id.removesuffix('peaks')}sweeps"]
         for row in table.rows:
-            one = whole.find_result(
+            result = whole.find_result(
                 swept, next(of for of in swept.rows if of["line"] == row["line"])
             )
-            assert one is not None
-            runs = whole.list_sweep_runs(one)
+            assert result is not None
+            runs = whole.list_sweep_runs(result)
             points = sweeps.combine([r.point for r in runs])
             peak, between = sweeps.find_measured_peak(points), sweeps.fit_quadratic_peak(points)
             assert between is not None

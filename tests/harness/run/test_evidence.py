@@ -14,8 +14,8 @@ def test_a_run_lasts_from_its_first_node_to_its_last():
         return datetime(2026, 11, 20, 22, minute, second, tzinfo=UTC)
 
     head = replace(make_share(), started_at=moment(0, 58), ended_at=moment(1, 12))
-    other = replace(make_share(), started_at=moment(0, 56), ended_at=moment(1, 11))
-    assert make_dates([head, other]) == {
+    second_node = replace(make_share(), started_at=moment(0, 56), ended_at=moment(1, 11))
+    assert make_dates([head, second_node]) == {
         "started_at": "2026-11-20T22:00:56Z",
         "ended_at": "2026-11-20T22:01:12Z",
     }
