@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Python compiles what the tests import; to compile every file of the stacks takes several times as long.
 INSTALL := --quiet --no-compile
 
-# All that the tests of a stack need of the extra dev.
+# The only package of the extra dev that the tests of a stack need.
 PYTEST := 'pytest<9.2'
 
 # One more than there are cores, because tests of runs wait much of their time.

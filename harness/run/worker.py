@@ -153,7 +153,7 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
     uses_gpu, is_server = plan.torch_device == "cuda", plan.requests is not None
     # A server starts its own processes on the GPUs. This process must not occupy one.
     selects_gpu = uses_gpu and not is_server
-    # Without need torch stays out, because it takes seconds to import.
+    # Import torch only if it is needed, because that takes seconds.
     if selects_gpu or world_size > 1:
         import torch
     if selects_gpu:
