@@ -99,11 +99,13 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def find_watchdogs() -> list[int]:
+def find_watchdogs(node: Node) -> list[int]:
+    """Find the watchdogs of the node's journal. The last one of an earlier test may still be
+    ending."""
     return [
         pid
         for pid in list_descendants([os.getpid()])
-        if b"harness.power.cap_watchdog" in read_command_line(pid)
+        if {b"harness.power.cap_watchdog", os.fsencode(node.journal)} <= set(read_command_line(pid))
     ]
 
 

@@ -84,4 +84,4 @@ def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     )
     with pytest.raises(RestoreError, match=says), applied_cap(make_amd_plan(600, None)):
         gpu.errors["amdsmi_set_gpu_perf_level"] = BUSY
-    wait_for(lambda: not find_watchdogs())
+    wait_for(lambda: not find_watchdogs(node))

@@ -43,7 +43,7 @@ def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):
             and node.state.stat().st_mode & 0o777 == 0o755
         )
     assert node.limits == AS_FOUND
-    assert not node.journal.exists() and not find_watchdogs()
+    assert not node.journal.exists() and not find_watchdogs(node)
 
 
 def test_boards_that_were_found_at_different_limits_get_each_its_own_back(node):
@@ -78,7 +78,7 @@ def test_a_limit_that_another_holds_lower_is_restored_to_what_was_asked_for(node
 def test_nothing_is_touched_where_the_cap_is_the_one_that_was_found(node):
     with applied_cap(node.plan(700, found_mw={})) as guard:
         guard()
-        assert not find_watchdogs()
+        assert not find_watchdogs(node)
     assert not node.state.exists()
 
 
@@ -88,7 +88,7 @@ def test_journal_and_watchdog_stand_before_the_first_write(node, monkeypatch):
 
     def look(handle, limit_mw):
         states.append(
-            (limit_mw, len(Journal.read(node.journal).accelerators), len(find_watchdogs()))
+            (limit_mw, len(Journal.read(node.journal).accelerators), len(find_watchdogs(node)))
         )
         plain(handle, limit_mw)
 
@@ -104,7 +104,7 @@ def test_a_board_that_does_not_take_the_limit_is_named_and_all_are_put_back(node
         MeterError, match=f"{B}: a power limit of 400 W was asked for, and the board has 700 W"
     ):
         applied_cap(node.plan()).__enter__()
-    assert node.limits == AS_FOUND and not node.journal.exists() and not find_watchdogs()
+    assert node.limits == AS_FOUND and not node.journal.exists() and not find_watchdogs(node)
 
 
 def test_without_the_right_to_set_it_is_said_what_an_administrator_can_do(node):
@@ -113,7 +113,7 @@ def test_without_the_right_to_set_it_is_said_what_an_administrator_can_do(node):
         NotAllowedError, match=rf"{A}: .*refused by NVML .*setting a cap takes root.*docs/caps\.md"
     ):
         applied_cap(node.plan()).__enter__()
-    assert not node.journal.exists() and not find_watchdogs()
+    assert not node.journal.exists() and not find_watchdogs(node)
 
 
 def test_a_run_without_the_right_to_set_leaves_nothing_behind(node):
@@ -233,7 +233,7 @@ def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeyp
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", disturbed, raising=False)
     with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         pass
-    assert node.limits == AS_FOUND and not node.journal.exists() and not find_watchdogs()
+    assert node.limits == AS_FOUND and not node.journal.exists() and not find_watchdogs(node)
 
 
 def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, monkeypatch, capsys):
@@ -257,7 +257,7 @@ def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, m
     assert says in capsys.readouterr().err
     node.change(deaf=[])
     monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", plain)
-    wait_for(lambda: not find_watchdogs())
+    wait_for(lambda: not find_watchdogs(node))
     CliRunner().invoke(main, ["restore"])
 
     with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):

@@ -143,7 +143,7 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
     ):
         node.change(deaf=[A])
     assert node.limits == {A: 400_000, B: 700_000}
-    wait_for(lambda: not find_watchdogs())  # which has tried once more
+    wait_for(lambda: not find_watchdogs(node))  # which has tried once more
     assert [limit.uuid for limit in Journal.read(node.journal).accelerators] == [A]
     result = CliRunner().invoke(main, ["restore"])
     assert result.exit_code == 1 and "the board has 400 W; not restored to 700 W" in result.output

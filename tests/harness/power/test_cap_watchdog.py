@@ -45,14 +45,14 @@ def test_the_watchdog_is_in_a_session_of_its_own_and_outlives_what_ends_the_owne
 
 def test_a_watchdog_that_died_is_replaced_at_the_next_look(node):
     with applied_cap(node.plan()) as guard:
-        (first,) = find_watchdogs()
+        (first,) = find_watchdogs(node)
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: has_ended(first))
         guard()
-        (second,) = find_watchdogs()
+        (second,) = find_watchdogs(node)
         guard()
-        assert find_watchdogs() == [second] != [first]
-    assert node.limits == AS_FOUND and not find_watchdogs()
+        assert find_watchdogs(node) == [second] != [first]
+    assert node.limits == AS_FOUND and not find_watchdogs(node)
 
 
 def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_watchdog_that_cannot_be_replaced_ends_the_run(node, monkeypatch):
         pytest.raises(WatchdogError) as error,
         applied_cap(node.plan()) as guard,
     ):
-        (first,) = find_watchdogs()
+        (first,) = find_watchdogs(node)
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: has_ended(first))
         patch.setattr(cap_watchdog.sys, "executable", "/bin/false")
