@@ -57,6 +57,19 @@ class Verdict:
         return tuple(review.reviewer for review in self.reviews if review.verdict == "reject")
 
     @property
+    def findings_that_bar_winning(self) -> tuple[Finding, ...]:
+        """Why the bundle may not win a comparison yet: the findings of rules with `bars_winning`,
+        such as X114. Empty if it may.
+
+        A report gives a bundle with such findings no rank and names none as a winner. It states
+        `found` of the findings as the reason. The findings bar nothing once a reviewer accepts the
+        bundle or the LOG lists it, nor if they are waived or notes.
+        """
+        if self.reviewers or self.accepted:
+            return ()
+        return tuple(filter(_bars_winning, self.findings))
+
+    @property
     def status(self) -> str:
         """`fail`, `withdrawn` or `pass`."""
         if any(map(self.fails_by, self.findings)):
@@ -74,6 +87,12 @@ class Verdict:
         rule = rules_by_id().get(finding.rule)
         # No rule: the finding is a failure of the checker, which a withdrawal does not lift.
         return not self.withdrawn or rule is None or isinstance(rule, FormRule)
+
+
+def _bars_winning(finding: Finding) -> bool:
+    rule = rules_by_id().get(finding.rule)
+    is_lifted = bool(finding.waived) or finding.severity == Severity.NOTE
+    return rule is not None and rule.bars_winning and not is_lifted
 
 
 @dataclass(frozen=True)

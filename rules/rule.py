@@ -65,6 +65,9 @@ class Rule:
     """The standings to which the rule applies."""
     waivable: bool = True
     """Whether a waiver can lift a finding. False if the finding proves a false statement."""
+    bars_winning: bool = False
+    """Whether a run with a finding wins no comparison before it is reviewed. A report asks
+    `checker.verdict.Verdict.findings_that_bar_winning`."""
     statistical: bool = False
     """Whether the rule judges how likely readings are. Such a rule may also report altered readings
     that another rule reports."""

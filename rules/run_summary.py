@@ -20,6 +20,10 @@ from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.readings import to_whole_milliwatts
 from rules.metrics.run import mean_clocks
 
+NEAR_CAP = 0.05
+"""Caps that differ by at most this share are compared between centers. A cap that is a little lower
+than that of all others must not keep a run from being compared."""
+
 
 @dataclass(frozen=True)
 class RunSummary:
@@ -255,6 +259,32 @@ def group_by_comparison_key(runs: Sequence[RunSummary]) -> list[list[RunSummary]
         if run.cap_w is not None:
             groups.setdefault(run.comparison_key, []).append(run)
     return [sorted(group, key=lambda run: (run.cap_w or 0, run.path)) for group in groups.values()]
+
+
+def pair_with_other_centers(
+    runs: Sequence[RunSummary],
+) -> Iterator[tuple[list[RunSummary], list[list[RunSummary]]]]:
+    """The closed runs that kept their cap, in groups of one setting, cap and center; each with the
+    groups of other centers of that setting whose caps differ by at most `NEAR_CAP`. A group without
+    such others is left out."""
+    groups_by_setting: dict[tuple[object, ...], dict[tuple[float, str], list[RunSummary]]] = {}
+    for run in runs:
+        # Open runs may use other software and another input. A board that exceeds its cap has the
+        # figures of another cap.
+        if run.standing == "closed" and run.held and run.cap_w is not None:
+            groups = groups_by_setting.setdefault(run.setting, {})
+            groups.setdefault((run.cap_w, run.center), []).append(run)
+    for groups in groups_by_setting.values():
+        for (cap_w, center), group in groups.items():
+            other_groups = [
+                other_group
+                for (other_cap_w, other_center), other_group in groups.items()
+                # Runs of the own center must not vouch for each other.
+                if other_center != center
+                and abs(other_cap_w - cap_w) <= NEAR_CAP * max(cap_w, other_cap_w)
+            ]
+            if other_groups:
+                yield group, other_groups
 
 
 def group_by_sweep(

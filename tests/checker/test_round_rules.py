@@ -2,12 +2,14 @@
 means for an accepted bundle."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Submissions, copy_evidence
 from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
+from support.verdicts import REVIEW, make_finding, make_verdict
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles
@@ -79,6 +81,22 @@ def test_only_errors_of_rules_are_lowered_on_accepted_bundles() -> None:
     assert lower(Severity.ERROR) == Severity.NOTE
     assert lower(Severity.WARNING) == Severity.WARNING
     assert lower(Severity.ERROR, INTERNAL) == Severity.ERROR
+
+
+def test_result_far_better_than_all_others_wins_nothing_until_it_is_reviewed() -> None:
+    better, other = make_finding("X114"), make_finding("W103")
+    verdict = make_verdict(better, other)
+    assert verdict.findings_that_bar_winning == (better,)
+    assert make_verdict(other).findings_that_bar_winning == ()
+    rejected = replace(REVIEW, verdict="reject")
+    assert make_verdict(better, reviews=(rejected,)).findings_that_bar_winning == (better,)
+    assert make_verdict(better, reviews=(REVIEW,)).findings_that_bar_winning == ()
+    assert make_verdict(better, accepted="1.5.0").findings_that_bar_winning == ()
+    for lifted in (
+        replace(better, waived="waivers/a.json"),
+        replace(better, severity=Severity.NOTE),
+    ):
+        assert make_verdict(lifted).findings_that_bar_winning == ()
 
 
 def test_withdrawn_bundle_is_compared_only_by_rules_that_ask_for_it(

@@ -217,36 +217,58 @@ def test_code_of_no_clean_checkout_is_not_compared(git: object) -> None:
     assert make_summary("a", 700).source == ("0" * 40, "0" * 64)
 
 
-# X114: other centers.
+# X114 and X115: other centers.
 
 
-def make_summary_elsewhere(center: str, energy: float, **changes: Any) -> RunSummary:
+def make_summary_elsewhere(center: str, **changes: Any) -> RunSummary:
+    """A run of `center`; `changes` are multiples of figures, or other values of fields."""
+    fields = {key: changes.pop(key) for key in list(changes) if key in vars(make_summary("a", 700))}
     return replace(
-        make_summary(center, 700, joules_per_item=energy),
-        center=center,
-        path=Path(center) / "system" / center,
-        **changes,
+        make_summary(center, 700, **changes),
+        **{"center": center, "path": Path(center) / "system" / center, **fields},
     )
 
 
-def test_energy_far_from_that_of_other_centers_is_a_note_that_names_one() -> None:
-    assert list_reported_runs(
-        "X114", make_summary_elsewhere("a", 1.0), make_summary_elsewhere("b", 0.87)
-    ) == ["b", "a"]
+def test_result_far_better_than_those_of_all_other_centers_is_reported() -> None:
+    usual, better = make_summary_elsewhere("a"), make_summary_elsewhere("b", joules_per_item=0.87)
+    assert list_reported_runs("X114", usual, better) == ["b"]
     assert (
-        list_reported_runs(
-            "X114", make_summary_elsewhere("a", 1.0), make_summary_elsewhere("b", 0.93)
-        )
-        == []
+        list_reported_runs("X114", usual, make_summary_elsewhere("b", joules_per_item=0.93)) == []
     )
-    runs = (
-        make_summary_elsewhere("a", 1.0),
-        make_summary_elsewhere("b", 1.0),
-        make_summary_elsewhere("thief", 0.85),
+    faster = make_summary_elsewhere("c", items_per_s_per_accelerator=1.12, joules_per_item=0.95)
+    ((path, finding),) = rules_by_id()["X114"].judge_round([usual, faster])
+    assert path.name == "c" and "12% better" in finding.found and "a/system/a" in finding.found
+    assert list_reported_runs("X114", usual, better, faster) == ["c"]
+    near = make_summary_elsewhere("d", joules_per_item=0.8, cap_w=670.0)
+    assert list_reported_runs("X114", usual, near) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({"items_per_s_per_accelerator": 1.05}, ["thief"]),
+        ({"mean_sm_mhz": 1.05}, ["thief"]),
+        ({"items_per_s_per_accelerator": 0.9, "mean_sm_mhz": 0.9}, []),
+        ({"items_per_s_per_accelerator": 1.03}, []),
+    ],
+)
+def test_work_per_clock_far_from_the_median_of_other_centers_is_reported(
+    figures: dict[str, float], expected: list[str]
+) -> None:
+    usual_runs = [make_summary_elsewhere(center) for center in "ab"]
+    assert (
+        list_reported_runs("X115", *usual_runs, make_summary_elsewhere("thief", **figures))
+        == expected
     )
-    ((path, finding),) = rules_by_id()["X114"].judge_round(runs)
-    assert path.name == "thief" and "in a/system/a" in finding.found
-    assert list_reported_runs("X114", *runs, make_summary_elsewhere("c", 1.4)) == ["thief", "c"]
+
+
+def test_center_with_many_runs_does_not_decide_the_work_per_clock() -> None:
+    many = [
+        replace(make_summary_elsewhere("a", mean_sm_mhz=1.1), path=Path(f"a/system/a-{number}"))
+        for number in range(5)
+    ]
+    usual_runs = [make_summary_elsewhere(center) for center in "bcd"]
+    assert list_reported_runs("X115", *many, *usual_runs) == [f"a-{number}" for number in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -260,15 +282,13 @@ def test_energy_far_from_that_of_other_centers_is_a_note_that_names_one() -> Non
         {"center": "a"},
     ],
 )
-def test_energy_of_what_cannot_be_compared_is_left_alone(changes: dict[str, Any]) -> None:
-    assert (
-        list_reported_runs(
-            "X114",
-            make_summary_elsewhere("a", 1.0),
-            replace(make_summary_elsewhere("b", 0.5), **changes),
-        )
-        == []
-    )
+@pytest.mark.parametrize("rule", ["X114", "X115"])
+def test_run_that_cannot_be_compared_with_other_centers_is_not_reported(
+    rule: str, changes: dict[str, Any]
+) -> None:
+    figures = {"joules_per_item": 0.5, "items_per_s_per_accelerator": 1.5}
+    other = replace(make_summary_elsewhere("b", **figures), **changes)
+    assert list_reported_runs(rule, make_summary_elsewhere("a"), other) == []
 
 
 def test_cap_that_is_said_to_have_held_is_by_the_mean_power() -> None:

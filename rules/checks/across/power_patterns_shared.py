@@ -35,7 +35,9 @@ from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, find_shared
 
-RULE = RoundRule(__name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True)
+RULE = RoundRule(
+    __name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True, bars_winning=True
+)
 
 SHARED = 4
 """Number of shared patterns from which the rule reports a bundle; measured boards share none."""

@@ -1,0 +1,75 @@
+"""The work per clock cycle differs from that of other centers
+
+## What it does
+Computes items per clock cycle: the throughput of an accelerator divided by its mean SM clock. The
+rule compares closed runs with those of other centers: same boards and number of boards, workload,
+variant and precision, on boards that kept their cap, at caps within 5 %. It reports a run that
+differs by more than 4 % from the median of the other centers (each with the mean of its runs), and
+names a run of the center next to that median. One run of another center suffices; with two centers
+the rule reports the runs of both. Runs whose clock was not read are skipped.
+
+A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+
+## Why it is bad
+Temperature, board and cap change the clock, and the throughput follows it. The work that a board
+does in one cycle depends on the software alone. A run that does more of it did less work than
+stated, took more time than stated, or computed in another precision. It is a warning, because
+another batch or another version of a library changes the work per cycle too.
+
+## What to do
+Compare batch, packages, options and clocks with those of the named run, and explain the difference
+to a reviewer.
+
+## Source
+The committed bundles: 13 runs in six settings, on H200s at 700 W. Between two runs of one setting,
+items per cycle differ by 1.7 % at most, in eight pairs. The limit is 2.4 times as large.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from rules.bundle_format.table import RESULT
+from rules.finding import Severity, Violation
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, pair_with_other_centers
+
+RULE = RoundRule(__name__, "X115", Severity.WARNING, added="1.5.0", bars_winning=True)
+
+MAX_DIFFERENCE = 0.04
+"""Largest usual difference from the median of other centers, as a share; committed runs of one
+setting differ by 0.017 at most."""
+
+
+@RULE.check
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    clocked_runs = [run for run in runs if run.clocks.sm_mhz and run.clocks.sm_mhz.mean > 0]
+    for group, other_groups in pair_with_other_centers(clocked_runs):
+        runs_by_center: dict[str, list[RunSummary]] = {}
+        for other_group in other_groups:
+            runs_by_center.setdefault(other_group[0].center, []).extend(other_group)
+        # One mean per center, so that a center with many bundles does not outvote the others.
+        means = sorted(
+            (fmean(map(_items_per_cycle, known_runs)), center)
+            for center, known_runs in runs_by_center.items()
+        )
+        low, high = means[(len(means) - 1) // 2], means[len(means) // 2]
+        median = (low[0] + high[0]) / 2
+        for run in group:
+            if abs(_items_per_cycle(run) - median) > MAX_DIFFERENCE * median:
+                yield run.path, _violate(run, runs_by_center[low[1]][0], median)
+
+
+def _items_per_cycle(run: RunSummary) -> float:
+    clock = run.clocks.sm_mhz
+    return run.headline.items_per_s_per_accelerator.mean / (clock.mean * 1e6) if clock else 0.0
+
+
+def _violate(run: RunSummary, known_run: RunSummary, median: float) -> Violation:
+    return Violation(
+        RESULT,
+        "/headline/items_per_s_per_accelerator",
+        f"{_items_per_cycle(run):.4g} items per SM clock cycle, and "
+        f"{_items_per_cycle(known_run):.4g} in {known_run.name}",
+        f"within {MAX_DIFFERENCE:.0%} of {median:.4g}, the median of other centers",
+    )
