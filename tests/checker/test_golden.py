@@ -46,7 +46,8 @@ def judge_golden(tmp_path: Path, version: str, run: str, accepted: str | None) -
     shutil.copytree(GOLDEN / version / "submissions" / place, submissions / place)
     if accepted:
         manifest = sha256((submissions / place / "MANIFEST.json").read_bytes()).hexdigest()
-        entry = LogEntry("2026-11-21T18:00:00Z", ACCEPTED, place, manifest, accepted)
+        ended_at = json.loads((submissions / place / "result.json").read_text())["ended_at"]
+        entry = LogEntry(ended_at, ACCEPTED, place, manifest, accepted)
         append_entries(submissions, START, [entry])
     return next(v for v in judge_all([submissions]).verdicts if v.path == submissions / place)
 
