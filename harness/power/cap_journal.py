@@ -13,14 +13,15 @@ import platform
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from harness.power.limits import ABOUT_CAPS
 from harness.power.source import STATE_VARIABLE, MeterError, NotAllowedError
 from harness.power.sources import source_class, source_names
+from rules.bundle_format.files import open_plain
 
 JOURNAL_FILE = "caps.json"
 FORMAT = "wattmark-caps/1"
@@ -28,6 +29,8 @@ GRACE_S = 3.0
 """How long to wait for the watchdog of another run to restore its limits, before a run or `restore`
 is refused."""
 _STEP_S = 0.05
+_MAX_BYTES = 2**20
+"""More than the journal of any node needs. An entry takes about 120 bytes."""
 _LOCK_FILE = "caps.lock"
 
 
@@ -94,24 +97,30 @@ class Journal:
 
     @staticmethod
     def read(path: Path) -> "Journal | None":
-        """Read the journal at `path`, None if there is none. Raises BlockedError if it is damaged
-        or of another format."""
+        """Read the journal at `path`, None if there is none. Raises BlockedError if it is damaged,
+        of another format or no regular file."""
         try:
-            document = json.loads(path.read_text())
+            with open_plain(path) as file:
+                document = json.loads(file.read(_MAX_BYTES))
             limits = tuple(SavedLimit(**entry) for entry in document.pop("accelerators"))
             journal = Journal(**document, accelerators=limits)
             if journal.format != FORMAT:
                 raise ValueError(f"format {journal.format}, expected {FORMAT}")
-            # Dataclasses do not check types. Another type would fail later, while limits are
-            # restored.
-            if not all(isinstance(limit.found_mw, int | None) for limit in limits):
-                raise ValueError("a power limit is not a whole number of mW")
+            _check_types(journal, *limits)
         # The usual case: nobody holds a limit.
         except FileNotFoundError:
             return None
-        # The last three are raised by JSON of another shape, such as a list or an unknown field. A
-        # damaged journal blocks runs, because the limits that it held are unknown.
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # The last three are raised by JSON of another shape, such as a list or an unknown field,
+        # and RecursionError by deeply nested JSON. A damaged journal blocks runs, because the
+        # limits that it held are unknown.
+        except (
+            OSError,
+            ValueError,
+            RecursionError,
+            TypeError,
+            KeyError,
+            AttributeError,
+        ) as error:
             raise BlockedError(
                 f"{path}: the journal of power limits cannot be read "
                 f"({error}); see with nvidia-smi -q -d POWER or "
@@ -123,6 +132,22 @@ class Journal:
         """Remove the file and return when the removal is on disk."""
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
+
+
+def _check_types(*records: Journal | SavedLimit) -> None:
+    """Raises ValueError if a field has a value of another type.
+
+    Dataclasses do not check types. Another type would fail later, while limits are restored.
+    """
+    for record in records:
+        for field in fields(record):
+            value = getattr(record, field.name)
+            # A tuple is a list of records, which are checked themselves.
+            if not isinstance(value, tuple) and (
+                # JSON's `true` is an integer of Python.
+                isinstance(value, bool) or not isinstance(value, cast(type, field.type))
+            ):
+                raise ValueError(f"{field.name} is {value!r:.80}, expected {field.type}")
 
 
 def new_journal(meter: str, run_id: str, accelerators: tuple[SavedLimit, ...]) -> Journal:

@@ -1,6 +1,7 @@
 """Reads the files of an untrusted bundle as bytes: regular files only, of limited size, without
 following links."""
 
+import errno
 import os
 import re
 import reprlib
@@ -9,7 +10,7 @@ import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from isal import igzip_lib, isal_zlib
 
@@ -123,26 +124,54 @@ def read_files(directory: Path) -> Files:
     return files
 
 
+class NotPlainError(OSError):
+    """A path is no regular file. `mode` is that of `stat`."""
+
+    def __init__(self, path: Path, mode: int) -> None:
+        self.mode = mode
+        super().__init__(
+            errno.EINVAL, f"{_describe_kind(mode)} and no regular file", os.fspath(path)
+        )
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a regular file for reading. Raises NotPlainError for a link or a special file, OSError
+    for what cannot be opened."""
+    # A device is not even opened, because that can have effects of its own.
+    _refuse_not_regular(path, path.lstat().st_mode)
+    # The file may be replaced between lstat and open. O_NOFOLLOW then refuses a link, O_NONBLOCK
+    # keeps a FIFO from blocking, and fstat refuses what was opened instead.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _refuse_not_regular(path, os.fstat(descriptor).st_mode)
+    except NotPlainError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def _refuse_not_regular(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise NotPlainError(path, mode)
+
+
 def read_plain(path: Path, label: str, max_bytes: int) -> bytes:
     """Read a regular file of at most `max_bytes`. Messages call it `label`. Raises Refused."""
     try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            raise _refuse_kind(label, status.st_mode, "a regular file")
-        # The file may be replaced between lstat and open. O_NOFOLLOW then refuses a link, and
-        # O_NONBLOCK keeps a FIFO from blocking.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
             # `read` allocates as many bytes as requested, so request the size of the file and not
             # the limit. The second read is for a file that has grown since.
-            content = file.read(status.st_size + 1) if status.st_size <= max_bytes else b""
-            if len(content) > status.st_size:
+            content = file.read(size + 1) if size <= max_bytes else b""
+            if len(content) > size:
                 # One byte more than allowed shows that the file is too large.
                 content += file.read(max_bytes + 1 - len(content))
+    except NotPlainError as error:
+        raise _refuse_kind(label, error.mode, "a regular file") from None
     except OSError as error:
         raise _refuse_unreadable(label, error) from None
-    if max(status.st_size, len(content)) > max_bytes:
-        raise build_size_refusal(label, f"{status.st_size} bytes", f"at most {max_bytes} bytes")
+    if max(size, len(content)) > max_bytes:
+        raise build_size_refusal(label, f"{size} bytes", f"at most {max_bytes} bytes")
     return content
 
 
@@ -261,7 +290,7 @@ def _find_unlisted(names: list[str]) -> list[Problem]:
     return [Problem(FILE_UNLISTED, violation) for violation in violations]
 
 
-def _refuse_kind(name: str, kind: int, expected: str) -> Refused:
+def _describe_kind(mode: int) -> str:
     kinds = {
         stat.S_IFREG: "a regular file",
         stat.S_IFDIR: "a directory",
@@ -271,12 +300,15 @@ def _refuse_kind(name: str, kind: int, expected: str) -> Refused:
         stat.S_IFBLK: "a block device",
         stat.S_IFCHR: "a character device",
     }
-    found = kinds.get(stat.S_IFMT(kind), "something that is not a file")
+    return kinds.get(stat.S_IFMT(mode), "something that is not a file")
+
+
+def _refuse_kind(name: str, mode: int, expected: str) -> Refused:
     return build_refusal(
         FILE_NOT_PLAIN,
         name,
         "",
-        found,
+        _describe_kind(mode),
         expected,
         "A bundle contains its evidence as regular files. Replace this by the file itself.",
     )

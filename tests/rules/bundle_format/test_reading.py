@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,14 +20,14 @@ def test_file_that_grows_while_it_is_read(
     """It is read to the end that it has by then, as far as a file may be large."""
     path = tmp_path / "file"
     path.write_bytes(b"content")
-    original = os.open
+    original = os.fstat
 
-    def open_after(*a: Any, **k: Any) -> int:
-        with path.open("ab") as file:
-            file.write(grown)
-        return original(*a, **k)
+    def grow_after_stat(descriptor: int) -> os.stat_result:
+        status = original(descriptor)
+        path.write_bytes(b"content" + grown)
+        return status
 
-    monkeypatch.setattr(files.os, "open", open_after)
+    monkeypatch.setattr(files.os, "fstat", grow_after_stat)
     if refused:
         with pytest.raises(files.Refused):
             files.read_plain(path, "file", 1000)
@@ -61,20 +60,33 @@ def test_file_that_becomes_a_link_is_not_followed(
     assert problem.rule == "S101" and "cannot be read" in problem.violation.found
 
 
-def test_file_that_becomes_a_fifo_does_not_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_writer", [False, True])
+def test_file_that_becomes_a_fifo_is_refused_without_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_writer: bool
 ) -> None:
     path = tmp_path / "result.json"
     path.write_text("{}")
-    swap_on_open(monkeypatch, os.mkfifo)
+    plain, writers = os.open, []
+
+    def make_fifo(path: Path) -> None:
+        os.mkfifo(path)
+        if has_writer:
+            writers.append(plain(path, os.O_RDWR))
+
+    swap_on_open(monkeypatch, make_fifo)
     # Nobody writes to the FIFO: whoever opens it without O_NONBLOCK waits until the alarm.
     signal.signal(signal.SIGALRM, lambda *_: pytest.fail("opening a FIFO has blocked"))
     signal.alarm(5)
     try:
-        assert files.read_plain(path, path.name, 100) == b""
+        with pytest.raises(files.Refused) as refusal:
+            files.read_plain(path, path.name, 100)
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for writer in writers:
+            os.close(writer)
+    (problem,) = refusal.value.problems
+    assert (problem.rule, problem.violation.found) == ("S102", "a FIFO")
 
 
 def test_text_may_be_as_long_as_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
