@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from checker.find import display_path, find_places
+from checker.find import MAX_DEPTH, display_path, find_places
 from checker.judging.bundle_judge import (
     JudgedBundle,
     JudgeOptions,
@@ -22,7 +22,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import build_refusal
 from rules.finding import Problem
 from rules.registry import rules_by_id
-from rules.rule_ids import FILE_MISSING
+from rules.rule_ids import FILE_MISSING, OUT_OF_PLACE
 
 Keep = Callable[[Bundle], object]
 Watch = Callable[[Iterable[JudgedBundle], int], Iterable[JudgedBundle]]
@@ -74,7 +74,8 @@ def judge_all(
     keyrings: list[Path] = []
     for root in roots:
         places = find_places(root)
-        if not places.bundles and not places.published:
+        verdicts += map(_judge_too_deep, places.too_deep)
+        if not places.bundles and not places.published and not places.too_deep:
             # A misspelt path in a CI job must not look like a round without errors.
             verdicts.append(_judge_empty(root))
         targets |= {path: _Target(path, root, False) for path in places.bundles}
@@ -134,3 +135,19 @@ def _judge_empty(root: Path) -> Verdict:
         FILE_MISSING, "", "", "no bundle at or below this path", "at least one bundle", message
     )
     return judge_problems(root, None, refusal.problems)
+
+
+def _judge_too_deep(directory: Path) -> Verdict:
+    message = (
+        "The directory was not searched, and bundles in it were not judged. Move them to "
+        "CENTER/SYSTEM/RUN."
+    )
+    refusal = build_refusal(
+        OUT_OF_PLACE,
+        "",
+        "",
+        f"a directory more than {MAX_DEPTH} levels below the checked path",
+        f"at most {MAX_DEPTH} levels",
+        message,
+    )
+    return judge_problems(directory, None, refusal.problems)

@@ -9,6 +9,8 @@ from rules.bundle_format.records import EVIDENCE_FILES, KEYRING_DIR, MANIFEST_FI
 
 PUBLISHED_DIR = "published"
 BUNDLE_FILES = frozenset({*EVIDENCE_FILES, MANIFEST_FILE})
+MAX_DEPTH = 16
+"""How many levels below a path are searched. A bundle of a round is three levels below it."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Places:
     """Directories called `keyring`. They are not searched."""
     skipped: list[Path] = field(default_factory=list)
     """Hidden directories: unfinished runs."""
+    too_deep: list[Path] = field(default_factory=list)
+    """Directories more than `MAX_DEPTH` levels below the path. They are not searched."""
 
 
 def find_places(root: Path) -> Places:
@@ -34,32 +38,58 @@ def find_places(root: Path) -> Places:
         # Any other file is judged as a bundle and so refused with a reason.
         (places.published if _is_published(root) else places.bundles).append(root)
         return places
-    # `os.walk` skips unreadable directories silently. Bundles in them must not be overlooked.
-    for parent, directories, files in os.walk(
-        root, onerror=lambda error: places.bundles.append(Path(error.filename))
-    ):
-        directory = Path(parent)
-        if not BUNDLE_FILES.isdisjoint((*directories, *files)):
-            places.bundles.append(directory)
-            directories.clear()  # a bundle holds no other bundles
-            continue
-        places.published.extend(
-            directory / name for name in files if _is_published(directory / name)
-        )
-        # The harness writes a bundle into a hidden directory and renames it at the end.
-        hidden = [directory / name for name in directories if name.startswith(".")]
-        linked = [directory / name for name in directories if (directory / name).is_symlink()]
-        places.skipped.extend(hidden)
-        # A link is judged, and refused as not plain. Following it could leave the submission.
-        places.bundles.extend(path for path in linked if path not in hidden)
-        # os.walk descends into what is left in this list.
-        directories[:] = [d for d in directories if directory / d not in (*hidden, *linked)]
-        if KEYRING_DIR in directories:
-            places.keyrings.append(directory / KEYRING_DIR)
-            directories.remove(KEYRING_DIR)
-    for paths in (places.bundles, places.published, places.keyrings, places.skipped):
+    # A list and no recursion: the depth of a tree that a stranger made must not end the search.
+    unsearched = [(root, 0)]
+    while unsearched:
+        directory, depth = unsearched.pop()
+        inner = _search_directory(directory, places)
+        if depth < MAX_DEPTH:
+            unsearched += [(path, depth + 1) for path in inner]
+        else:
+            places.too_deep.extend(inner)
+    for paths in vars(places).values():
         paths.sort()
     return places
+
+
+def _search_directory(directory: Path, places: Places) -> list[Path]:
+    """Add what lies in a directory to `places`; return the directories in it that are to be
+    searched."""
+    try:
+        with os.scandir(directory) as scan:
+            entries = list(scan)
+    except OSError:
+        # Bundles in an unreadable directory must not be overlooked, so it is judged and refused.
+        places.bundles.append(directory)
+        return []
+    if not BUNDLE_FILES.isdisjoint(entry.name for entry in entries):
+        places.bundles.append(directory)
+        return []  # a bundle holds no other bundles
+    inner = []
+    for entry in entries:
+        path = directory / entry.name
+        if not _is_directory(entry):
+            if _is_published(path):
+                places.published.append(path)
+        elif entry.name.startswith("."):
+            # The harness writes a bundle into a hidden directory and renames it at the end.
+            places.skipped.append(path)
+        elif entry.is_symlink():
+            # A link is judged, and refused as not plain. Following it could leave the submission.
+            places.bundles.append(path)
+        elif entry.name == KEYRING_DIR:
+            places.keyrings.append(path)
+        else:
+            inner.append(path)
+    return inner
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    # A link whose target cannot be looked at.
+    except OSError:
+        return False
 
 
 def display_path(path: Path, roots: Sequence[Path]) -> Path:

@@ -2,12 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from checker.selection import PARTIAL, RoundView
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from rules.finding import Finding, Severity
+
+_MAX_SKIPPED = 20
 
 
 def format_summary(view: RoundView) -> str:
@@ -34,6 +36,13 @@ def format_summary(view: RoundView) -> str:
     if view.unfixed:
         text += f", {view.unfixed} not fixed"
     return f"{text}; {', '.join(_format_counts(view))}"
+
+
+def format_skipped(skipped: Sequence[Path]) -> str:
+    """One line that names hidden directories, the first ones if there are many."""
+    names = ", ".join(map(str, skipped[:_MAX_SKIPPED]))
+    more = f" and {len(skipped) - _MAX_SKIPPED} more" if len(skipped) > _MAX_SKIPPED else ""
+    return f"not judged, because hidden (unfinished runs): {names}{more}"
 
 
 def _format_counts(view: RoundView) -> Iterator[str]:

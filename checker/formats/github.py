@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from checker.formats.common import (
     format_exemption,
     format_file_path,
+    format_skipped,
     format_summary,
     is_lifted_by_withdrawal,
     relative_to_cwd,
@@ -47,10 +48,7 @@ def _format_finding(view: RoundView, verdict: Verdict, finding: Finding) -> str:
 def _format_remarks(view: RoundView) -> Iterator[str]:
     """Commands that belong to no file."""
     if view.skipped:
-        hidden = ", ".join(map(str, view.skipped))
-        yield _format_command(
-            "notice", "", "bench-check", f"not judged, because hidden (unfinished runs): {hidden}"
-        )
+        yield _format_command("notice", "", "bench-check", format_skipped(view.skipped))
     for line in view.gone:
         yield _format_command(
             "notice", "", "bench-check", f"in the baseline, but no longer found: {line}"

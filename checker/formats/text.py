@@ -5,7 +5,7 @@ from itertools import groupby
 
 import click
 
-from checker.formats.common import format_summary, format_withdrawal
+from checker.formats.common import format_skipped, format_summary, format_withdrawal
 from checker.printable import printable
 from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
@@ -24,10 +24,7 @@ def render(view: RoundView) -> str:
     printed: set[_Text] = set()
     lines = [line for verdict in view.verdicts for line in _format_bundle(view, verdict, printed)]
     if view.skipped:
-        lines.append(
-            "not judged, because hidden (unfinished runs): "
-            f"{', '.join(printable(str(p)) for p in view.skipped)}"
-        )
+        lines.append(printable(format_skipped(view.skipped)))
     lines += [f"in the baseline, but no longer found: {printable(line)}" for line in view.gone]
     if view.partial:
         options = ", ".join(map(printable, view.partial))

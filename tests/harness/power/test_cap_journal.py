@@ -217,8 +217,8 @@ def test_a_journal_is_on_disk_before_it_has_its_name_and_its_name_before_a_limit
     ("change", "says"),
     [
         (lambda d: d.update(format="wattmark-caps/2"), "format wattmark-caps/2, expected"),
-        (lambda d: d["accelerators"][1].update(found_mw="600000"), "not a whole number of mW"),
-        (lambda d: d["accelerators"][1].update(found_mw=6e5), "not a whole number of mW"),
+        (lambda d: d["accelerators"][1].update(found_mw="600000"), "found_mw is"),
+        (lambda d: d["accelerators"][1].update(found_mw=6e5), "found_mw is"),
     ],
 )
 def test_a_journal_of_another_format_is_not_taken_for_this_one(tmp_path, change, says):
