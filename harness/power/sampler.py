@@ -8,9 +8,8 @@ counted and never caught up. Samples are kept in memory and appended to `samples
 tick. The process ends on the command `stop`, or when the harness has ended and its standard input
 closes; in both cases it first writes all samples to disk.
 
-It reads one JSON command per line, {"command": "flush" | "readback" | "stop", …}, and answers each
-with one JSON line, {"kind": …}. Once a second it also reports the mean power of each accelerator
-since its last report.
+It reads one JSON command per line, {"command": "power" | "flush" | "readback" | "stop", …}, and
+answers each with one JSON line, {"kind": …}.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import IO, Any
+from typing import IO
 
 from harness.power.source import MeterError, PowerSource, read_back
 from harness.power.sources import open_source
@@ -36,7 +35,6 @@ from harness.processes import choose_timeout_s
 from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"
-STATUS_TICKS = 10
 STOP_TIMEOUT_S = 20.0
 
 
@@ -65,8 +63,6 @@ class Sampler:
         self._answers: list[Json] = []
         self._answer_arrived = threading.Condition()
         self._listener: threading.Thread | None = None
-        self.power_w: tuple[float | None, ...] = ()
-        """Mean power of each accelerator over the latest second. None if it was not read."""
 
     def __enter__(self) -> "Sampler":
         text = json.dumps(asdict(self._settings))
@@ -79,7 +75,7 @@ class Sampler:
             start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
         )
         assert self._process.stdout is not None
-        # Reports of power arrive unasked. A thread reads them, so that they never fill the pipe.
+        # A thread reads the answers, so that waiting for one has a time limit.
         self._listener = threading.Thread(
             target=self._listen, args=(self._process.stdout,), daemon=True
         )
@@ -106,6 +102,12 @@ class Sampler:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def measure_power(self, start_ns: int, end_ns: int) -> tuple[float | None, ...]:
+        """Mean power in W of each accelerator between two times, over the samples that are not yet
+        on disk. None if it was not read. Raises SamplerError."""
+        answer = self._ask({"command": "power", "start_ns": start_ns, "end_ns": end_ns}, "power")
+        return tuple(answer["power_w"])
 
     def flush(self) -> None:
         """Write all samples so far to disk. Raises SamplerError."""
@@ -150,12 +152,8 @@ class Sampler:
 
     def _listen(self, lines: IO[str]) -> None:
         for line in lines:
-            answer = json.loads(line)
-            if answer["kind"] == "power":
-                self.power_w = tuple(answer["power_w"])
-                continue
             with self._answer_arrived:
-                self._answers.append(answer)
+                self._answers.append(json.loads(line))
                 self._answer_arrived.notify()
         with self._answer_arrived:
             self._answers.append(
@@ -173,9 +171,8 @@ class _Loop:
         self._source, self._settings, self._file, self._send = source, settings, file, send
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(SAMPLE_COLUMNS)
-        self._rows: list[tuple[Any, ...]] = []
-        self._unreported_mw: list[list[int | None]] = []
-        """Power of each accelerator, for each tick since the last report."""
+        self._samples: list[Sample] = []
+        """The samples that are not yet on disk."""
         self._disk = ThreadPoolExecutor(1)
         self._ending = False
         self.ticks = 0
@@ -200,11 +197,11 @@ class _Loop:
 
     def _flush(self) -> Future[None]:
         # The writer thread owns the old list. The loop appends to a new one, so no lock is needed.
-        rows, self._rows = self._rows, []
-        return self._disk.submit(self._write, rows)
+        samples, self._samples = self._samples, []
+        return self._disk.submit(self._write, samples)
 
-    def _write(self, rows: list[tuple[Any, ...]]) -> None:
-        self._writer.writerows(rows)
+    def _write(self, samples: list[Sample]) -> None:
+        self._writer.writerows(sample.row() for sample in samples)
         # On disk, not only in the page cache: a crash of the node loses at most one epoch.
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -227,7 +224,10 @@ class _Loop:
         return True
 
     def _execute(self, command: Json) -> None:
-        if command["command"] == "flush":
+        if command["command"] == "power":
+            means_w = self._compute_mean_power_w(command["start_ns"], command["end_ns"])
+            self._send({"kind": "power", "power_w": means_w})
+        elif command["command"] == "flush":
             # Answer when the write is done. Waiting here would delay the next tick.
             self._flush().add_done_callback(self._report_flush)
         elif command["command"] == "readback":
@@ -240,6 +240,16 @@ class _Loop:
         else:
             self._ending = True
 
+    def _compute_mean_power_w(self, start_ns: int, end_ns: int) -> list[float | None]:
+        powers_mw: dict[str, list[int]] = {uuid: [] for uuid in self._settings.accelerators}
+        for sample in self._samples:
+            reading = sample.reading
+            # RAPL and some boards have averaged power only.
+            power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
+            if start_ns <= sample.read_ns <= end_ns and power_mw is not None:
+                powers_mw[sample.accelerator].append(power_mw)
+        return [fmean(mw) / 1e3 if mw else None for mw in powers_mw.values()]
+
     def _report_flush(self, written: Future[None]) -> None:
         error = written.exception()
         self._send(
@@ -249,29 +259,12 @@ class _Loop:
         )
 
     def _tick(self, scheduled_ns: int) -> None:
-        readings = []
         for uuid in self._settings.accelerators:
             # Each accelerator has a time of its own, because reading eight boards takes
             # milliseconds.
             read_ns = time.monotonic_ns()
             reading = self._source.read(uuid)
-            readings.append(reading)
-            self._rows.append(
-                Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading).row()
-            )
-        self._unreported_mw.append(
-            # RAPL and some boards have averaged power only.
-            [r.power_avg_mw if r.power_mw is None else r.power_mw for r in readings]
-        )
-        # Report a mean: a single reading varies by 100 W and more within a batch.
-        if self.ticks % STATUS_TICKS == 0:
-            per_accelerator_mw = [
-                [power_mw for power_mw in series_mw if power_mw is not None]
-                for series_mw in zip(*self._unreported_mw, strict=True)
-            ]
-            means_w = [fmean(mw) / 1e3 if mw else None for mw in per_accelerator_mw]
-            self._send({"kind": "power", "power_w": means_w})
-            self._unreported_mw.clear()
+            self._samples.append(Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading))
         self.ticks += 1
 
 

@@ -59,7 +59,8 @@ class View:
         self._log.flush()
 
     def begin_epochs(self, epochs: int, item: str) -> None:
-        """Start the live line: finished epochs, items/s, W, time left. Only a terminal has one."""
+        """Start the live line: finished epochs, items/s and mean W of the latest one, time left.
+        Only a terminal has one."""
         # In a job's output file, control characters of the live line would be noise.
         if not self._console.is_terminal:
             return
@@ -76,16 +77,11 @@ class View:
         self._task = self._live.add_task("", total=epochs, rate=0.0, power="-")
         self._live.start()
 
-    def show_power(self, power_w: tuple[float | None, ...]) -> None:
-        """Show the latest power of each accelerator."""
+    def show_epoch_end(self, items_per_s: float, power: str) -> None:
+        """Count one more finished epoch on the live line, and show its throughput and its mean
+        power."""
         if self._live:
-            text = " ".join("-" if p is None else f"{p:.0f}" for p in power_w)
-            self._live.update(self._task, power=text or "-")
-
-    def show_epoch_end(self, items_per_s: float) -> None:
-        """Count one more finished epoch on the live line."""
-        if self._live:
-            self._live.update(self._task, advance=1, rate=items_per_s)
+            self._live.update(self._task, advance=1, rate=items_per_s, power=power)
 
     def end_epochs(self) -> None:
         """Remove the live line, if there is one."""

@@ -247,7 +247,6 @@ class Attempt:
                     f"the workers ended with status {status} before their last epoch; the "
                     "log says why"
                 )
-            self._view.show_power(sampler.power_w)
             time.sleep(POLL_S)
 
     def _handle_event(self, event: WorkerEvent, sampler: Sampler) -> None:
@@ -350,6 +349,9 @@ class Attempt:
 
     def _end_epoch(self, epoch: int, ends: Sequence[RankEndedEpoch], sampler: Sampler) -> None:
         """Record an epoch that all ranks of this node have ended, and print its line."""
+        start_ns = min(end.start_ns for end in ends)
+        end_ns = max(end.end_ns for end in ends)
+        power_w = sampler.measure_power(start_ns, end_ns)
         # Samples go to disk once an epoch, together with the batch windows.
         sampler.flush()
         self._read_back(sampler, f"epoch-{epoch}")
@@ -357,13 +359,11 @@ class Attempt:
         # JSON has no NaN and no infinity.
         self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
-        start_ns = min(end.start_ns for end in ends)
-        end_ns = max(end.end_ns for end in ends)
         items = sum(end.items for end in ends)
         self._events.add(EpochEnded, epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns)
         seconds = (end_ns - start_ns) / 1e9
         items_per_s = metrics.items_per_second(items, seconds)
-        power = " ".join("-" if p is None else f"{p:.0f}" for p in sampler.power_w) or "-"
+        power = " ".join("-" if w is None else f"{w:.0f}" for w in power_w)
         loss_text = "".join(
             f"  loss {loss:.4g}" if math.isfinite(loss) else f"  loss is not finite: {loss}"
             for loss in losses[-1:]
@@ -373,7 +373,7 @@ class Attempt:
         self._view.print_line(
             f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{loss_text}{discarded}"
         )
-        self._view.show_epoch_end(items_per_s)
+        self._view.show_epoch_end(items_per_s, power)
 
     def _read_back(self, sampler: Sampler, when: str) -> None:
         """Record limits and state of every accelerator. Raises SamplerError."""

@@ -54,21 +54,27 @@ def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
         assert len(read_rows(tmp_path / "samples.csv")) == 0
         sampler.flush()
         assert len(read_rows(tmp_path / "samples.csv")) >= 6
-        assert len(sampler.power_w) == 2
 
 
-def test_power_shown_is_the_mean_of_the_latest_second(tmp_path):
+def test_power_of_an_epoch_is_the_mean_of_its_samples(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
-        time.sleep(2.5)
+        time.sleep(0.5)
+        start_ns = time.monotonic_ns()
+        time.sleep(1.0)
+        end_ns = time.monotonic_ns()
+        time.sleep(0.5)
+        power_w = sampler.measure_power(start_ns, end_ns)
+        nothing = sampler.measure_power(start_ns - 1, start_ns)
         sampler.stop()
-    own_w = [
-        int(r["power_mw"]) / 1e3
-        for r in read_rows(tmp_path / "samples.csv")
-        if r["accelerator"] == NAMES[0]
-    ]
-    means = [sum(own_w[last - 9 : last + 1]) / 10 for last in range(10, len(own_w), 10)]
-    assert len(set(own_w)) > 10, "or a mean is no other than a reading"
-    assert sampler.power_w[0] == pytest.approx(means[-1])
+    for uuid, mean_w in zip(NAMES, power_w, strict=True):
+        epoch_w = [
+            int(r["power_mw"]) / 1e3
+            for r in read_rows(tmp_path / "samples.csv")
+            if r["accelerator"] == uuid and start_ns <= int(r["read_ns"]) <= end_ns
+        ]
+        assert len(set(epoch_w)) > 5, "or a mean is no other than a reading"
+        assert mean_w == pytest.approx(sum(epoch_w) / len(epoch_w))
+    assert nothing == (None, None)
 
 
 def test_readback_gives_limits_of_every_accelerator(tmp_path):
@@ -219,6 +225,7 @@ def test_power_shown_is_the_average_where_a_meter_has_no_other(tmp_path):
             StampedSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
         )
         loop._tick(100 * MS)
+        loop._execute({"command": "power", "start_ns": 0, "end_ns": time.monotonic_ns()})
     assert messages == [{"kind": "power", "power_w": [42.0]}]
 
 
