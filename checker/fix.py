@@ -159,7 +159,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
     each change. Raises UnfixableError."""
     judged = Bundle(bundle, (), evidence)
     try:
-        figures = judged.figures
+        figures = judged.stated_figures
     # What the evidence says may contradict itself. The rules report that; here nothing is fixed.
     except (LookupError, ValueError, ArithmeticError) as error:
         raise UnfixableError(f"the figures cannot be computed: {error}") from None

@@ -28,6 +28,7 @@ from rules.declarations import (
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import RunFigures
+from rules.metrics.headline import apply_rule_book
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
 from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series
@@ -257,9 +258,15 @@ class Bundle:
 
     @property
     def figures(self) -> RunFigures | None:
-        """The figures recomputed from the raw tables; None if the evidence does not allow it (T101
-        reports that)."""
+        """The figures recomputed from the raw tables by the arithmetic of this rule book; None if
+        the evidence does not allow it (T101 reports that)."""
         return None if isinstance(self._figures_or_reason, str) else self._figures_or_reason
+
+    @cached_property
+    def stated_figures(self) -> RunFigures | None:
+        """The figures as result.json must state them: `figures` by the arithmetic of the rule book
+        that the run names."""
+        return self.figures and apply_rule_book(self.figures, self.declaration.rules_version)
 
     @property
     def figures_error(self) -> str:

@@ -36,11 +36,11 @@ _NORMAL95 = 1.960
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its uncertainty, in the unit of what was averaged."""
+    """A mean or a ratio of sums with its uncertainty, in the unit of what it estimates."""
 
     mean: float
     n: int
-    """How many values were averaged."""
+    """How many values, or pairs of values, it comes from."""
     sd: float | None
     """Standard deviation with n - 1; None for one value."""
     ci95: tuple[float, float] | None
@@ -54,20 +54,43 @@ class Estimate:
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
     """The mean of at least one value, with its 95 % confidence interval by Student's t."""
-    n = len(values)
     # `fsum` rounds once, so the figures do not depend on the order of the values.
-    mean = math.fsum(values) / n
+    mean = math.fsum(values) / len(values)
+    return _estimate_around(mean, [value - mean for value in values])
+
+
+def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:
+    """The sum of at least one numerator over the sum of the denominators, with its 95 % confidence
+    interval by Student's t.
+
+    The standard deviation is that of the residuals (numerator - ratio x denominator) over the mean
+    denominator. With equal denominators, it is that of the single ratios. Source: Cochran, Sampling
+    Techniques, 3rd edition, section 2.11 (variance of a ratio estimate). Raises ZeroDivisionError
+    if the denominators add up to zero.
+    """
+    total = math.fsum(denominators)
+    ratio, mean_denominator = math.fsum(numerators) / total, total / len(denominators)
+    residuals = [
+        (numerator - ratio * denominator) / mean_denominator
+        for numerator, denominator in zip(numerators, denominators, strict=True)
+    ]
+    return _estimate_around(ratio, residuals)
+
+
+def _estimate_around(estimate: float, residuals: Sequence[float]) -> Estimate:
+    n = len(residuals)
     # One value has no spread to estimate.
     if n == 1:
-        return Estimate(mean, 1, None, None)
-    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+        return Estimate(estimate, 1, None, None)
+    sd = math.sqrt(math.fsum(residual**2 for residual in residuals) / (n - 1))
     half_width = (_T95[n - 2] if n - 1 <= len(_T95) else _NORMAL95) * sd / math.sqrt(n)
-    return Estimate(mean, n, sd, (mean - half_width, mean + half_width))
+    return Estimate(estimate, n, sd, (estimate - half_width, estimate + half_width))
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The figures of a run as means over its scored epochs; energies are sums over accelerators."""
+    """The figures of a run over its scored epochs (see `rules.metrics.headline`); energies are sums
+    over accelerators."""
 
     items_per_s_per_accelerator: Estimate
     items_per_s: Estimate

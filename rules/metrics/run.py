@@ -9,14 +9,13 @@ second:
     W per accelerator       = energy of record / sum of active seconds
 
 Items are those of all ranks, each rank once; the accelerators of one rank share its windows and its
-work. It follows that J per item x items/s per accelerator = W exactly in every epoch. Run figures
-are means over the scored epochs.
+work. It follows that J per item x items/s per accelerator = W in every epoch.
+`rules.metrics.headline` computes the same ratios for the run, over all scored epochs.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -26,17 +25,16 @@ from rules.contract import RequestSet
 from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics.energy import MetricsError as MetricsError
 from rules.metrics.figures import (
-    FIGURES,
     AcceleratorFigures,
     EpochFigures,
     Estimate,
-    Headline,
     MeanClocks,
     ObservedPower,
     RunFigures,
     ServingFigures,
     estimate_mean,
 )
+from rules.metrics.headline import compute_headline
 from rules.metrics.intervals import p95
 from rules.metrics.parts import Part
 from rules.metrics.serving import compute_serving_figures
@@ -69,20 +67,11 @@ def compute_figures(
     )
     return RunFigures(
         epochs=epochs,
-        headline=_compute_headline(epochs),
+        headline=compute_headline(epochs),
         energy_of_record="counter" if by_counter else "trapezoid",
         observed=tuple(_observe_power(scored, by_counter, run.power.cap_w, protocol)),
         serving=None if requests is None else _compute_serving(requests, scored),
     )
-
-
-def _compute_headline(epochs: Sequence[EpochFigures]) -> Headline:
-    """Means over the scored epochs; None for a figure that one of them lacks."""
-    estimates: dict[str, Any] = {}
-    for name in FIGURES:
-        values = [getattr(epoch, name) for epoch in epochs if epoch.scored]
-        estimates[name] = None if None in values else estimate_mean(values)
-    return Headline(**estimates)
 
 
 def _compute_serving(requests: Table, scored: Sequence[Part]) -> ServingFigures:

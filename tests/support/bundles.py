@@ -34,6 +34,7 @@ from rules.bundle_format.records import (
 from rules.bundle_format.table import Table
 from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics.figures_json import figures_to_json
+from rules.metrics.headline import apply_rule_book
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
@@ -238,7 +239,7 @@ def rederive(evidence: EvidenceFrames) -> None:
         SystemDeclaration.from_document(evidence.system),
     )
     computed = compute_figures(run, system, parts, tables.requests)
-    figures = figures_to_json(computed)
+    figures = figures_to_json(apply_rule_book(computed, run.rules_version))
     losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
     for epoch in figures["epochs"]:
         epoch["loss"] = losses.get(epoch["epoch"], 6.9 - 0.1 * epoch["epoch"])

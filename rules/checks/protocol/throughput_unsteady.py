@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
+from rules.metrics.figures import estimate_mean
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open"))
@@ -34,7 +35,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # arrivals.
     if bundle.figures is None or (requests is not None and requests.rate_per_s is not None):
         return
-    rate = bundle.figures.headline.items_per_s_per_accelerator
+    rate = estimate_mean(
+        [epoch.items_per_s_per_accelerator for epoch in bundle.figures.scored_epochs]
+    )
     if rate.sd is None or not rate.mean > 0:
         return
     variation = rate.sd / rate.mean

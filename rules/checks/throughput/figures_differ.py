@@ -1,9 +1,10 @@
 """Stated figures differ from the evidence
 
 ## What it does
-Recomputes from samples and batches every figure of every epoch and accelerator, the means of the
-headline, the observed powers and the serving figures, and compares them with result.json. T103
-compares spread and intervals.
+Recomputes from samples and batches every figure of every epoch and accelerator, the headline
+figures, the observed powers and the serving figures, and compares them with result.json. T103
+compares spread and intervals. Under rule book 1.5.0 and later, headline figures are ratios of sums
+over the scored epochs. Under earlier ones, they are means of the epochs.
 
 ## Why it is bad
 Readers cite the stated figures.
@@ -36,9 +37,9 @@ NOT_FIGURES = ("scored", "loss", "losses")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if bundle.figures is None:
+    if bundle.stated_figures is None:
         return
-    result, computed = bundle.result, figures_to_json(bundle.figures)
+    result, computed = bundle.result, figures_to_json(bundle.stated_figures)
     computed_epochs = {epoch["epoch"]: epoch for epoch in computed["epochs"]}
     pairs: list[tuple[str, Any, Any]] = [
         (

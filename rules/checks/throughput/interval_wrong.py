@@ -12,8 +12,8 @@ Submit result.json and the tables as `bench-submit` wrote them: standard deviati
 interval by Student's t.
 
 ## Source
-Protocol: every mean carries n, standard deviation and a 95 % interval;
-`rules.metrics.figures.estimate_mean`.
+Protocol: every headline figure carries n, standard deviation and a 95 % interval;
+`rules.metrics.figures`: `estimate_ratio`, and `estimate_mean` for runs before rule book 1.5.0.
 """
 
 import math
@@ -31,9 +31,9 @@ RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if bundle.figures is None:
+    if bundle.stated_figures is None:
         return
-    for name, computed in headline_to_json(bundle.figures.headline).items():
+    for name, computed in headline_to_json(bundle.stated_figures.headline).items():
         stated = bundle.result["headline"][name]
         # T102 reports a figure that only one of the two has.
         if stated is None or computed is None:

@@ -24,10 +24,9 @@ from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.metrics import comparison, energy
 from rules.metrics import run as run_metrics
-from rules.metrics.figures import FIGURES, Estimate, ObservedPower, RunFigures, estimate_mean
+from rules.metrics.figures import Estimate, ObservedPower, RunFigures, estimate_mean
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.run import MetricsError
-from rules.protocol import CURRENT
 from rules.testing.frames import table_of
 from rules.workloads import workloads
 
@@ -153,15 +152,6 @@ def test_identities_hold_in_every_epoch(
             epoch.mean_power_w_per_accelerator
         )
         assert epoch.joules_per_item * epoch.items_per_joule == pytest.approx(1)
-
-
-def test_headline_is_the_mean_of_the_scored_epochs_of_a_whole_run() -> None:
-    figures = figures_from_json(copy_evidence().result)
-    for name in FIGURES:
-        scored = [getattr(epoch, name) for epoch in figures.scored_epochs]
-        assert len(scored) == CURRENT.scored_epochs
-        assert getattr(figures.headline, name).mean == pytest.approx(float(np.mean(scored)))
-        assert getattr(figures.headline, name).sd == pytest.approx(float(np.std(scored, ddof=1)))
 
 
 @pytest.mark.parametrize("serving", [False, True])
