@@ -14,6 +14,7 @@ from checker.judging.bundle_judge import (
     judge_problems,
     judge_published,
 )
+from checker.judging.reproductions import add_reproductions
 from checker.judging.round_rules import add_round_findings
 from checker.judging.workers import map_in_processes
 from checker.trust.bundle_trust import RoundProblem, check_nested_keyrings, check_round_files
@@ -90,7 +91,7 @@ def judge_all(
     )
     # Rules across bundles need all summaries, so this waits for the last bundle.
     judged = list(watch(results, len(targets)))
-    verdicts += add_round_findings(judged)
+    verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     round_problems = (
         *check_round_files(trusts, keyring, roots),

@@ -1,6 +1,7 @@
 """The verdicts of the rule book on bundles and on the other files of a round."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from checker.trust.records import Review
@@ -14,6 +15,47 @@ not fully judged."""
 
 NON_BUNDLE_STANDINGS = ("log", "waiver", "keyring")
 """The standings of files of a round that belong to no bundle."""
+
+
+class TrustLevel(StrEnum):
+    """How much evidence supports a result, in ascending order. Each level includes those before
+    it, except that a result can be accepted without a review."""
+
+    SUBMITTED = "submitted"
+    REVIEWED = "reviewed"
+    """A reviewer of another center accepts it."""
+    ACCEPTED = "accepted"
+    """The LOG says so."""
+    REPRODUCED = "reproduced"
+    """Another submitter has reproduced it."""
+
+    def reaches(self, required: "TrustLevel") -> bool:
+        """Whether this level is the required one or above it."""
+        levels = list(TrustLevel)
+        return levels.index(self) >= levels.index(required)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A run of another submitter, on other boards, that repeats the configuration of an original.
+    Both bundles pass."""
+
+    path: Path
+    principal: str
+    """Who signed the reproduction."""
+    original: Path
+    items_per_s_percent: float
+    """How much higher than that of the original, per accelerator."""
+    joules_per_item_percent: float | None
+    """None if one of the results has no energy per item."""
+    agrees: bool
+    """Whether the differences are within the board spread or the 95 % intervals: the original is
+    then reproduced, otherwise the reproduction has failed (X119)."""
+
+    @property
+    def center(self) -> str:
+        """The center of the reproduction."""
+        return self.principal.partition("@")[0].casefold()
 
 
 @dataclass(frozen=True)
@@ -43,6 +85,11 @@ class Verdict:
     it was not."""
     manifest_sha256: str = ""
     """The SHA-256 of MANIFEST.json; empty if there is none."""
+    reproductions: tuple[Reproduction, ...] = ()
+    """The reproductions of the bundle in the round that count, those that have failed included."""
+    reproduces: Reproduction | None = None
+    """The bundle as a reproduction that counts. It supports its original and is no result of its
+    own."""
     kept: object = field(default=None, compare=False)
     """What the argument `keep` of `judge_all` returned for the bundle, if it passed."""
 
@@ -68,6 +115,20 @@ class Verdict:
         if self.reviewers or self.accepted:
             return ()
         return tuple(filter(_bars_winning, self.findings))
+
+    @property
+    def reproducers(self) -> tuple[str, ...]:
+        """The centers that have reproduced the bundle, each once."""
+        return tuple(dict.fromkeys(r.center for r in self.reproductions if r.agrees))
+
+    @property
+    def trust_level(self) -> TrustLevel:
+        """The highest level that the bundle has reached."""
+        if self.status != "pass":
+            return TrustLevel.SUBMITTED
+        if self.accepted:
+            return TrustLevel.REPRODUCED if self.reproducers else TrustLevel.ACCEPTED
+        return TrustLevel.REVIEWED if self.reviewers else TrustLevel.SUBMITTED
 
     @property
     def status(self) -> str:

@@ -8,7 +8,7 @@ from checker.verdict import Verdict
 from reporting.paper import Paper
 from reporting.run_record import Provenance, RunRecord
 from rules.boards import SIMULATED_PREFIX, find_board
-from rules.cap_findings import is_cap_without_effect
+from rules.bundle_findings import is_cap_without_effect
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate

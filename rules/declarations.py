@@ -147,6 +147,17 @@ class SweepLabel(JsonRecord):
 
 
 @dataclass(frozen=True)
+class OriginalRun(JsonRecord):
+    """The run that a reproduction repeats."""
+
+    run_id: str
+    path: str
+    """Center, system and run, with slashes; for people."""
+    manifest_sha256: str
+    """Identifies the run."""
+
+
+@dataclass(frozen=True)
 class Rank(JsonRecord):
     """A process that ran batches."""
 
@@ -214,6 +225,7 @@ class RunDeclaration(JsonRecord):
         "readbacks": ReadbackRecord.from_json,
         "clocks": ClockPair.from_json,
         "sweep": SweepLabel.from_json,
+        "reproduces": OriginalRun.from_json,
         "tally": TokenTally.from_json,
     }
 
@@ -238,6 +250,8 @@ class RunDeclaration(JsonRecord):
     """None if the harness did not record clocks."""
     sweep: SweepLabel | None
     """None if the run belongs to no sweep."""
+    reproduces: OriginalRun | None
+    """None if the run is no reproduction."""
     tally: TokenTally | None
     """None if the run served nothing."""
     energy_of_record: str

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.declarations import EnvironmentDeclaration, SweepLabel
+from rules.declarations import EnvironmentDeclaration, OriginalRun, SweepLabel
 from rules.fingerprints import fingerprint_patterns, fingerprint_values
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
@@ -31,6 +31,12 @@ class RunSummary:
 
     path: Path
     center: str
+    signer: str | None
+    """None without a good signature."""
+    manifest_sha256: str
+    """Identifies the bundle; empty if the manifest was not read."""
+    reproduces: OriginalRun | None
+    """The run that this one repeats; None if it is no reproduction."""
     setting: tuple[object, ...]
     """Equal for runs of any center that may be compared: boards, protocol, standing, workload,
     size, variant, precision."""
@@ -76,17 +82,22 @@ class RunSummary:
         return Path(*self.path.parts[-3:]).as_posix()
 
 
-def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
-    """The summary of a bundle. None if its evidence gives no figures. The center defaults to that
-    of the path."""
+def summarize(
+    bundle: Bundle, signer: str | None = None, manifest_sha256: str = ""
+) -> RunSummary | None:
+    """The summary of a bundle. None if its evidence gives no figures. Without a signer, the center
+    is that of the path."""
     if bundle.evidence is None or bundle.figures is None:
         return None
     run, figures = bundle.declaration, bundle.figures
-    center = center or bundle.path.parent.parent.name.casefold()
+    center = (signer or bundle.path.parent.parent.name).partition("@")[0].casefold()
     setting, configuration = read_configuration(bundle)
     return RunSummary(
         path=bundle.path,
         center=center,
+        signer=signer,
+        manifest_sha256=manifest_sha256,
+        reproduces=run.reproduces,
         setting=setting,
         comparison_key=(center, *setting, *configuration),
         cap_w=bundle.cap_w,
@@ -112,6 +123,29 @@ def summarize(bundle: Bundle, center: str = "") -> RunSummary | None:
             for epoch in figures.scored_epochs
         ),
     )
+
+
+CONFIGURATION_NAMES = (
+    "boards",
+    "protocol",
+    "standing",
+    "workload",
+    "size",
+    "variant",
+    "precision",
+    "implementation",
+    "implementation sha256",
+    "batch size",
+    "nodes",
+    "input",
+    "weights",
+    "corpus sha256",
+    "options",
+    "prompt tokens",
+    "output tokens",
+    "request rate",
+)
+"""What the entries of `read_configuration` are, in their order."""
 
 
 def submission_key(bundle: Bundle) -> tuple[object, ...]:
@@ -249,6 +283,24 @@ def find_shared(
             shares = Counter(other.path for other in others)
             nearest = min(others, key=lambda other: (-shares[other.path], other.path))
             yield run, nearest, len(others)
+
+
+def find_reproductions(
+    runs: Sequence[RunSummary],
+) -> Iterator[tuple[RunSummary, OriginalRun, RunSummary | None]]:
+    """Each reproduction, with what it states of its original, and the original if it is among the
+    runs."""
+    by_manifest = {run.manifest_sha256: run for run in runs if run.manifest_sha256}
+    for run in runs:
+        if run.reproduces is not None:
+            yield run, run.reproduces, by_manifest.get(run.reproduces.manifest_sha256)
+
+
+def list_configuration(run: RunSummary) -> list[tuple[str, object]]:
+    """What a reproduction has in common with its original, each with its name."""
+    # The first entry of the key is the center.
+    names_and_values = zip(CONFIGURATION_NAMES, run.comparison_key[1:], strict=True)
+    return [("cap in W", run.cap_w), *names_and_values]
 
 
 def group_by_comparison_key(runs: Sequence[RunSummary]) -> list[list[RunSummary]]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from checker.baseline import compute_fingerprint
 from checker.printable import printable_strings
 from checker.selection import RoundView
-from checker.verdict import Verdict
+from checker.verdict import Reproduction, Verdict
 from rules import VERSION
 
 FORMAT = "wattmark-verdict/1"
@@ -45,6 +45,14 @@ def _convert_verdict(view: RoundView, verdict: Verdict) -> dict[str, object]:
         "reviewers": verdict.reviewers,
         "reviews": [asdict(review) for review in verdict.reviews],
         "accepted": verdict.accepted,
+        "trust_level": verdict.trust_level,
+        "reproductions": [_convert_reproduction(item) for item in verdict.reproductions],
+        "reproduces": verdict.reproduces and _convert_reproduction(verdict.reproduces),
         "rules_not_run": verdict.rules_not_run,
         "findings": findings,
     }
+
+
+def _convert_reproduction(reproduction: Reproduction) -> dict[str, object]:
+    paths = {"path": str(reproduction.path), "original": str(reproduction.original)}
+    return {**asdict(reproduction), **paths}

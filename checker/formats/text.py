@@ -9,7 +9,7 @@ from checker.formats.common import format_skipped, format_summary, format_withdr
 from checker.printable import printable
 from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
-from checker.verdict import Verdict
+from checker.verdict import Reproduction, Verdict
 from rules.finding import Finding, Severity
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
@@ -42,6 +42,7 @@ def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> It
     yield f"{printable(str(verdict.path))}: {styled} ({people})"
     if verdict.withdrawn:
         yield f"  {printable(format_withdrawal(verdict))}"
+    yield from map(printable, _describe_reproductions(verdict))
     # A stable sort: findings of one severity stay in the order of the rules, as `groupby` needs.
     worst_first = sorted(verdict.findings, key=lambda f: list(Severity).index(f.severity))
     for _, similar in groupby(
@@ -63,6 +64,31 @@ def _describe_standing(verdict: Verdict) -> Iterator[str]:
         yield f"rejected by {', '.join(verdict.rejecters)}"
     if verdict.accepted:
         yield f"accepted under rule book {verdict.accepted}"
+
+
+def _describe_reproductions(verdict: Verdict) -> Iterator[str]:
+    """The lines on the reproductions of a bundle, and on the bundle as a reproduction."""
+    count = len(verdict.reproducers)
+    successes = [item for item in verdict.reproductions if item.agrees]
+    if successes:
+        differences = "; ".join(
+            f"{_describe_difference(item)} ({item.principal})" for item in successes
+        )
+        yield f"  reproduced by {count} center{'' if count == 1 else 's'}: {differences}"
+    for item in verdict.reproductions:
+        if not item.agrees:
+            yield f"  not reproduced by {item.principal}: {_describe_difference(item)}"
+    if verdict.reproduces:
+        outcome = "reproduces" if verdict.reproduces.agrees else "does not reproduce"
+        yield (
+            f"  {outcome} {verdict.reproduces.original}: {_describe_difference(verdict.reproduces)}"
+        )
+
+
+def _describe_difference(reproduction: Reproduction) -> str:
+    energy_percent = reproduction.joules_per_item_percent
+    energy = "" if energy_percent is None else f", {energy_percent:+.1f} % J/item"
+    return f"{reproduction.items_per_s_percent:+.1f} % items/s{energy}"
 
 
 def _format_findings(

@@ -208,8 +208,9 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
-    center = (trust.signer or "").partition("@")[0].casefold()
-    summary = summarize(bundle, center) if has_evidence and not is_refused else None
+    summary = None
+    if has_evidence and not is_refused:
+        summary = summarize(bundle, trust.signer, trust.manifest_sha256)
     # After the verdict: `keep` may rely on evidence that passed.
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))

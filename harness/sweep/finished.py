@@ -14,8 +14,8 @@ from harness.run.planning import make_plan
 from harness.sweep.plan import Entry, Sweep
 from harness.sweep.table import print_line
 from harness.system import read_description
+from rules.bundle_findings import is_cap_without_effect
 from rules.bundle_format.records import Json
-from rules.cap_findings import is_cap_without_effect
 from rules.declarations import EnvironmentDeclaration, RunDeclaration, SystemDeclaration
 from rules.finding import Severity
 

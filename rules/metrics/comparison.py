@@ -6,7 +6,10 @@ test holds the two together.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
+
+from rules.metrics.figures import Estimate, Headline
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_DAY = 86_400
@@ -43,6 +46,41 @@ def compare_with_baseline(
     if not same_boards and abs(relative_percent(value, baseline)) < BOARD_SPREAD_PERCENT:
         return "within board spread"
     return "higher" if value > baseline else "lower"
+
+
+@dataclass(frozen=True)
+class ResultDifference:
+    """How a result differs from an original that ran on other boards, in percent of the
+    original."""
+
+    items_per_s_percent: float
+    """Per accelerator."""
+    joules_per_item_percent: float | None
+    """None if one of the results has no energy per item."""
+    agrees: bool
+    """Whether no figure differs by more than the board spread beyond both 95 % intervals."""
+
+
+def compare_with_original(result: Headline, original: Headline) -> ResultDifference:
+    """How a result differs from that of the same configuration on other boards."""
+    speeds = result.items_per_s_per_accelerator, original.items_per_s_per_accelerator
+    agrees = _agree(*speeds)
+    joules_per_item_percent = None
+    if result.joules_per_item and original.joules_per_item:
+        energies = result.joules_per_item, original.joules_per_item
+        joules_per_item_percent = relative_percent(energies[0].mean, energies[1].mean)
+        agrees = agrees and _agree(*energies)
+    items_per_s_percent = relative_percent(speeds[0].mean, speeds[1].mean)
+    return ResultDifference(items_per_s_percent, joules_per_item_percent, agrees)
+
+
+def _agree(value: Estimate, original: Estimate) -> bool:
+    difference = compare_with_baseline(
+        value.mean, value.ci95, original.mean, original.ci95, same_boards=False
+    )
+    if difference == "no interval":
+        return abs(relative_percent(value.mean, original.mean)) < BOARD_SPREAD_PERCENT
+    return difference not in ("higher", "lower")
 
 
 def site_kwh(joules_per_item: float, items: float, pue: float) -> float:

@@ -61,6 +61,8 @@ class Pairing:
     """Whether both bundles are at fault."""
     other_center: bool
     """Whether the second bundle is of another center."""
+    reproduces: bool
+    """Whether the first bundle states that it reproduces the second."""
 
 
 Case = Mutation | Tampering | Pairing
@@ -95,17 +97,17 @@ def tampering(rule: Rule, *also_reported: str, reseal: bool = False) -> Callable
 
 
 def pairing(
-    rule: Rule, *also_reported: str, both_at_fault: bool = False, other_center: bool = False
+    rule: Rule,
+    *also_reported: str,
+    both_at_fault: bool = False,
+    other_center: bool = False,
+    reproduces: bool = False,
 ) -> Callable[[Pair], Pair]:
     """Mark a function that alters the evidence of two good bundles."""
 
     def mark(function: Pair) -> Pair:
-        _add(
-            rule,
-            Pairing(
-                function.__name__, function, frozenset(also_reported), both_at_fault, other_center
-            ),
-        )
+        flags = both_at_fault, other_center, reproduces
+        _add(rule, Pairing(function.__name__, function, frozenset(also_reported), *flags))
         return function
 
     return mark

@@ -1,6 +1,7 @@
 """Helpers for mutations: which rows of a good bundle are under load, and alterations that several
 mutations share."""
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,6 +139,19 @@ def declare_cap(evidence: EvidenceFrames, cap_w: float) -> None:
     evidence.samples["cap_mw"] = float(round(1e3 * cap_w))
     for readback in evidence.result["readbacks"]:
         readback["enforced_mw"] = readback["requested_mw"] = round(1e3 * cap_w)
+
+
+def use_other_boards(evidence: EvidenceFrames) -> None:
+    """Give the accelerators other UUIDs, as if the run had used other boards of the same kind."""
+    renamed = {
+        uuid: f"{uuid}-other" for rank in evidence.result["ranks"] for uuid in rank["accelerators"]
+    }
+    for document in (evidence.result, evidence.system):
+        text = json.dumps(document)
+        for uuid, other_uuid in renamed.items():
+            text = text.replace(json.dumps(uuid), json.dumps(other_uuid))
+        document.update(json.loads(text))
+    evidence.samples["accelerator"] = evidence.samples["accelerator"].replace(renamed)
 
 
 def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:

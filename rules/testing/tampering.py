@@ -46,6 +46,12 @@ def hash_manifest(bundle: Path) -> str:
     return hashlib.sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest()
 
 
+def describe_original(bundle: Path) -> Json:
+    """`reproduces` of result.json in a reproduction of the bundle."""
+    path = "/".join(bundle.parts[-3:])
+    return {"run_id": bundle.name, "path": path, "manifest_sha256": hash_manifest(bundle)}
+
+
 def add_review(
     bundle: Path,
     principal: str = REVIEWER,

@@ -23,6 +23,7 @@ from rules.registry import rules_by_id
 from rules.rule import Rule
 from rules.testing.case import Mutation, Pairing, Tampering, cases_of
 from rules.testing.frames import EvidenceFrames, read_frames
+from rules.testing.tampering import describe_original
 
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINING_BUNDLE, SERVING_BUNDLE = (
@@ -96,10 +97,10 @@ class Case:
         second_principal = "elsewhere@wattmark" if pairing.other_center else PRINCIPAL
         if pairing.other_center:
             submissions.allow(submissions.key, second_principal)
-        paths = [
-            submissions.add(first, "bundle-number-1"),
-            submissions.add(second, "bundle-number-2", principal=second_principal),
-        ]
+        second_path = submissions.add(second, "bundle-number-2", principal=second_principal)
+        if pairing.reproduces:
+            first.result["reproduces"] = describe_original(second_path)
+        paths = [submissions.add(first, "bundle-number-1"), second_path]
         reported = {
             v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
         }

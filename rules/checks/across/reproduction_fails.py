@@ -1,0 +1,57 @@
+"""A reproduction contradicts its original
+
+## What it does
+Compares items/s per accelerator and J per item of a reproduction with those of its original. The
+rule reports both bundles if one of the figures differs by 3.8 % or more and the 95 % intervals do
+not overlap. Reproductions with another configuration are left out, because X118 reports them.
+
+## Why it is bad
+Boards of one kind, with the same work under the same cap, give about the same result. A larger
+difference needs an explanation: one of the runs did other work, the meter of one of them is wrong,
+or the boards differ more than those known so far. The difference does not show which run is at
+fault, so it is a warning on both.
+
+## What to do
+Compare packages, driver, clocks, temperatures and losses of both runs. Let a third center reproduce
+the original. Withdraw the run that turns out to be wrong.
+
+## Source
+docs/performance.md: the throughputs of three H200 boards with one program at 700 W are up to 3.8 %
+apart. Of the committed runs, 13 are comparable: 6 settings on two or three H200 boards each, at
+700 W. They differ by up to 3.1 % in items/s and 3.5 % in J per item. The spread of other boards and
+at other caps is not known.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rules.bundle_format.table import RESULT
+from rules.finding import Severity, Violation
+from rules.metrics.comparison import BOARD_SPREAD_PERCENT, ResultDifference, compare_with_original
+from rules.rule import RoundRule
+from rules.run_summary import RunSummary, find_reproductions, list_configuration
+
+RULE = RoundRule(__name__, "X119", Severity.WARNING, added="1.5.0")
+
+EXPECTED = f"less than {BOARD_SPREAD_PERCENT:g} %, or intervals that overlap"
+
+
+@RULE.check
+def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
+    for run, _, original in find_reproductions(runs):
+        if original is None or list_configuration(run) != list_configuration(original):
+            continue
+        difference = compare_with_original(run.headline, original.headline)
+        if difference.agrees:
+            continue
+        differences = _format_difference(difference)
+        observed = f"{differences} against the original {original.name}"
+        yield run.path, Violation(RESULT, "/reproduces", observed, EXPECTED)
+        observed = f"{differences} in the reproduction {run.name}"
+        yield original.path, Violation(RESULT, "/headline", observed, EXPECTED)
+
+
+def _format_difference(difference: ResultDifference) -> str:
+    energy = difference.joules_per_item_percent
+    suffix = "" if energy is None else f", {energy:+.1f} % J/item"
+    return f"{difference.items_per_s_percent:+.1f} % items/s{suffix}"

@@ -1,0 +1,152 @@
+"""Reproductions in a round: which of them count, and how they raise the trust level of the
+original."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Submissions, copy_evidence, make_key
+from support.bundles import make_other_run, rederive
+from support.trust_rounds import list_errors, list_rules
+
+from checker.engine import judge_all
+from checker.verdict import TrustLevel, Verdict
+from rules.testing import tampering as forge
+from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import slow_down, use_other_boards
+
+REPRODUCER = "other@lab.example.org"
+
+
+@dataclass(frozen=True)
+class ReproducedRound:
+    """A round with an original, and the key of another center."""
+
+    tree: Submissions
+    original: Path
+    key: Path
+
+    def make_evidence(self, **settings: Any) -> EvidenceFrames:
+        """The evidence of a good reproduction on other boards."""
+        evidence = make_other_run(copy_evidence())
+        use_other_boards(evidence)
+        evidence.result["settings"].update({"seed": 1, **settings})
+        evidence.result["reproduces"] = forge.describe_original(self.original)
+        rederive(evidence)
+        return evidence
+
+    def add(self, evidence: EvidenceFrames, principal: str = REPRODUCER) -> Path:
+        """Sign the evidence as a bundle of the other center."""
+        tree = Submissions(self.tree.root, self.tree.key if "wattmark" in principal else self.key)
+        return tree.add(evidence, "20260102T000000Z-reproduction", principal=principal)
+
+    def judge(self) -> dict[Path, Verdict]:
+        return {verdict.path: verdict for verdict in judge_all([self.tree.root]).verdicts}
+
+
+@pytest.fixture
+def reproduced(submissions: Submissions, tmp_path: Path) -> Iterator[ReproducedRound]:
+    key = make_key(tmp_path / "other")
+    submissions.allow(key, REPRODUCER)
+    yield ReproducedRound(submissions, submissions.add(), key)
+
+
+def test_good_reproduction_by_another_center_reproduces_the_original(
+    reproduced: ReproducedRound,
+) -> None:
+    path = reproduced.add(reproduced.make_evidence())
+    verdicts = reproduced.judge()
+    original, reproduction = verdicts[reproduced.original], verdicts[path]
+    assert original.findings == reproduction.findings == ()
+    (entry,) = original.reproductions
+    assert entry == reproduction.reproduces
+    assert (entry.path, entry.principal, entry.agrees) == (path, REPRODUCER, True)
+    assert 0 < entry.items_per_s_percent < 1
+    assert original.reproducers == ("other",)
+    assert reproduction.reproductions == ()
+
+
+def test_trust_level_grows_with_the_log_and_the_reproduction(reproduced: ReproducedRound) -> None:
+    assert reproduced.judge()[reproduced.original].trust_level == TrustLevel.SUBMITTED
+    path = reproduced.add(reproduced.make_evidence())
+    assert reproduced.judge()[reproduced.original].trust_level == TrustLevel.SUBMITTED
+    forge.write_log(reproduced.original, {})
+    verdicts = reproduced.judge()
+    assert verdicts[reproduced.original].trust_level == TrustLevel.REPRODUCED
+    assert verdicts[path].trust_level == TrustLevel.SUBMITTED
+
+
+def test_reproduction_that_is_slower_fails_on_both(reproduced: ReproducedRound) -> None:
+    evidence = reproduced.make_evidence()
+    slow_down(evidence, 0.92)
+    rederive(evidence)
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    for bundle in (reproduced.original, path):
+        assert "X119" in list_rules(verdicts[bundle])
+        assert verdicts[bundle].status == "pass"
+    (entry,) = verdicts[reproduced.original].reproductions
+    assert not entry.agrees
+    assert verdicts[reproduced.original].reproducers == ()
+
+
+def test_reproduction_with_other_options_is_an_error(reproduced: ReproducedRound) -> None:
+    evidence = reproduced.make_evidence(options={"checkpointing": "block"})
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    assert list_errors(verdicts[path]) == {"X118"}
+    (finding,) = verdicts[path].findings
+    assert (finding.found, finding.expected.partition(",")[0]) == (
+        "options checkpointing, block",
+        "none",
+    )
+    assert verdicts[reproduced.original].reproductions == ()
+    assert verdicts[path].reproduces is None
+
+
+def test_reproduction_with_a_seed_of_the_reviewer_counts(reproduced: ReproducedRound) -> None:
+    reproduced.add(reproduced.make_evidence(seed=20261122))
+    assert reproduced.judge()[reproduced.original].reproducers == ("other",)
+
+
+def test_reproduction_by_the_same_submitter_does_not_count(reproduced: ReproducedRound) -> None:
+    path = reproduced.add(reproduced.make_evidence(), principal="example@wattmark")
+    verdicts = reproduced.judge()
+    assert list_rules(verdicts[path]) == {"X120"}
+    assert verdicts[reproduced.original].reproductions == ()
+
+
+def test_reproduction_on_the_same_boards_does_not_count(reproduced: ReproducedRound) -> None:
+    evidence = make_other_run(copy_evidence())
+    evidence.result["reproduces"] = forge.describe_original(reproduced.original)
+    rederive(evidence)
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    assert list_rules(verdicts[path]) == {"X120"}
+    assert verdicts[path].reproduces is None
+
+
+@pytest.mark.parametrize("is_withdrawn", [True, False])
+def test_reproduction_of_a_missing_or_withdrawn_bundle_does_not_count(
+    reproduced: ReproducedRound, is_withdrawn: bool
+) -> None:
+    evidence = reproduced.make_evidence()
+    if is_withdrawn:
+        forge.add_withdrawal(reproduced.original)
+    else:
+        evidence.result["reproduces"]["manifest_sha256"] = "0" * 64
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    assert list_rules(verdicts[path]) == {"X120"}
+    assert verdicts[reproduced.original].reproductions == ()
+
+
+def test_reproduction_that_fails_the_check_does_not_count(reproduced: ReproducedRound) -> None:
+    evidence = reproduced.make_evidence()
+    evidence.result["settings"]["batches_per_epoch"] += 1
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    assert verdicts[path].status == "fail"
+    assert verdicts[reproduced.original].reproductions == ()
