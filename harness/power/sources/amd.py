@@ -22,6 +22,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +134,16 @@ class AmdSource(PowerSource, CapControl):
             refuse_numbers(environment)
         # HIP cannot use a GPU without a number of HIP, so such GPUs are left out.
         ordered = [handles[n] for _, n in order] or handles
-        uuids = [self._get_uuid(handle) for handle in ordered]
-        self._gpus = {uuids[i]: _Gpu(ordered[i]) for i in visible_gpus(uuids, environment)}
+        # A lost GPU gives no UUID. It keeps a place, because the variables may count it.
+        uuids = [self._try(partial(self._get_uuid, handle)) or "" for handle in ordered]
+        if not any(uuids):
+            raise MeterError(
+                "AMD SMI gives no access to any GPU here; check with amd-smi list, or ask an "
+                "administrator"
+            )
+        self._gpus = {
+            uuids[i]: _Gpu(ordered[i]) for i in visible_gpus(uuids, environment) if uuids[i]
+        }
         self.driver = self._try(
             lambda: smi.amdsmi_get_gpu_driver_info(handles[0])["driver_version"]
         )
@@ -171,7 +180,7 @@ class AmdSource(PowerSource, CapControl):
         return Reading(**values, status=failures[0] if failures else "ok")
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
-        smi, handle = self._smi, self._gpus[uuid].handle
+        smi, handle = self._smi, self._get_handle(uuid)
         caps = self._try(lambda: self._get_caps(handle)) or {}
         # The list can hold every process that has the board open, this one too.
         own_pids |= {os.getpid()}
@@ -194,23 +203,35 @@ class AmdSource(PowerSource, CapControl):
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
+        handle = self._get_handle(uuid)
         setting = f"{uuid}: a power limit of {cap_mw / 1e3:g} W"
         self._change(
             setting,
             # Sensor 0 is the cap of the socket. AMD SMI takes uW.
-            lambda: self._smi.amdsmi_set_power_cap(self._gpus[uuid].handle, 0, cap_mw * 1000),
+            lambda: self._smi.amdsmi_set_power_cap(handle, 0, cap_mw * 1000),
         )
 
     def set_state(self, uuid: str, state: str) -> None:
+        handle = self._get_handle(uuid)
+
         def change() -> None:
             level = getattr(self._smi.AmdSmiDevPerfLevel, state.upper())
-            self._smi.amdsmi_set_gpu_perf_level(self._gpus[uuid].handle, level)
+            self._smi.amdsmi_set_gpu_perf_level(handle, level)
 
         self._change(f"{uuid}: the performance level {state}", change)
 
     def close(self) -> None:
         with contextlib.suppress(*self._errors):
             self._smi.amdsmi_shut_down()
+
+    def _get_handle(self, uuid: str) -> Any:
+        """Raises MeterError for a board that this source did not find."""
+        if uuid not in self._gpus:
+            raise MeterError(
+                f"{uuid}: AMD SMI gives no access to such a GPU; see with amd-smi list whether it "
+                "is there"
+            )
+        return self._gpus[uuid].handle
 
     def _change(self, setting: str, change: Callable[[], None]) -> None:
         """Raises NotAllowedError or MeterError that names the setting and the error."""
@@ -284,18 +305,14 @@ class AmdSource(PowerSource, CapControl):
             max_power_w=None if max_mw is None else max_mw / 1e3,
         )
 
-    def _is_partitioned(self, handle: Any) -> bool:
+    def _is_partitioned(self, handle: Any) -> bool | None:
         """Whether the GPU is a partition of its socket. Each partition gives its number; only the
-        first one gives the mode."""
+        first one gives the mode. None if the GPU gives neither."""
         mode = self._try(lambda: self._smi.amdsmi_get_gpu_compute_partition(handle))
-        return bool(
-            _number(self._get_kfd_info(handle).get("current_partition_id"))
-        ) or mode not in (
-            None,
-            "",
-            "N/A",
-            "SPX",
-        )
+        number = _number(self._get_kfd_info(handle).get("current_partition_id"))
+        if mode is None and number is None:
+            return None
+        return bool(number) or mode not in (None, "", "N/A", "SPX")
 
     def _get_kfd_info(self, handle: Any) -> Mapping[str, Any]:
         return self._try(lambda: self._smi.amdsmi_get_gpu_kfd_info(handle)) or {}

@@ -70,19 +70,26 @@ class NvidiaSource(PowerSource, CapControl):
     def __init__(self, nvml: ModuleType, visible: str | None) -> None:
         self._nvml: Any = nvml
         self.driver = nvml.nvmlSystemGetDriverVersion()
-        handles = [
-            self._try(partial(nvml.nvmlDeviceGetHandleByIndex, i))
-            for i in range(nvml.nvmlDeviceGetCount())
-        ]
-        # The indices of CUDA_VISIBLE_DEVICES count GPUs without a handle too, so these keep a
-        # place.
-        uuids = ["" if h is None else nvml.nvmlDeviceGetUUID(h) for h in handles]
+        handles: dict[int, Any] = {}
+        errors: dict[int, str] = {}
+        # The indices of CUDA_VISIBLE_DEVICES count GPUs without access too, so these keep a place.
+        uuids = [""] * nvml.nvmlDeviceGetCount()
+        for index in range(len(uuids)):
+            # NVML counts a GPU that a container or cgroup forbids, or that is lost, and gives no
+            # handle.
+            try:
+                handles[index] = nvml.nvmlDeviceGetHandleByIndex(index)
+                uuids[index] = nvml.nvmlDeviceGetUUID(handles[index])
+            except nvml.NVMLError as error:
+                errors[index] = str(error)
         indices = visible_devices(uuids, visible)
-        # A container or cgroup can forbid a GPU: NVML counts it and gives no handle.
-        if forbidden := [i for i in indices if handles[i] is None]:
+        if visible is None:
+            # A GPU that nobody named must not keep the others from being read and restored.
+            indices = [i for i in indices if i not in errors] or indices
+        if refused := [i for i in indices if i in errors]:
             raise MeterError(
-                f"NVML may not read GPU {forbidden[0]}; choose others with "
-                "CUDA_VISIBLE_DEVICES, or ask for the right"
+                f"NVML gives no access to GPU {refused[0]} ({errors[refused[0]]}); choose others "
+                "with CUDA_VISIBLE_DEVICES, or ask an administrator"
             )
         # Getting a handle and probing for support take time, so no tick repeats them.
         self._handles = {uuids[i]: handles[i] for i in indices}
@@ -96,7 +103,7 @@ class NvidiaSource(PowerSource, CapControl):
         max_mw = self._try(lambda: self._field(handle, POWER_MAX))
         return Device(
             uuid=uuid,
-            name=nvml.nvmlDeviceGetName(handle),
+            name=self._try(lambda: nvml.nvmlDeviceGetName(handle)) or "NVIDIA GPU",
             vendor="NVIDIA",
             memory_bytes=self._try(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
             vbios=self._try(lambda: nvml.nvmlDeviceGetVbiosVersion(handle)),
@@ -116,7 +123,7 @@ class NvidiaSource(PowerSource, CapControl):
         return Reading(**values)
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
-        handle, nvml = self._handles[uuid], self._nvml
+        handle, nvml = self._get_handle(uuid), self._nvml
         limits = {
             name: self._try(partial(self._field, handle, field))
             for name, field in (
@@ -128,11 +135,10 @@ class NvidiaSource(PowerSource, CapControl):
             )
         }
         pids = self._try(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
-        mig = self._try(lambda: nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE)
         return Readback(
             **limits,
             foreign_processes=None if pids is None else sum(pid not in own_pids for pid in pids),
-            mig=bool(mig),  # boards without MIG answer "not supported"
+            mig=self._is_partitioned(handle),
             ecc_uncorrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
             ecc_corrected=self._ecc(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
             sm_set_mhz=self._application_clock(
@@ -150,10 +156,10 @@ class NvidiaSource(PowerSource, CapControl):
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
-        nvml = self._nvml
+        handle, nvml = self._get_handle(uuid), self._nvml
         try:
             # Not `_v2`: the binding drops its return code, so a refusal would look like success.
-            nvml.nvmlDeviceSetPowerManagementLimit(self._handles[uuid], cap_mw)
+            nvml.nvmlDeviceSetPowerManagementLimit(handle, cap_mw)
         except nvml.NVMLError as error:
             message = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
             # Kept apart, because an administrator can help here and not with a limit out of range.
@@ -170,6 +176,23 @@ class NvidiaSource(PowerSource, CapControl):
         # A driver that fails at the end of a run must not turn a complete run into a failed one.
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
+
+    def _get_handle(self, uuid: str) -> Any:
+        """Raises MeterError for a board that this source did not find."""
+        if uuid not in self._handles:
+            raise MeterError(
+                f"{uuid}: NVML gives no access to such a GPU; see with nvidia-smi -L whether it is "
+                "there"
+            )
+        return self._handles[uuid]
+
+    def _is_partitioned(self, handle: Any) -> bool | None:
+        """Whether MIG is on. None if the board does not answer."""
+        nvml = self._nvml
+        try:
+            return bool(nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE)
+        except nvml.NVMLError as error:
+            return False if error.value == nvml.NVML_ERROR_NOT_SUPPORTED else None
 
     def _application_clock(self, handle: Any, function: str, kind: int) -> int | None:
         get = getattr(self._nvml, function, None)  # CUDA 14 removes these functions
@@ -202,9 +225,13 @@ class NvidiaSource(PowerSource, CapControl):
         Power comes first, so that its time is closest to the timestamp of the sample.
         """
         nvml = self._nvml
-        # Older bindings have only the former name, nvmlDeviceGetCurrentClocksThrottleReasons.
-        reasons = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
-        getters: dict[str, Callable[[Any], Any]] = {
+        # Older bindings, and the libraries of drivers before 535, have only the latter name.
+        slowdown_names = (
+            "nvmlDeviceGetCurrentClocksEventReasons",
+            "nvmlDeviceGetCurrentClocksThrottleReasons",
+        )
+        slowdown_getters = [getattr(nvml, name, None) for name in slowdown_names]
+        getters: dict[str, Callable[[Any], Any] | None] = {
             "power_mw": lambda h: self._field(h, POWER_INSTANT),
             "power_avg_mw": nvml.nvmlDeviceGetPowerUsage,
             "energy_mj": nvml.nvmlDeviceGetTotalEnergyConsumption,
@@ -213,13 +240,17 @@ class NvidiaSource(PowerSource, CapControl):
             "temp_c": lambda h: nvml.nvmlDeviceGetTemperature(h, nvml.NVML_TEMPERATURE_GPU),
             "mem_temp_c": lambda h: self._field(h, MEMORY_TEMPERATURE),
             "power_state": lambda h: f"P{nvml.nvmlDeviceGetPerformanceState(h)}",
-            "slowdown": reasons or nvml.nvmlDeviceGetCurrentClocksThrottleReasons,
+            "slowdown": next((get for get in slowdown_getters if self._has(handle, get)), None),
             "util_pct": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).gpu,
             "cap_mw": nvml.nvmlDeviceGetEnforcedPowerLimit,
         }
-        return {name: get for name, get in getters.items() if self._has(handle, get)}
+        return {
+            name: get for name, get in getters.items() if get is not None and self._has(handle, get)
+        }
 
-    def _has(self, handle: Any, get: Callable[[Any], Any]) -> bool:
+    def _has(self, handle: Any, get: Callable[[Any], Any] | None) -> bool:
+        if get is None:
+            return False
         try:
             get(handle)
         except self._nvml.NVMLError as error:
@@ -227,6 +258,8 @@ class NvidiaSource(PowerSource, CapControl):
             return error.value not in (
                 self._nvml.NVML_ERROR_NOT_SUPPORTED,
                 self._nvml.NVML_ERROR_INVALID_ARGUMENT,
+                # The library is older than the binding.
+                self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
             )
         return True
 

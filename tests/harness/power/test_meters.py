@@ -80,12 +80,13 @@ def test_nvidia_survives_a_board_that_vanishes():
     assert meter.readback(A, frozenset()).enforced_mw is None
 
 
-def test_nvidia_needs_only_the_boards_it_is_given():
+def test_nvidia_needs_only_the_boards_that_are_named():
     nvml = FakeNvml(A, B)
     nvml.forbidden = {A}
     assert [d.uuid for d in NvidiaSource(nvml, B).devices()] == [B]
-    with pytest.raises(MeterError, match="NVML may not read GPU 0"):
-        NvidiaSource(nvml, None)
+    assert [d.uuid for d in NvidiaSource(nvml, None).devices()] == [B]
+    with pytest.raises(MeterError, match=r"NVML gives no access to GPU 0 \(error 4\)"):
+        NvidiaSource(nvml, "1,0")
 
 
 def test_nvidia_counts_only_the_processes_of_others_as_foreign():

@@ -1,0 +1,232 @@
+"""NVIDIA's power source on the real binding nvidia-ml-py, with a C library in place of
+libnvidia-ml.so.1."""
+
+import os
+from multiprocessing.managers import RemoteError
+
+import pynvml
+import pytest
+from support.bindings.boards import EVERY_FUNCTION, Boards
+from support.bindings.build import needs_cc, run_code
+from support.bindings.fixtures import boards as boards
+from support.bindings.fixtures import libraries as libraries
+from support.bindings.fixtures import library_process as library_process
+from support.bindings.process import LibraryProcess
+
+from harness.power.limits import set_cap
+from harness.power.source import Device, MeterError, NotAllowedError, PowerSource, Readback
+
+A, B = (f"GPU-0000000{n}-0000-0000-0000-000000000000" for n in (0, 1))
+NOBODY = 65534
+UNKNOWN_CODE = 27
+pytestmark = [needs_cc, pytest.mark.xdist_group("bindings")]
+
+
+@pytest.fixture
+def source(library_process: LibraryProcess, boards: Boards) -> PowerSource:
+    return library_process.open_source("nvidia")
+
+
+def enforced_mw(readback: Readback) -> int | None:
+    return readback.enforced_mw
+
+
+def test_boards_are_described(source):
+    first, second = source.devices()
+    assert first == Device(
+        A, "NVIDIA H200", "NVIDIA", 150_754_820_096, "96.00.BC.00.01", "00000000:05:00.0", 750.0
+    )
+    assert (second.uuid, second.pci) == (B, "00000000:25:00.0")
+
+
+def test_every_quantity_is_read(source, boards):
+    boards.board[0].energy_uj = 5_000_000_000_000  # more than 32 bits of mJ
+    boards.board[0].requested_mw = 400_000
+    reading = source.read(A)
+    assert reading.status == "ok"
+    assert reading.power_avg_mw == 392_000 and abs(reading.power_mw - 392_000) <= 5_000
+    assert 5_000_000_000 <= reading.energy_mj < 5_000_100_000
+    assert (reading.sm_mhz, reading.mem_mhz, reading.temp_c, reading.mem_temp_c) == (
+        1755,
+        3201,
+        55,
+        61,
+    )
+    assert (reading.power_state, reading.slowdown, reading.util_pct, reading.cap_mw) == (
+        "P0",
+        4,
+        99,
+        400_000,
+    )
+
+
+def test_limits_and_state_are_read_back(source, boards):
+    board = boards.board[1]
+    board.ceiling_mw, board.pid, board.is_partitioned, board.sm_mhz = 600_000, 4711, 1, 1500
+    board.ecc_corrected, board.ecc_uncorrected = 5_000_000_000, 2
+    assert source.readback(B, frozenset()) == Readback(
+        min_mw=200_000,
+        max_mw=750_000,
+        default_mw=700_000,
+        requested_mw=700_000,
+        enforced_mw=600_000,
+        foreign_processes=1,
+        mig=True,
+        ecc_uncorrected=2,
+        ecc_corrected=5_000_000_000,
+        sm_set_mhz=1500,
+        sm_default_mhz=1980,
+        mem_set_mhz=3201,
+        mem_default_mhz=3201,
+    )
+    assert source.readback(B, frozenset({4711})).foreign_processes == 0
+
+
+def test_fields_are_those_of_the_gpu_and_not_of_its_module(source):
+    """The library gives 1 kW more in the scope of the module."""
+    assert source.read(A).power_mw < 700_000
+    assert source.readback(A, frozenset()).enforced_mw == 700_000
+
+
+def test_a_limit_is_set_on_one_board_and_read_back(source, boards):
+    set_cap(source, A, 400_000, enforced_mw)
+    assert [boards.board[n].requested_mw for n in (0, 1)] == [400_000, 700_000]
+    assert [source.readback(u, frozenset()).requested_mw for u in (A, B)] == [400_000, 700_000]
+    assert source.read(A).cap_mw == 400_000
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (pynvml.NVML_ERROR_NO_PERMISSION, "Insufficient Permissions", NotAllowedError),
+        (pynvml.NVML_ERROR_INVALID_ARGUMENT, "Invalid Argument", MeterError),
+        (pynvml.NVML_ERROR_NOT_SUPPORTED, "Not Supported", MeterError),
+        (pynvml.NVML_ERROR_GPU_IS_LOST, "GPU is lost", MeterError),
+        (pynvml.NVML_ERROR_UNKNOWN, "Unknown Error", MeterError),
+        (UNKNOWN_CODE, "Insufficient Resources", MeterError),
+    ],
+)
+def test_a_refused_limit_tells_the_reason_of_nvml(source, boards, code, reason, kind):
+    boards.board[0].fail("nvmlDeviceSetPowerManagementLimit", code)
+    with pytest.raises(MeterError) as error:
+        source.set_cap(A, 400_000)
+    assert type(error.value) is kind
+    assert str(error.value) == f"{A}: a power limit of 400 W was refused by NVML ({reason})"
+    assert boards.board[0].sets == 0
+
+
+@pytest.mark.parametrize("cap_mw", [199_999, 750_001])
+def test_a_limit_out_of_range_is_refused(source, boards, cap_mw):
+    with pytest.raises(MeterError, match=r"refused by NVML \(Invalid Argument\)"):
+        source.set_cap(A, cap_mw)
+    assert boards.board[0].requested_mw == 700_000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing the user of a process takes root")
+def test_a_user_without_rights_may_read_and_not_set(library_process, source, boards):
+    library_process.set_user(NOBODY)
+    try:
+        with pytest.raises(NotAllowedError, match=r"NVML \(Insufficient Permissions\)"):
+            source.set_cap(A, 400_000)
+        assert source.readback(A, frozenset()).enforced_mw == 700_000
+    finally:
+        library_process.set_user(0)
+    assert boards.board[0].requested_mw == 700_000
+
+
+def test_a_board_that_does_not_keep_its_limit_is_told(source, boards):
+    boards.board[0].ignores_limits = 1
+    with pytest.raises(MeterError, match="limit of 400 W was asked for, and the board has 700 W"):
+        set_cap(source, A, 400_000, enforced_mw)
+
+
+def test_the_second_version_of_the_call_hides_a_refusal(libraries, library_process, boards):
+    """The reason why the source does not use it. If this test fails, the binding is mended."""
+    code = (
+        "import pynvml; pynvml.nvmlInit(); board = pynvml.nvmlDeviceGetHandleByIndex(0); "
+        "print(pynvml.nvmlDeviceSetPowerManagementLimit_v2(board, 0, 1_000_000))"
+    )
+    assert (
+        run_code(libraries, libraries / "boards", code) == "0\n"
+        and boards.board[0].requested_mw == 700_000
+    )
+
+
+@pytest.mark.parametrize(
+    "code", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_INVALID_ARGUMENT]
+)
+@pytest.mark.parametrize(
+    ("function", "quantity"),
+    [("field 186", "power_mw"), ("nvmlDeviceGetUtilizationRates", "util_pct")],
+)
+def test_a_quantity_that_a_board_lacks_is_no_failure(
+    library_process, boards, function, quantity, code
+):
+    boards.board[0].fail(function, code)
+    reading = library_process.open_source("nvidia").read(A)
+    assert getattr(reading, quantity) is None and reading.status == "ok"
+    assert reading.power_avg_mw == 650_000
+
+
+def test_slowdown_is_read_under_its_former_name_from_an_older_driver(library_process, boards):
+    """The binding knows the new function, and the library of a driver before 535 does not."""
+    boards.board[0].fail(
+        "nvmlDeviceGetCurrentClocksEventReasons", pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+    )
+    boards.board[0].requested_mw = 400_000
+    reading = library_process.open_source("nvidia").read(A)
+    assert (reading.slowdown, reading.status) == (4, "ok")
+
+
+def test_a_reading_that_fails_once_names_the_quantity_and_keeps_the_others(source, boards):
+    boards.board[0].fail("field 186", pynvml.NVML_ERROR_UNKNOWN)
+    reading = source.read(A)
+    assert (reading.power_mw, reading.power_avg_mw) == (None, 650_000)
+    assert reading.status == "power_mw: Unknown Error"
+    boards.board[0].failing = b""
+    assert source.read(A).status == "ok"
+
+
+def test_a_board_that_is_lost_during_a_run_gives_no_values_and_a_reason(source, boards):
+    boards.board[0].fail(EVERY_FUNCTION, pynvml.NVML_ERROR_GPU_IS_LOST)
+    reading = source.read(A)
+    assert (reading.power_mw, reading.energy_mj) == (None, None)
+    assert reading.status == "power_mw: GPU is lost"
+    assert source.readback(A, frozenset()) == Readback()
+    with pytest.raises(MeterError, match=rf"{A}: .* refused by NVML \(GPU is lost\)"):
+        source.set_cap(A, 400_000)
+    assert source.devices()[0] == Device(A, "NVIDIA GPU", "NVIDIA")
+    source.set_cap(B, 400_000)
+    assert source.read(B).cap_mw == 400_000
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (pynvml.NVML_ERROR_GPU_IS_LOST, "GPU is lost"),
+        (pynvml.NVML_ERROR_NO_PERMISSION, "Insufficient Permissions"),
+    ],
+)
+def test_a_board_without_a_handle_keeps_none_of_the_others_from_use(
+    library_process, boards, code, reason
+):
+    boards.board[0].fail("nvmlDeviceGetHandleByIndex_v2", code)
+    source = library_process.open_source("nvidia")
+    assert [device.uuid for device in source.devices()] == [B]
+    with pytest.raises(MeterError, match=rf"{A}: NVML gives no access to such a GPU; .*nvidia-smi"):
+        source.set_cap(A, 400_000)
+    boards.board[1].fail("nvmlDeviceGetHandleByIndex_v2", code)
+    with pytest.raises(
+        RemoteError, match=rf"MeterError: NVML gives no access to GPU 0 \({reason}\)"
+    ):
+        library_process.open_source("nvidia")
+
+
+def test_without_a_driver_the_meter_is_refused(library_process, libraries, boards):
+    code = (
+        "from harness.power.sources import open_source\n"
+        "try: open_source('nvidia')\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    output = run_code(libraries, libraries / "none", code)
+    assert output.startswith("MeterError NVML does not answer (Driver Not Loaded); is the NVIDIA")

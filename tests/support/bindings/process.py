@@ -1,0 +1,40 @@
+"""A process that loads the libraries of this directory, in which tests open power sources."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.managers import BaseManager
+from unittest import mock
+
+from harness.power.source import PowerSource
+from harness.power.sources import open_source
+
+
+class LibraryProcess(BaseManager):
+    """The process. A source that it opens stays in it; its methods are called from here, with the
+    same values and errors."""
+
+    def open_source(self, meter: str) -> PowerSource:
+        raise NotImplementedError("registered below")
+
+    def set_user(self, uid: int) -> None:
+        raise NotImplementedError("registered below")
+
+
+LibraryProcess.register(
+    "open_source",
+    open_source,
+    exposed=("devices", "read", "readback", "set_cap", "set_state", "close"),
+)
+LibraryProcess.register("set_user", os.seteuid)
+
+
+@contextmanager
+def start_library_process(environment: dict[str, str]) -> Iterator[LibraryProcess]:
+    # Spawned and not forked: the dynamic linker reads LD_LIBRARY_PATH when a program starts.
+    with (
+        mock.patch.dict(os.environ, environment, clear=True),
+        LibraryProcess(ctx=get_context("spawn")) as process,
+    ):
+        yield process
