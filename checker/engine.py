@@ -94,7 +94,7 @@ def judge_all(
     verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     round_problems = (
-        *check_round_files(trusts, keyring, roots),
+        *check_round_files(trusts, roots),
         *check_nested_keyrings(keyrings, targets),
     )
     verdicts += judge_round_problems(round_problems, roots)

@@ -15,18 +15,18 @@ from checker.find import find_places
 from checker.printable import printable
 from checker.trust.manifest import find_manifest_problems
 from rules.bundle import Bundle
-from rules.bundle_format.documents import read_document, read_json
+from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import Files, Refused, read_files
 from rules.bundle_format.load import read_evidence
+from rules.bundle_format.manifest import read_manifest
 from rules.bundle_format.records import (
     JSON_FILES,
     MANIFEST_FILE,
-    MANIFEST_FORMAT,
     SIGNATURE_DIR,
     Evidence,
     Json,
 )
-from rules.bundle_format.seal import encode_json, encode_manifest, write_durable
+from rules.bundle_format.seal import encode_json, list_files, write_durable
 from rules.finding import Problem
 from rules.metrics.figures_json import figures_to_json
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
@@ -82,7 +82,8 @@ def fix(bundle: Path) -> list[str]:
         fixed[name] = encode_json(value)
         if fixed[name] != files.contents[name] and not (name == "result.json" and changes):
             changes.append(f"{name}: written again in the form of bundles, with the same content")
-    fixed[MANIFEST_FILE] = encode_manifest(fixed)
+    manifest = read_manifest(files.contents[MANIFEST_FILE])
+    fixed[MANIFEST_FILE] = encode_json({**manifest, "files": list_files(fixed)})
     if fixed[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
         changes.append(f"{MANIFEST_FILE}: written again")
     # The manifest is last: after an interruption it shows that the bundle is not complete.
@@ -124,7 +125,7 @@ def _require_fixable(bundle: Path, files: Files) -> None:
             "restore it from where the run was made, or run again with bench-submit"
         )
     try:
-        manifest = read_document(MANIFEST_FILE, files.contents[MANIFEST_FILE], MANIFEST_FORMAT)
+        manifest = read_manifest(files.contents[MANIFEST_FILE])
     except Refused as refusal:
         raise UnfixableError(
             f"the manifest of the run cannot be read: {_format_first(refusal.problems)}; restore "

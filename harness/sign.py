@@ -8,30 +8,70 @@ from checker import CheckerError
 from checker.find import display_path
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
+from checker.trust.manifest import lacks_place_rightly, read_result
 from checker.trust.signature import SigningError, sign_content, verify_signature
-from rules.bundle_format.files import Refused
+from rules.bundle_format.files import Refused, read_files
+from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest
 from rules.bundle_format.records import (
     MANIFEST_FILE,
     SIGNATURE_DIR,
     SUBMISSION_NAMESPACE,
     WITHDRAWAL_NAMESPACE,
 )
-from rules.bundle_format.seal import write_durable
+from rules.bundle_format.seal import write_all_durable
 from rules.rule_ids import KEYRING_MISSING
 
-__all__ = ["SigningError", "check_keyring", "make_signature", "sign", "write_signature"]
+__all__ = [
+    "SigningError",
+    "check_keyring",
+    "find_place",
+    "make_signature",
+    "prepare_manifest",
+    "sign",
+    "write_signature",
+]
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
     """Sign the manifest of `bundle` without a look at the keyring, and return the path of the
-    signature. Raises as `make_signature` and `write_signature` do."""
-    path, _ = write_signature(bundle, make_signature(bundle, key, principal), principal)
+    signature. Raises as `prepare_manifest`, `make_signature` and `write_signature` do."""
+    manifest = prepare_manifest(bundle, principal)
+    signature = make_signature(manifest, key, principal)
+    path, _ = write_signature(bundle, manifest, signature, principal)
     return path
 
 
-def make_signature(bundle: Path, key: Path, principal: str) -> bytes:
-    """The signature over the manifest of `bundle` as `principal` (such as `center@example.org`).
-    Nothing is written.
+def prepare_manifest(bundle: Path, principal: str) -> bytes:
+    """The manifest of `bundle` as `principal` signs it: with the center and the system that the
+    bundle lies in. A manifest of version 1 of an older rule book stays as it is.
+
+    Nothing is written. Raises SigningError if the bundle has no manifest that can be read.
+    """
+    path = bundle / MANIFEST_FILE
+    if not path.is_file():
+        raise SigningError(f"{bundle}: no {MANIFEST_FILE} there, so it is not a finished bundle")
+    raw = path.read_bytes()
+    try:
+        manifest = read_manifest(raw)
+    except Refused as refusal:
+        raise SigningError(_describe_refusal(bundle, refusal)) from None
+    if lacks_place_rightly(manifest, read_result(read_files(bundle).contents)):
+        return raw
+    return name_place(manifest, find_place(bundle, principal))
+
+
+def find_place(bundle: Path, principal: str) -> SignedPlace:
+    """The center and the system that `bundle` lies in. Without a keyring above it, the center is
+    that of `principal`, and the system is the directory that holds the bundle."""
+    try:
+        return find_authority(bundle, None, bundle).signed_place
+    except Refused:
+        return SignedPlace(principal.partition("@")[0], bundle.resolve().parent.name)
+
+
+def make_signature(manifest: bytes, key: Path, principal: str) -> bytes:
+    """The signature over `manifest` as `principal` (such as `center@example.org`). Nothing is
+    written.
 
     `key` is a private key, or a public key whose private part an ssh-agent holds. Raises
     SigningError.
@@ -41,15 +81,12 @@ def make_signature(bundle: Path, key: Path, principal: str) -> bytes:
             f"--principal {principal!r}: must be like CENTER@example.org, of letters, "
             "digits and . _ + -"
         )
-    manifest = bundle / MANIFEST_FILE
-    if not manifest.is_file():
-        raise SigningError(f"{bundle}: no {MANIFEST_FILE} there, so it is not a finished bundle")
-    return sign_content(manifest.read_bytes(), key, SUBMISSION_NAMESPACE)
+    return sign_content(manifest, key, SUBMISSION_NAMESPACE)
 
 
-def check_keyring(bundle: Path, signature: bytes, principal: str) -> str:
-    """Check that the keyring at or above `bundle` accepts the signature. Returns an empty text if
-    it does, or why there is no keyring to check.
+def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: str) -> str:
+    """Check that the keyring at or above `bundle` accepts the signature of `manifest`. Returns an
+    empty text if it does, or why there is no keyring to check.
 
     Raises SigningError if the keyring does not accept it.
     """
@@ -64,7 +101,6 @@ def check_keyring(bundle: Path, signature: bytes, principal: str) -> str:
     with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
         path = Path(directory) / "manifest.sig"
         path.write_bytes(signature)
-        manifest = (bundle / MANIFEST_FILE).read_bytes()
         try:
             verify_signature(
                 path,
@@ -82,23 +118,28 @@ def check_keyring(bundle: Path, signature: bytes, principal: str) -> str:
     return ""
 
 
-def write_signature(bundle: Path, signature: bytes, principal: str) -> tuple[Path, list[str]]:
-    """Write the signature. Returns its path, and the names of the signatures by other principals,
-    which are removed because a bundle has one submitter.
+def write_signature(
+    bundle: Path, manifest: bytes, signature: bytes, principal: str
+) -> tuple[Path, list[str]]:
+    """Write the signature and the manifest that it signs. Returns the path of the signature, and
+    the names of the signatures by other principals, which are removed because a bundle has one
+    submitter.
 
-    Raises SigningError if it cannot be written; the former signatures then remain.
+    Raises SigningError if they cannot be written; the former files then remain.
     """
     path = bundle / SIGNATURE_DIR / f"submission.{principal}.sig"
     try:
         path.parent.mkdir(exist_ok=True)
-        write_durable(path, signature)
+        write_all_durable({path: signature, bundle / MANIFEST_FILE: manifest})
         others = sorted(other for other in path.parent.glob("submission.*.sig") if other != path)
         for other in others:
             other.unlink()
     except OSError as error:
         with contextlib.suppress(OSError):  # fails if it has files, so it existed before
             path.parent.rmdir()
-        raise SigningError(f"{path}: cannot be written: {error.strerror}") from None
+        raise SigningError(
+            f"{error.filename or path}: cannot be written: {error.strerror}"
+        ) from None
     return path, [other.name for other in others]
 
 

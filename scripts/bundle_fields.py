@@ -61,8 +61,9 @@ def render_page() -> str:
 
 
 def read_schema(name: str) -> dict[str, Any]:
-    """Read the schema called `name`."""
-    schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}-1.json").read_text())
+    """Read the newest version of the schema called `name`."""
+    newest = max(SCHEMAS.glob(f"{name}-[0-9]*.json"))
+    schema: dict[str, Any] = json.loads(newest.read_text())
     return schema
 
 

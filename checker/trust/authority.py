@@ -9,9 +9,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.trust.keyring import Keyring, read_keyring
+from checker.trust.keyring import Keyring, belongs_to, read_keyring
 from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused, build_refusal, shorten
+from rules.bundle_format.manifest import SignedPlace
 from rules.bundle_format.records import (
     KEYRING_DIR,
     MANIFEST_FILE,
@@ -19,7 +20,13 @@ from rules.bundle_format.records import (
     SIGNERS_FILE,
     SUBMISSION_NAMESPACE,
 )
-from rules.rule_ids import KEYRING_MISSING, OUT_OF_PLACE, SIGNATURE_MISSING, SIGNER_NOT_OF_PATH
+from rules.rule_ids import (
+    KEY_UNDER_TWO_NAMES,
+    KEYRING_MISSING,
+    OUT_OF_PLACE,
+    SIGNATURE_MISSING,
+    SIGNER_NOT_OF_PATH,
+)
 
 _PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
 
@@ -31,8 +38,16 @@ class Authority:
     keyring: Keyring
     center: str
     place: str
-    """The path of the bundle below `submissions/`, with `/` between its parts; empty if it is not
+    """The path of the bundle below `submissions`, with `/` between its parts; empty if it is not
     below."""
+    submissions: Path
+    """The directory that holds the directories of centers. Without a named keyring, it holds the
+    keyring too."""
+
+    @property
+    def signed_place(self) -> SignedPlace:
+        """The place that the manifest of a bundle in this place must name."""
+        return SignedPlace(self.center, "/".join(self.place.split("/")[1:-1]))
 
     @property
     def principals(self) -> tuple[str, ...]:
@@ -70,18 +85,10 @@ def check_published_location(path: Path) -> None:
 def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
     """Who may sign `bundle`, found below the checked path `root`. `keyring` is the directory that
     the user named; None to look for one at or above the bundle. Raises Refused."""
-    bundle, named = bundle.resolve(), keyring
-    if keyring is None:
-        keyring = next(iter(find_keyrings_above(bundle)), None)
-        parts = bundle.relative_to(keyring.parent).parts if keyring else ()
-        center = parts[0] if len(parts) > 1 else ""
-    else:
-        # A named keyring may lie anywhere, so the place follows from the checked path.
-        keyring = keyring.resolve()
-        parts = bundle.relative_to(root.resolve()).parts
-        # The user may have named the bundle itself. Its parent then stands for the center.
-        center = parts[0] if len(parts) > 1 else bundle.parent.name
-    if keyring is None or not os.path.lexists(keyring / SIGNERS_FILE):
+    bundle = bundle.resolve()
+    outermost = next(iter(find_keyrings_above(bundle)), None)
+    directory = outermost if keyring is None else keyring.resolve()
+    if directory is None or not os.path.lexists(directory / SIGNERS_FILE):
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"
         message = (
             "Without a keyring no signature counts. Check bundles inside their submissions "
@@ -91,11 +98,28 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
             KEYRING_MISSING,
             "",
             "",
-            f"no keyring{f' in {named}' if named else ''}",
+            f"no keyring{f' in {keyring}' if keyring else ''}",
             expected,
             message,
         )
-    return Authority(read_keyring(keyring), center, "/".join(parts))
+    keys = read_keyring(directory)
+    # Also if the user names another keyring: otherwise a center could submit inside the directory
+    # of another one, and a check of that directory alone would pass.
+    submissions = outermost.parent if outermost else _guess_submissions(bundle, root, keys)
+    parts = bundle.relative_to(submissions).parts
+    center = parts[0] if len(parts) > 1 else ""
+    return Authority(keys, center, "/".join(parts), submissions)
+
+
+def _guess_submissions(bundle: Path, root: Path, keyring: Keyring) -> Path:
+    """The directory that holds the directories of centers, where no keyring marks it. The checked
+    path `root` may be this directory, that of a center or of a system, or the bundle itself."""
+    root = root.resolve()
+    for center in (root, bundle.parent.parent, bundle.parent):
+        if root.is_relative_to(center) and keyring.principals_of(center.name):
+            return center.parent
+    # A bundle does not lie beside the centers.
+    return bundle.parent.parent if root in (bundle, bundle.parent) else root
 
 
 def verify_submitter(
@@ -128,7 +152,7 @@ def verify_submitter(
         name = f"{_PREFIX}{principal}{_SUFFIX}"
         if principal not in authority.principals:
             raise _unauthorized(name, principal, authority, expected)
-        verify_signature(
+        fingerprint = verify_signature(
             bundle / name,
             contents[name],
             contents[MANIFEST_FILE],
@@ -138,7 +162,27 @@ def verify_submitter(
             authority.keyring,
             valid_at,
         )
+        _check_key_owner(name, principal, fingerprint, authority)
     return signers[0]
+
+
+def _check_key_owner(name: str, principal: str, fingerprint: str, authority: Authority) -> None:
+    """Raises Refused if the keyring gave the key to another center first. Who registers the key of
+    a center again could move bundles of that center, without its private key."""
+    owner = authority.keyring.find_key_owner(fingerprint)
+    if owner and not belongs_to(owner, authority.center):
+        message = (
+            "A key signs for one center. Ask whoever maintains the keyring to remove the later "
+            f"line, and sign with a key that only {authority.center} has."
+        )
+        raise build_refusal(
+            KEY_UNDER_TWO_NAMES,
+            name,
+            "",
+            f"signed as {principal} with the key of {owner}",
+            f"a key of {authority.center} alone",
+            message,
+        )
 
 
 def _unauthorized(name: str, principal: str, authority: Authority, expected: str) -> Refused:

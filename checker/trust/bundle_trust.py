@@ -18,9 +18,9 @@ from checker.trust.acceptance_log import (
 )
 from checker.trust.authority import find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
+from checker.trust.manifest import check_place, read_result
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
-from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import Refused, build_refusal
 from rules.bundle_format.records import (
     ACCEPTANCE_FILE,
@@ -45,8 +45,10 @@ class Trust:
     withdrawal: Withdrawal | None = None
     manifest_sha256: str = ""
     keyring: Path | None = None
+    submissions: Path | None = None
+    """The directory that holds the directories of centers."""
     place: str = ""
-    """The bundle's path below `submissions/`."""
+    """The bundle's path below `submissions`."""
     accepted: str = ""
     """The version of the rule book under which it was accepted, empty if the LOG does not list
     it."""
@@ -112,8 +114,8 @@ def establish_trust(
     log = read_log(authority.keyring.submissions)
     acceptance = log.accepted.get(authority.place)
     problems: list[Problem] = []
+    stated = read_result(contents) if result is None else result
     if acceptance:
-        stated = _read_result(contents) if result is None else result
         problems += _check_acceptance(acceptance, manifest_sha256, stated)
     # An acceptance that contradicts the bundle counts for nothing.
     if problems:
@@ -122,7 +124,9 @@ def establish_trust(
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
     try:
-        submitter = verify_submitter(path, contents, authority, accepted_at)
+        signer = verify_submitter(path, contents, authority, accepted_at)
+        check_place(contents, stated, authority.signed_place)
+        submitter = signer
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(path, contents, authority.keyring, authority.center, accepted_at)
@@ -144,31 +148,30 @@ def establish_trust(
         withdrawal=records.withdrawal,
         manifest_sha256=manifest_sha256,
         keyring=authority.keyring.directory,
+        submissions=authority.submissions,
         place=authority.place,
         accepted=acceptance.rules_version if acceptance else "",
         waived=waived,
     )
 
 
-def check_round_files(
-    trusts: Sequence[Trust], keyring: Path | None, roots: Sequence[Path]
-) -> Iterator[RoundProblem]:
+def check_round_files(trusts: Sequence[Trust], roots: Sequence[Path]) -> Iterator[RoundProblem]:
     """Check the LOGs, waivers and keyrings on which the trust in the judged bundles depends.
 
-    `keyring` is the directory that the user named. `roots` are the checked paths: every bundle that
-    the LOG lists below them must be present.
+    `roots` are the checked paths: every bundle that the LOG lists below them must be present.
     """
     for directory in dict.fromkeys(trust.keyring for trust in trusts if trust.keyring):
         # Cached: the bundles have been judged by it.
         keyring_of_round = read_keyring(directory)
         submissions = keyring_of_round.submissions
         log = read_log(submissions)
-        present = {t.place for t in trusts if t.keyring == directory and t.place}
-        if keyring is None:
-            checked = list(_checked_places(submissions, roots))
-        else:
-            # With a named keyring, places are relative to the checked path: ask for the whole LOG.
-            checked = [""] if present else []
+        judged = [t for t in trusts if t.keyring == directory and t.submissions]
+        present = {t.place for t in judged if t.place}
+        checked = [
+            place
+            for centers in dict.fromkeys(t.submissions for t in judged if t.submissions)
+            for place in _checked_places(centers, roots)
+        ]
         missing = [p for below in checked for p in find_missing_bundles(log, below, present)]
         for problem in dict.fromkeys((*log.problems, *missing)):
             yield RoundProblem(submissions / ACCEPTANCE_FILE, "log", problem)
@@ -214,16 +217,6 @@ def _checked_places(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
             yield ""
         elif resolved.is_relative_to(submissions):
             yield resolved.relative_to(submissions).as_posix()
-
-
-def _read_result(contents: dict[str, bytes]) -> Json:
-    """The object in result.json, empty if it is no JSON: the rules on form refuse that, and no
-    acceptance lifts it."""
-    try:
-        result: Json = read_json("result.json", contents.get("result.json", b""))
-    except Refused:
-        return {}
-    return result
 
 
 def _check_acceptance(line: LogLine, manifest_sha256: str, result: Json) -> Iterator[Problem]:

@@ -8,16 +8,17 @@ names its namespaces. `checker/trust/signature.py` asks OpenSSH whether a signat
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
 from checker.trust.revoked import check_revoked
 from rules.bundle_format.files import Refused, build_refusal, read_plain, shorten
-from rules.bundle_format.records import REVOKED_FILE, SIGNERS_FILE
+from rules.bundle_format.records import REVOKED_FILE, SIGNERS_FILE, SUBMISSION_NAMESPACE
 from rules.finding import Problem
-from rules.rule_ids import KEYRING_LINE_UNCLEAR, KEYRING_MISSING
+from rules.rule_ids import KEY_UNDER_TWO_NAMES, KEYRING_LINE_UNCLEAR, KEYRING_MISSING
 
 PRINCIPAL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
 _NAMESPACE = re.compile(r"[A-Za-z0-9._@+-]+")
@@ -43,6 +44,21 @@ class KeyringLine:
     """Empty if the line names none: OpenSSH then accepts every namespace."""
     fingerprint: str
     """As ssh-keygen prints it: SHA256:…"""
+    is_authority: bool = False
+    """Whether the key signs certificates. Each certificate then names its principal."""
+
+    @property
+    def owner(self) -> str:
+        """The principal whose center submits with this key. Empty if the key signs no
+        submissions itself."""
+        may_submit = not self.namespaces or any(
+            # A pattern grants the namespace too.
+            fnmatchcase(SUBMISSION_NAMESPACE, pattern)
+            for pattern in self.namespaces
+        )
+        # Patterns are no principals: I124 reports them.
+        principals = (p for p in self.principals if PRINCIPAL.fullmatch(p))
+        return next(principals, "") if may_submit and not self.is_authority else ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,14 @@ class Keyring:
             for line in self.lines
         )
 
+    def find_key_owner(self, fingerprint: str) -> str:
+        """The principal of the first line that lets the key with this fingerprint submit. Empty if
+        there is none."""
+        return next(
+            (line.owner for line in self.lines if line.fingerprint == fingerprint and line.owner),
+            "",
+        )
+
     def center_has_key(self, center: str, fingerprint: str) -> bool:
         """Whether a line gives the key with this fingerprint to a principal of the center."""
         return any(
@@ -126,7 +150,11 @@ class Keyring:
 def belongs_to(principal: str, center: str) -> bool:
     """Whether a principal belongs to a center. Upper and lower case are the same: EXAMPLE@… belongs
     to the center `example`."""
-    return principal.partition("@")[0].casefold() == center.casefold()
+    return _center(principal) == center.casefold()
+
+
+def _center(principal: str) -> str:
+    return principal.partition("@")[0].casefold()
 
 
 def _domain(principal: str) -> str:
@@ -157,21 +185,42 @@ def _read(directory: Path, state: tuple[FileState, ...]) -> Keyring:
     # A dangling link does not exist, and is refused too: no link is followed.
     if revoked.is_symlink() or revoked.exists():
         check_revoked(revoked)
-    lines, problems = [], []
+    lines: dict[int, KeyringLine] = {}
+    problems: list[Problem] = []
     # Bytes that are no UTF-8 become U+FFFD, which no key and no valid principal contains.
     for number, text in enumerate(raw.decode(errors="replace").splitlines(), start=1):
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         line = _parse_line(text.strip())
         if line is not None:
-            lines.append(line)
+            lines[number] = line
         problems += [
             build_refusal(
                 KEYRING_LINE_UNCLEAR, SIGNERS_FILE, f"line {number}", found, expected, message
             ).problems[0]
             for found, expected, message in _check_line(text, line)
         ]
-    return Keyring(directory, tuple(lines), tuple(problems), state)
+    problems += _find_shared_keys(lines)
+    return Keyring(directory, tuple(lines.values()), tuple(problems), state)
+
+
+def _find_shared_keys(lines: Mapping[int, KeyringLine]) -> Iterator[Problem]:
+    """Report each line, by its number, that gives the key of a center to another center."""
+    owners: dict[str, tuple[str, int]] = {}
+    for number, line in lines.items():
+        if not line.owner:
+            continue
+        owner, first_number = owners.setdefault(line.fingerprint, (line.owner, number))
+        for principal in line.principals:
+            if PRINCIPAL.fullmatch(principal) and _center(principal) != _center(owner):
+                yield from build_refusal(
+                    KEY_UNDER_TWO_NAMES,
+                    SIGNERS_FILE,
+                    f"line {number}",
+                    f"{shorten(principal)} with the key of {shorten(owner)} (line {first_number})",
+                    "a key for each center",
+                    "Remove the line. Ask the center for a key that nobody else has.",
+                ).problems
 
 
 def _parse_line(text: str) -> KeyringLine | None:
@@ -186,7 +235,8 @@ def _parse_line(text: str) -> KeyringLine | None:
     except ValueError:
         return None
     principals = tuple(filter(None, match["principals"].strip('"').split(",")))
-    return KeyringLine(principals, namespaces, compute_fingerprint(key))
+    is_authority = "cert-authority" in options
+    return KeyringLine(principals, namespaces, compute_fingerprint(key), is_authority)
 
 
 def compute_fingerprint(key: bytes) -> str:

@@ -1,20 +1,31 @@
 """Compare the manifest of a bundle with its files."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from rules.bundle_format.documents import read_document
+from rules import RELEASED
+from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import Refused, build_refusal, shorten
+from rules.bundle_format.manifest import SignedPlace, read_manifest, read_place
 from rules.bundle_format.records import (
     EVIDENCE_FILES,
     MANIFEST_FILE,
-    MANIFEST_FORMAT,
+    MANIFEST_FORMAT_WITHOUT_PLACE,
     OPTIONAL_FILES,
     Json,
 )
 from rules.finding import Problem
-from rules.rule_ids import FILE_ALTERED, FILE_MISSING, MANIFEST_INCOMPLETE, MANIFEST_PATH_UNSAFE
+from rules.rule_ids import (
+    FILE_ALTERED,
+    FILE_MISSING,
+    MANIFEST_INCOMPLETE,
+    MANIFEST_OF_ANOTHER_PLACE,
+    MANIFEST_PATH_UNSAFE,
+)
+
+_BOOKS_WITHOUT_PLACE = RELEASED[: RELEASED.index("1.5.0")]
+"""The rule books whose bundles may have a manifest of version 1, which names no place."""
 
 
 def find_manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
@@ -23,7 +34,7 @@ def find_manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
     if MANIFEST_FILE not in contents:
         return []
     try:
-        manifest = read_document(MANIFEST_FILE, contents[MANIFEST_FILE], MANIFEST_FORMAT)
+        manifest = read_manifest(contents[MANIFEST_FILE])
     except Refused as refusal:
         return list(refusal.problems)
     entries = manifest["files"]
@@ -110,3 +121,50 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
                 f"{entry['size']} bytes, sha256 {entry['sha256']}",
                 "The file was changed after the run. Restore it, or run again.",
             )
+
+
+def read_result(contents: Mapping[str, bytes]) -> Json:
+    """The object in result.json, empty if it is no JSON: the rules on form refuse that, and no
+    acceptance lifts it."""
+    try:
+        result = read_json("result.json", contents.get("result.json", b""))
+    except Refused:
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
+def lacks_place_rightly(manifest: Json, result: Json) -> bool:
+    """Whether the manifest names no place because it is of version 1 and `result`, the object in
+    result.json, is of a rule book before 1.5.0. Such a manifest is never changed: the LOG and
+    reviews hold its hash."""
+    is_first_version = manifest["format"] == MANIFEST_FORMAT_WITHOUT_PLACE
+    return is_first_version and result.get("rules_version") in _BOOKS_WITHOUT_PLACE
+
+
+def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) -> None:
+    """Check that the signed manifest of a bundle names `place`, where the bundle lies. Raises
+    Refused."""
+    try:
+        manifest = read_manifest(contents[MANIFEST_FILE])
+    except Refused:
+        return  # `find_manifest_problems` reports that.
+    signed_place = read_place(manifest)
+    if signed_place == place or lacks_place_rightly(manifest, result):
+        return
+    if signed_place is None:
+        found = f"{manifest['format']} without center and system"
+        message = "Sign the bundle again with bench-submit sign, which writes both."
+    else:
+        found = shorten(str(signed_place))
+        message = (
+            "The bundle was moved after it was signed. Move it back, or let its own center sign it "
+            "again in this place with bench-submit sign."
+        )
+    raise build_refusal(
+        MANIFEST_OF_ANOTHER_PLACE,
+        MANIFEST_FILE,
+        "",
+        found,
+        f"signed for {shorten(str(place))}, where the bundle lies",
+        message,
+    )

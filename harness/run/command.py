@@ -32,7 +32,14 @@ from harness.run.plan import SWEEP_SUFFIX, Machine, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation, find_workload, make_plan
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
-from harness.sign import SigningError, check_keyring, make_signature, write_signature
+from harness.sign import (
+    SigningError,
+    check_keyring,
+    find_place,
+    make_signature,
+    prepare_manifest,
+    write_signature,
+)
 from harness.simulation import server as simulator
 from harness.system import hash_source, read_description
 from rules.bundle_format.records import MANIFEST_FILE
@@ -154,9 +161,10 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
             f"{bundle}: not signed, because its files are not those that the run "
             f"wrote:\n{listing}\n{advice}"
         )
-    new_signature = make_signature(bundle, key, principal)
-    reason = check_keyring(bundle, new_signature, principal)
-    signature, removed_names = write_signature(bundle, new_signature, principal)
+    manifest = prepare_manifest(bundle, principal)
+    new_signature = make_signature(manifest, key, principal)
+    reason = check_keyring(bundle, manifest, new_signature, principal)
+    signature, removed_names = write_signature(bundle, manifest, new_signature, principal)
     removals = [
         f"removed: {signature.with_name(name)}, because a bundle has one submitter"
         for name in removed_names
@@ -164,7 +172,14 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     return [
         f"signed: {signature}",
         *removals,
-        *([f"not compared with a keyring: {reason}"] if reason else []),
+        *(
+            [
+                f"not compared with a keyring: {reason}; signed for the directory "
+                f"{find_place(bundle, principal)}"
+            ]
+            if reason
+            else []
+        ),
     ]
 
 

@@ -32,9 +32,9 @@ class _Ambiguous(Exception):
     """Different programs would read different values from the text."""
 
 
-def read_document(name: str, raw: bytes, expected_format: str) -> Json:
-    """Read the object in the JSON text `raw` of the file `name`. It must be valid by the schema of
-    `expected_format`. Raises Refused."""
+def read_document(name: str, raw: bytes, *expected_formats: str) -> Json:
+    """Read the object in the JSON text `raw` of the file `name`. It must have one of the formats
+    and be valid by the schema of that format. Raises Refused."""
     value = read_json(name, raw)
     if not isinstance(value, dict):
         raise build_refusal(
@@ -45,25 +45,26 @@ def read_document(name: str, raw: bytes, expected_format: str) -> Json:
             "an object",
             "The content of the file does not match its name.",
         )
-    if value.get("format") != expected_format:
-        raise _refuse_format(name, "/format", value.get("format"), expected_format)
+    document_format = value.get("format")
+    if document_format not in expected_formats:
+        raise _refuse_format(name, "/format", document_format, " or ".join(expected_formats))
     # Another version of the protocol may have another schema, so check the version first.
     protocol = value.get("protocol")
-    if expected_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
+    if document_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
         raise _refuse_format(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
     rules_version = value.get("rules_version")
     if (
-        expected_format == RESULT_FORMAT
+        document_format == RESULT_FORMAT
         and isinstance(rules_version, str)
         and rules_version not in RELEASED
     ):
         raise _refuse_format(name, "/rules_version", rules_version, f"one of {', '.join(RELEASED)}")
-    if _fast_validator(expected_format).is_valid(value):
+    if _fast_validator(document_format).is_valid(value):
         return value
     # The validator reports each missing key alone. `dict.fromkeys` makes them one finding.
     problems = [
         Problem(SCHEMA_VIOLATED, violation)
-        for violation in dict.fromkeys(_find_violations(name, value, expected_format))
+        for violation in dict.fromkeys(_find_violations(name, value, document_format))
     ]
     if problems:
         raise Refused(*problems)

@@ -30,20 +30,25 @@ def seal(directory: Path) -> None:
     shutil.rmtree(directory / SIGNATURE_DIR, ignore_errors=True)
 
 
-def encode_manifest(contents: dict[str, bytes]) -> bytes:
+def encode_manifest(contents: Mapping[str, bytes]) -> bytes:
     """Return the manifest of the evidence files in `contents`, which maps file names to bytes.
-    Other files are left out."""
+    `bench-submit sign` adds the place that it is signed for."""
+    return encode_json({"format": MANIFEST_FORMAT, "files": list_files(contents)})
+
+
+def list_files(contents: Mapping[str, bytes]) -> list[Json]:
+    """Return the entries of a manifest for the evidence files in `contents`, which maps file names
+    to bytes. Other files are left out."""
     # Sorted, so that the same evidence gives the same bytes.
-    listed = sorted(name for name in contents if name in EVIDENCE_FILES)
-    files = [
+    return [
         {
             "path": name,
             "size": len(contents[name]),
             "sha256": hashlib.sha256(contents[name]).hexdigest(),
         }
-        for name in listed
+        for name in sorted(contents)
+        if name in EVIDENCE_FILES
     ]
-    return encode_json({"format": MANIFEST_FORMAT, "files": files})
 
 
 def encode_json(value: Json) -> bytes:

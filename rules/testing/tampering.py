@@ -21,6 +21,7 @@ from rules.bundle_format.records import (
     REVIEW_NAMESPACE,
     SIGNATURE_DIR,
     SIGNERS_FILE,
+    SUBMISSION_NAMESPACE,
     WAIVER_DIR,
     WAIVER_FORMAT,
     WAIVER_NAMESPACE,
@@ -36,6 +37,11 @@ _AT = "2026-02-01T00:00:00Z"
 
 def get_submissions(bundle: Path) -> Path:
     return bundle.parents[2]
+
+
+def get_signers(bundle: Path) -> Path:
+    """The file with the lines of the keyring."""
+    return get_submissions(bundle) / KEYRING_DIR / SIGNERS_FILE
 
 
 def get_center(bundle: Path) -> str:
@@ -128,6 +134,17 @@ def add_waiver(
     )
 
 
+def sign_manifest(bundle: Path, manifest: Json) -> None:
+    """Replace the manifest of the bundle. Its submitter signs it with a new key of the center."""
+    (signature,) = (bundle / SIGNATURE_DIR).glob("submission.*.sig")
+    principal = signature.name.removeprefix("submission.").removesuffix(".sig")
+    content = json.dumps(manifest, indent=1).encode()
+    (bundle / MANIFEST_FILE).write_bytes(content)
+    signed, public = _sign_content(content, SUBMISSION_NAMESPACE)
+    signature.write_bytes(signed)
+    _append_key(bundle, principal, SUBMISSION_NAMESPACE, public)
+
+
 def write_log(bundle: Path, *entries: Json) -> Path:
     """Write an acceptance log with one acceptance of the bundle per entry, changed by it.
     Returns its path."""
@@ -161,19 +178,9 @@ def _sign(
     """Write `path`.json and its signature, by a new key that the keyring lists for `principal` and
     `namespaces`. Returns the path of the record."""
     content = json.dumps(record, indent=1).encode()
-    with tempfile.TemporaryDirectory() as directory:
-        key = Path(directory) / "key"
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True
-        )
-        sign = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace]
-        signature = subprocess.run(sign, input=content, capture_output=True, check=True).stdout
-        public = key.with_suffix(".pub").read_text()
-    with (get_submissions(bundle) / KEYRING_DIR / SIGNERS_FILE).open("a") as signers:
-        signers.writelines(
-            f'{name} namespaces="{namespaces}" {public}'
-            for name in filter(None, (principal, other_principal))
-        )
+    signature, public = _sign_content(content, namespace)
+    for name in filter(None, (principal, other_principal)):
+        _append_key(bundle, name, namespaces, public)
     path.parent.mkdir(exist_ok=True)
     document = path.with_name(f"{path.name}.json")
     document.write_bytes(content)
@@ -182,3 +189,20 @@ def _sign(
         signature
     )
     return document
+
+
+def _sign_content(content: bytes, namespace: str) -> tuple[bytes, str]:
+    """Sign `content` with a new key. Returns the signature and the public key as a line of text."""
+    with tempfile.TemporaryDirectory() as directory:
+        key = Path(directory) / "key"
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True
+        )
+        sign = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace]
+        signature = subprocess.run(sign, input=content, capture_output=True, check=True).stdout
+        return signature, key.with_suffix(".pub").read_text()
+
+
+def _append_key(bundle: Path, principal: str, namespaces: str, public: str) -> None:
+    with get_signers(bundle).open("a") as signers:
+        signers.write(f'{principal} namespaces="{namespaces}" {public}')

@@ -9,11 +9,11 @@ run where reference bundles are committed.
 import contextlib
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from conftest import PRINCIPAL, Submissions, copy_evidence
+from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
 from support.bundles import make_other_run, rederive
 
 from checker.engine import judge, judge_all
@@ -94,10 +94,12 @@ class Case:
         pairing.apply(first, second)
         for evidence in (first, second):
             rederive(evidence)
-        second_principal = "elsewhere@wattmark" if pairing.other_center else PRINCIPAL
+        second_principal, second_key = PRINCIPAL, submissions.key
         if pairing.other_center:
-            submissions.allow(submissions.key, second_principal)
-        second_path = submissions.add(second, "bundle-number-2", principal=second_principal)
+            second_principal, second_key = "elsewhere@wattmark", submissions.root / "elsewhere-key"
+            submissions.allow(make_key(second_key), second_principal)
+        second_center = replace(submissions, key=second_key)
+        second_path = second_center.add(second, "bundle-number-2", principal=second_principal)
         if pairing.reproduces:
             first.result["reproduces"] = describe_original(second_path)
         paths = [submissions.add(first, "bundle-number-1"), second_path]

@@ -198,10 +198,12 @@ def test_line_missing_at_the_end_shows_in_the_head_alone(submissions: Submission
     assert (whole.lines, cut.lines, whole.head != cut.head) == (2, 1, True)
 
 
+@pytest.mark.parametrize("is_named", [False, True])
 @pytest.mark.parametrize("subdirectory", ["", "example", "example/h200x2"])
 def test_removed_bundle_is_missed_where_it_was_looked_for(
-    submissions: Submissions, subdirectory: str
+    submissions: Submissions, subdirectory: str, is_named: bool
 ) -> None:
+    keyring = submissions.keyring if is_named else None
     bundle = submissions.add(run_id="bundle-stays")
     removed_bundle = submissions.add(run_id="bundle-goes")
     elsewhere = submissions.add(run_id="bundle-elsewhere", system="another")
@@ -209,11 +211,11 @@ def test_removed_bundle_is_missed_where_it_was_looked_for(
     shutil.rmtree(removed_bundle)
     rules = {
         v.standing: list_rules(v)
-        for v in judge_all([submissions.root / subdirectory]).verdicts
+        for v in judge_all([submissions.root / subdirectory], keyring).verdicts
         if v.path != elsewhere
     }
     assert {k: r for k, r in rules.items() if k == "log"} == {"log": {"I118"}}
-    assert {v.standing for v in judge_all([elsewhere, bundle]).verdicts} == {"closed"}
+    assert {v.standing for v in judge_all([elsewhere, bundle], keyring).verdicts} == {"closed"}
 
 
 def test_log_with_paths_outside_reads_nothing(submissions: Submissions) -> None:

@@ -14,7 +14,6 @@ from checker.trust.authority import check_published_location, find_authority
 from checker.trust.keyring import read_keyring
 from harness.sign import sign
 from rules.bundle_format.files import Refused
-from rules.rule_ids import SIGNER_NOT_OF_PATH
 
 SECOND = "example@second.org"
 """Another principal of the center `example`."""
@@ -129,16 +128,13 @@ def test_only_the_outermost_keyring_says_where_published_figures_belong(tmp_path
         check_published_location(tmp_path / "center" / "system" / "paper.json")
 
 
-def test_named_keyring_leaves_the_center_to_the_checked_path(submissions: Submissions) -> None:
+def test_named_keyring_leaves_the_center_to_the_keyring_above(submissions: Submissions) -> None:
     bundle = submissions.add()
-    centers = [
-        find_authority(bundle, submissions.keyring, root).center
-        for root in (submissions.root, bundle.parent, bundle)
-    ]
-    assert centers == ["example", bundle.parent.name, bundle.parent.name]
-    # The checked path is the bundle itself if none is named.
-    assert list_rules(judge(bundle, keyring=submissions.keyring)) == {SIGNER_NOT_OF_PATH}
-    assert judge(bundle, submissions.keyring, submissions.root).status == "pass"
+    named = shutil.copytree(submissions.keyring, submissions.root.parent / "named")
+    for root in (submissions.root, bundle.parent, bundle):
+        authority = find_authority(bundle, named, root)
+        assert (authority.center, authority.place) == ("example", f"example/h200x2/{bundle.name}")
+        assert judge(bundle, named, root).status == "pass"
 
 
 def test_directory_without_signers_is_no_keyring(submissions: Submissions, tmp_path: Path) -> None:

@@ -111,15 +111,14 @@ def test_one_bad_signature_beside_a_good_one(submissions: Submissions) -> None:
 
 
 def test_named_keyring(submissions: Submissions, tmp_path: Path) -> None:
-    """The center is the first directory below the checked path, or else the bundle's parent
-    directory."""
+    """The user may check all submissions, or those of a center, of a system or of a run."""
     bundle = submissions.add()
     keyring = shutil.move(submissions.keyring, tmp_path / "named")
     assert list_rules(bundle) == {"I110"}
-    assert run_bench_check(submissions.root, "--keyring", keyring).exit_code == 0
-    assert "I107" in run_bench_check(submissions.root / "example", "--keyring", keyring).output
-    direct = shutil.copytree(bundle, tmp_path / "example" / "run")
-    assert run_bench_check(direct, "--keyring", keyring).exit_code == 0
+    for path in (submissions.root, bundle.parents[1], bundle.parent, bundle):
+        assert run_bench_check(path, "--keyring", keyring).exit_code == 0
+    elsewhere = shutil.copytree(bundle, tmp_path / "h200x2" / "run")
+    assert "I107" in run_bench_check(elsewhere, "--keyring", keyring).output
 
 
 def test_named_keyring_wins_over_the_one_beside(submissions: Submissions, tmp_path: Path) -> None:
