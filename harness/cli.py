@@ -13,6 +13,9 @@ import click
 
 from harness import __version__
 from harness.cli_options import (
+    HEAD,
+    NODE,
+    add_reproduce_options,
     add_shared_options,
     format_run_arguments,
     make_request,
@@ -43,18 +46,8 @@ def main() -> None:
     type=click.IntRange(1),
     help="nodes of the run, each with --gpus accelerators",
 )
-@click.option(
-    "--node",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    help="with several nodes: the number of this node, from 0",
-)
-@click.option(
-    "--head",
-    metavar="HOST:PORT",
-    help="with several nodes: address of node 0, to which all nodes connect",
-)
+@NODE
+@HEAD
 @click.option(
     "--cap",
     "cap_w",
@@ -87,6 +80,20 @@ def run(
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a run with --resume"
             )
+    sys.exit(0 if passes else 1)
+
+
+@main.command()
+@click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@add_reproduce_options
+def reproduce(bundle: Path, out: Path, **options: Any) -> None:
+    """Repeat the run of BUNDLE on accelerators of the same kind here: the same workload, settings,
+    cap and seed. Writes a bundle that names the original to OUT."""
+    from harness.reproduce import make_reproduction_request
+    from harness.run import command
+
+    with report_errors():
+        passes = command.run(make_reproduction_request(bundle, **options), out)
     sys.exit(0 if passes else 1)
 
 

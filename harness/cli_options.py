@@ -18,6 +18,41 @@ METER_HELP = (
     "power meter: nvidia, amd, rapl or one of your own (docs/write-a-meter.md)  "
     "[default: the first that can be used here]"
 )
+METER = click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP)
+SYSTEM = click.option(
+    "--system", type=click.Path(path_type=Path), help="TOML file that describes the system"
+)
+CORPUS = click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="pre-training: a text file to train on; standing open",
+)
+WEIGHTS = click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="checkpoint to load; without it the weights are initialised from the seed",
+)
+NODE = click.option(
+    "--node",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="with several nodes: the number of this node, from 0",
+)
+HEAD = click.option(
+    "--head",
+    metavar="HOST:PORT",
+    help="with several nodes: address of node 0, to which all nodes connect",
+)
+OUT = click.option(
+    "-o",
+    "--out",
+    default=Path("results"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="directory for bundles",
+)
+_SEED_RANGE = click.IntRange(0, 2**32 - 1)
 _SHARED_OPTIONS = (
     click.argument("workload", required=False),
     click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
@@ -32,7 +67,7 @@ _SHARED_OPTIONS = (
         is_flag=True,
         help="small size of the workload, which a laptop finishes in seconds; standing demo",
     ),
-    click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP),
+    METER,
     click.option(
         "--simulate",
         metavar="MODEL",
@@ -45,10 +80,8 @@ _SHARED_OPTIONS = (
         type=click.FloatRange(0.1, 3600),
         help="length of an epoch in s; standing closed needs 30 or more",
     ),
-    click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**32 - 1)),
-    click.option(
-        "--system", type=click.Path(path_type=Path), help="TOML file that describes the system"
-    ),
+    click.option("--seed", default=1, show_default=True, type=_SEED_RANGE),
+    SYSTEM,
     click.option(
         "--implementation",
         metavar="MODULE:FUNCTION",
@@ -61,16 +94,8 @@ _SHARED_OPTIONS = (
         multiple=True,
         help="option of the implementation; may be repeated",
     ),
-    click.option(
-        "--corpus",
-        type=click.Path(path_type=Path),
-        help="pre-training: a text file to train on; standing open",
-    ),
-    click.option(
-        "--weights",
-        type=click.Path(path_type=Path),
-        help="checkpoint to load; without it the weights are initialised from the seed",
-    ),
+    CORPUS,
+    WEIGHTS,
     click.option(
         "--prompt-tokens",
         type=click.IntRange(1),
@@ -87,14 +112,19 @@ _SHARED_OPTIONS = (
         type=click.FloatRange(0, min_open=True),
         help="serving: mean rate of Poisson arrivals, in requests per s",
     ),
+    OUT,
+)
+_REPRODUCE_OPTIONS = (
     click.option(
-        "-o",
-        "--out",
-        default=Path("results"),
-        show_default=True,
-        type=click.Path(path_type=Path),
-        help="directory for bundles",
+        "--seed", type=_SEED_RANGE, help="another seed than that of the original, for a challenge"
     ),
+    METER,
+    SYSTEM,
+    CORPUS,
+    WEIGHTS,
+    NODE,
+    HEAD,
+    OUT,
 )
 
 
@@ -102,6 +132,13 @@ def add_shared_options(command: Command) -> Command:
     """Decorate a command with the options that describe a run. Every run of a sweep has them
     too."""
     for option in reversed(_SHARED_OPTIONS):
+        command = option(command)
+    return command
+
+
+def add_reproduce_options(command: Command) -> Command:
+    """Decorate a command with the options that the bundle of the original cannot answer."""
+    for option in reversed(_REPRODUCE_OPTIONS):
         command = option(command)
     return command
 

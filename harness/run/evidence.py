@@ -312,6 +312,13 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     }
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
+    if plan.reproduces is not None:
+        original = plan.reproduces
+        result["reproduces"] = {
+            "run_id": original.run_id,
+            "path": original.path,
+            "manifest_sha256": original.manifest_sha256,
+        }
     if head.tally is not None:
         result["tally"] = asdict(head.tally)
     return result

@@ -13,6 +13,7 @@ from harness.power.source import Device
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
+from rules.declarations import RunDeclaration, SystemDeclaration
 
 PLAN_FILE = "plan.json"
 SWEEP_SUFFIX = ".sweep.json"
@@ -23,6 +24,32 @@ SIMULATED_WORK = "harness.simulation.work:build"
 
 class PlanError(Exception):
     """The requested run is not possible. The message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class OriginalReference:
+    """Names the run that a reproduction repeats."""
+
+    run_id: str
+    path: str
+    """Center, system and run, with slashes."""
+    manifest_sha256: str
+    boards: tuple[str, ...]
+    """The UUIDs of its accelerators."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """The run that a reproduction repeats, as its bundle describes it."""
+
+    reference: OriginalReference
+    run: RunDeclaration
+    system: SystemDeclaration
+
+    @property
+    def board_names(self) -> set[str]:
+        """The names of the accelerators that it used."""
+        return {a.name for a in self.system.accelerators if a.uuid in self.reference.boards}
 
 
 @dataclass(frozen=True)
@@ -60,6 +87,8 @@ class RunRequest:
     rate_per_s: float | None = None
     sweep: Json | None = None
     """See `Plan.sweep`."""
+    original: Original | None = None
+    """The run to reproduce; the other fields then repeat its configuration."""
 
     @property
     def simulates_work(self) -> bool:
@@ -153,6 +182,8 @@ class Plan:
     """The former power state of each accelerator whose state the run sets. None if it sets none."""
     sweep: Json | None = None
     """The position of this run in its sweep (`sweep` of result.json). None outside a sweep."""
+    reproduces: OriginalReference | None = None
+    """The run that this one repeats. None if it is no reproduction."""
 
     @property
     def node_name(self) -> str:
@@ -182,6 +213,7 @@ class Plan:
             document = json.loads(path.read_text())
             devices = tuple(Device(**device) for device in document.pop("devices"))
             trials, requests = document.pop("batch_search"), document.pop("requests")
+            reproduces = document.pop("reproduces", None)
             return Plan(
                 **document,
                 devices=devices,
@@ -189,6 +221,9 @@ class Plan:
                 if trials is None
                 else tuple(TrialResult(**trial) for trial in trials),
                 requests=None if requests is None else RequestSet(**requests),
+                reproduces=None
+                if reproduces is None
+                else OriginalReference(**{**reproduces, "boards": tuple(reproduces["boards"])}),
             )
         except FileNotFoundError:
             advice = (

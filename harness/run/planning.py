@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.power.sources import source_class
-from harness.run.plan import SIMULATED_WORK, Machine, Plan, PlanError, RunRequest
+from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 from rules.protocol import CURRENT
@@ -93,8 +93,60 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         found_mw=machine.found_mw,
         found_state=machine.found_state,
         sweep=run_request.sweep,
+        reproduces=run_request.original.reference if run_request.original else None,
     )
-    return replace(plan, standing=_find_standing(plan, workload))
+    plan = replace(plan, standing=_find_standing(plan, workload))
+    if run_request.original is not None:
+        _check_reproduction(plan, run_request.original)
+    return plan
+
+
+def _check_reproduction(plan: Plan, original: Original) -> None:
+    """Raise PlanError if the planned run would not have the configuration of the original."""
+    run, board_names = original.run, {device.name for device in plan.devices}
+    if board_names != original.board_names:
+        raise PlanError(
+            f"{original.reference.path} ran on {', '.join(sorted(original.board_names))}, and the "
+            f"accelerators here are {', '.join(sorted(board_names))}; reproduce it on boards of "
+            "the same kind"
+        )
+    if plan.cap_w != run.power.cap_w:
+        raise PlanError(
+            f"{original.reference.path} ran without a power cap, and {plan.cap_w:g} W is in force "
+            "here; use a meter without power limits (--meter)"
+        )
+    if run.protocol != CURRENT.version:
+        raise PlanError(
+            f"{original.reference.path} follows protocol {run.protocol}, and this version of "
+            f"wattmark {CURRENT.version}; reproduce it with a version that has its protocol"
+        )
+    if plan.implementation_sha256 != run.implementation.sha256:
+        raise PlanError(
+            f"{plan.implementation}: the file has another SHA-256 than in "
+            f"{original.reference.path}, which states {run.implementation.sha256}; put the file "
+            "of that run on PYTHONPATH"
+        )
+    _check_same_file("--corpus", plan.corpus, run.settings.corpus_sha256)
+    stated_weights = run.settings.weights.removeprefix("seeded").removeprefix("sha256:")
+    _check_same_file("--weights", plan.weights, stated_weights or None)
+    if plan.standing != run.standing:
+        raise PlanError(
+            f"{original.reference.path} has the standing {run.standing}, and the run here would "
+            f"have {plan.standing}; reproduce it on boards and with a meter of the same standing"
+        )
+
+
+def _check_same_file(option: str, path: str | None, sha256: str | None) -> None:
+    """Raise PlanError if the file is not the one that the original read."""
+    if path is None and sha256 is not None:
+        raise PlanError(f"{option}: the original read a file with SHA-256 {sha256}; name it")
+    if path is not None and sha256 is None:
+        raise PlanError(f"{option} {path}: the original read no such file; leave out {option}")
+    # A server hashes the files of a checkpoint directory in its own way; the check compares that.
+    if path is not None and Path(path).is_file() and hash_file(Path(path)) != sha256:
+        raise PlanError(
+            f"{option} {path}: this is not the file of the original, whose SHA-256 is {sha256}"
+        )
 
 
 def _check_options(run_request: RunRequest, workload: Workload) -> None:

@@ -146,6 +146,14 @@ def find_remarks(plan: Plan) -> Iterator[str]:
             "the checkout has changes that are not committed, so the check will warn (M108); "
             "commit them first"
         )
+    shared_boards = {d.uuid for d in plan.devices}.intersection(
+        plan.reproduces.boards if plan.reproduces else ()
+    )
+    if shared_boards and plan.standing != "demo":
+        yield (
+            f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
+            "reproduction will not count (X120); choose another one with CUDA_VISIBLE_DEVICES"
+        )
     name = plan.devices[0].name
     if find_board(name) is None:
         yield (

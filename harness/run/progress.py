@@ -103,6 +103,8 @@ def announce(plan: Plan, view: View) -> None:
         f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
         f"{plan.standing}"
     )
+    if plan.reproduces is not None:
+        view.print_line(f"reproduces {plan.reproduces.path}")
     for remark in preflight.find_remarks(plan):
         view.print_line(f"note: {remark}")
 

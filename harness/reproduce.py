@@ -1,0 +1,143 @@
+"""Makes the request for a reproduction from the bundle of its original."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import click
+
+from checker import CheckerError
+from checker.judging.bundle_judge import JudgeOptions, judge_bundles
+from checker.verdict import Verdict
+from harness.cli_options import make_request
+from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, PlanError, RunRequest
+from harness.system import read_package_versions
+from rules.bundle import Bundle
+from rules.bundle_format.records import MANIFEST_FILE
+from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.finding import Severity
+from rules.protocol import CURRENT
+from rules.workloads import workloads
+
+SIMULATED_METER = "simulated:"
+"""The beginning of the name of a meter that reads simulated boards."""
+
+
+def make_reproduction_request(
+    bundle: Path, seed: int | None, meter: str | None, **options: Any
+) -> RunRequest:
+    """Return the request that repeats the run of `bundle` here. `seed` replaces that of the
+    original. `options` has the system, corpus, weights, node and head of the command line.
+
+    Prints which software differs. Raises PlanError if the bundle does not pass, and MeterError if
+    there is no such meter.
+    """
+    statement = _read_original(bundle.resolve())
+    _print_software_differences(statement.packages)
+    run = statement.run
+    settings, requests = run.settings, run.settings.requests
+    # Other boards may need another meter. Those of a simulation do not.
+    if meter is None and run.sampling.meter.startswith(SIMULATED_METER):
+        meter = run.sampling.meter
+    return make_request(
+        run.workload,
+        {
+            **options,
+            "variant": run.implementation.variant,
+            "batch": str(settings.batch_size),
+            "gpus": settings.accelerators // settings.nodes,
+            "nodes": settings.nodes,
+            "cap_w": run.power.cap_w,
+            "smoke": run.size == "smoke" and run.implementation.name != SIMULATED_WORK,
+            "meter": meter,
+            "simulate": None,
+            "epoch_s": _choose_epoch_s(settings.epoch_target_s),
+            "seed": settings.seed if seed is None else seed,
+            "implementation": _find_own_implementation(run),
+            "options": tuple(f"{key}={value}" for key, value in (settings.options or {}).items()),
+            "prompt_tokens": requests.prompt_tokens if requests else None,
+            "output_tokens": requests.output_tokens if requests else None,
+            "rate_per_s": requests.rate_per_s if requests else None,
+            "original": Original(statement.name_bundle(bundle.resolve()), run, statement.system),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What a bundle that passes states."""
+
+    run: RunDeclaration
+    system: SystemDeclaration
+    packages: dict[str, str]
+    """Version by name of the package."""
+
+    @staticmethod
+    def of(bundle: Bundle) -> "_Statement":
+        packages = dict(bundle.environment_declaration.packages)
+        return _Statement(bundle.declaration, bundle.system_declaration, packages)
+
+    def name_bundle(self, bundle: Path) -> OriginalReference:
+        return OriginalReference(
+            run_id=self.run.run_id,
+            path="/".join(bundle.parts[-3:]),
+            manifest_sha256=sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest(),
+            boards=tuple(uuid for rank in self.run.ranks for uuid in rank.accelerators),
+        )
+
+
+def _read_original(bundle: Path) -> _Statement:
+    """Judge the bundle to reproduce, and return what it states. Raises PlanError if it does not
+    pass."""
+    try:
+        verdict = _judge(bundle, signed=True)
+    # A compute node may have no ssh-keygen. Whoever checks the reproduction verifies the signature.
+    except CheckerError as error:
+        click.echo(f"the signature of {bundle} is not verified: {error}", err=True)
+        verdict = _judge(bundle, signed=False)
+    if isinstance(verdict.kept, _Statement):
+        return verdict.kept
+    reasons = [
+        f"  {f.rule} {f.file} {f.pointer}: found {f.found}, expected {f.expected}. {f.message}"
+        for f in verdict.findings
+        if f.severity == Severity.ERROR
+    ]
+    if verdict.withdrawn:
+        reasons.append(f"  withdrawn by {verdict.withdrawn_by}: {verdict.withdrawn}")
+    listing = "\n".join(reasons)
+    raise PlanError(f"{bundle}: only a bundle that passes can be reproduced:\n{listing}")
+
+
+def _judge(bundle: Path, signed: bool) -> Verdict:
+    options = JudgeOptions(signed=signed, keep=_Statement.of)
+    (judged,) = judge_bundles({bundle: bundle}, options)
+    return judged.verdict
+
+
+def _choose_epoch_s(original_s: float) -> float | None:
+    """Return the length of epochs to request. Epochs that suffice for the protocol get the usual
+    length, because it has a margin; shorter ones stay as they are."""
+    return None if original_s >= CURRENT.min_epoch_s else original_s
+
+
+def _find_own_implementation(run: RunDeclaration) -> str | None:
+    """Return the name of a submitter's own code; None for a reference implementation and for
+    simulated work."""
+    workload = workloads().get(run.workload)
+    reference = workload.implementation if workload else None
+    name = run.implementation.name
+    return None if name in (reference, SIMULATED_WORK) else name
+
+
+def _print_software_differences(packages: dict[str, str]) -> None:
+    """Print the packages whose version is another one here. They may explain a difference, and do
+    not prevent a reproduction."""
+    present = read_package_versions()
+    differences = [
+        f"{name} {version} there, {present.get(name, 'none')} here"
+        for name, version in packages.items()
+        if present.get(name) != version
+    ]
+    if differences:
+        click.echo(f"other software than the original: {'; '.join(differences)}", err=True)

@@ -1,0 +1,232 @@
+"""`bench-submit reproduce`: the run that it requests, what it refuses, and the way from a signed
+run to a reproduced one."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import Submissions, copy_evidence, make_key
+
+from checker import CheckerError
+from checker.cli import check
+from checker.judging import bundle_judge
+from harness.cli import main
+from harness.power.source import Device
+from harness.reproduce import make_reproduction_request
+from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
+from harness.run.planning import make_plan
+from harness.run.preflight import find_remarks
+from harness.system import DESCRIPTION
+from rules.declarations import RunDeclaration, SystemDeclaration
+
+COMMITTED = Path(__file__).parents[2] / "submissions" / "reference"
+BUNDLES = sorted(path.parent for path in COMMITTED.glob("*/*/result.json"))
+NO_OPTIONS: dict[str, Any] = dict.fromkeys(("meter", "system", "corpus", "weights", "head"))
+
+
+def request_reproduction(bundle: Path, seed: int | None = None) -> RunRequest:
+    return make_reproduction_request(bundle, seed, node=0, **NO_OPTIONS)
+
+
+def make_machine(count: int, name: str = "NVIDIA H200", cap_w: float | None = 700.0) -> Machine:
+    devices = tuple(Device(f"GPU-of-another-node-{n}", name, "NVIDIA") for n in range(count))
+    return Machine("nvidia", "cuda", None, devices, "P0", cap_w)
+
+
+def plan(run_request: RunRequest, machine: Machine | None = None) -> Plan:
+    machine = machine or make_machine(run_request.gpus)
+    return make_plan(run_request, machine, dict(DESCRIPTION), "0" * 64)
+
+
+@pytest.fixture
+def good_request(submissions: Submissions) -> RunRequest:
+    return request_reproduction(submissions.add())
+
+
+def alter_original(run_request: RunRequest, part: str, **changes: Any) -> RunRequest:
+    """The request with other statements of the original in `settings`, `implementation` or the
+    run itself."""
+    assert run_request.original is not None
+    run = run_request.original.run
+    altered = (
+        replace(run, **{part: replace(getattr(run, part), **changes)})
+        if part
+        else replace(run, **changes)
+    )
+    return replace(run_request, original=replace(run_request.original, run=altered))
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle.name)
+def test_reproduction_of_a_committed_bundle_has_its_configuration(bundle: Path) -> None:
+    reproduction = plan(request_reproduction(bundle))
+    result = json.loads((bundle / "result.json").read_text())
+    settings, implementation = result["settings"], result["implementation"]
+    assert (reproduction.workload, reproduction.size, reproduction.standing) == tuple(
+        result[name] for name in ("workload", "size", "standing")
+    )
+    assert (reproduction.implementation, reproduction.variant) == (
+        implementation["name"],
+        implementation["variant"],
+    )
+    assert reproduction.batch_size == settings["batch_size"]
+    assert reproduction.seed == settings["seed"]
+    assert len(reproduction.devices) * reproduction.nodes == settings["accelerators"]
+    assert dict(reproduction.options) == settings.get("options", {})
+    assert reproduction.cap_w == result["power"]["cap_w"]
+    requests = reproduction.requests and vars(reproduction.requests)
+    assert requests == settings.get("requests")
+    assert reproduction.epoch_s == 31.5
+
+
+def test_seed_of_a_reviewer_replaces_that_of_the_original(submissions: Submissions) -> None:
+    assert plan(request_reproduction(submissions.add(), seed=20261122)).seed == 20261122
+
+
+def test_plan_keeps_the_original_when_it_is_read_again(
+    good_request: RunRequest, tmp_path: Path
+) -> None:
+    planned = plan(good_request)
+    planned.save(tmp_path)
+    assert planned.reproduces is not None
+    assert Plan.load(tmp_path).reproduces == planned.reproduces
+
+
+def test_boards_of_another_kind_are_refused(good_request: RunRequest) -> None:
+    with pytest.raises(PlanError, match="NVIDIA H200, and the accelerators here are NVIDIA H100"):
+        plan(good_request, make_machine(2, "NVIDIA H100 80GB HBM3"))
+
+
+@pytest.mark.parametrize(
+    ("part", "changes", "message"),
+    [
+        ("", {"standing": "open"}, "has the standing open, and the run here would have closed"),
+        ("", {"protocol": "0.9"}, "follows protocol 0.9"),
+        ("implementation", {"sha256": "ab" * 32}, "the file has another SHA-256 than in example"),
+        ("settings", {"corpus_sha256": "ab" * 32}, "--corpus: the original read a file with"),
+        ("settings", {"weights": f"sha256:{'ab' * 32}"}, "--weights: the original read a file"),
+        ("power", {"cap_w": None}, "ran without a power cap, and 700 W is in force"),
+    ],
+)
+def test_run_that_would_have_another_configuration_is_refused(
+    good_request: RunRequest, part: str, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PlanError, match=message):
+        plan(alter_original(good_request, part, **changes))
+
+
+def test_corpus_must_be_that_of_the_original(good_request: RunRequest, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("another text")
+    with pytest.raises(PlanError, match="the original read no such file; leave out --corpus"):
+        plan(replace(good_request, corpus=corpus))
+    altered = alter_original(good_request, "settings", corpus_sha256="ab" * 32)
+    with pytest.raises(PlanError, match="not the file of the original, whose SHA-256 is abab"):
+        plan(replace(altered, corpus=corpus))
+
+
+def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
+    planned = plan(good_request)
+    assert not any("X120" in remark for remark in find_remarks(planned))
+    assert good_request.original is not None
+    uuid = good_request.original.reference.boards[0]
+    same_board = replace(planned.devices[0], uuid=uuid)
+    (remark,) = (r for r in find_remarks(replace(planned, devices=(same_board,))) if "X120" in r)
+    assert remark.startswith(f"{uuid}: the original ran on this accelerator")
+
+
+def reproduce(bundle: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["reproduce", str(bundle), *options])
+
+
+def test_bundle_that_fails_is_refused_with_its_findings(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    bundle = submissions.add()
+    (bundle / "system.json").write_bytes((bundle / "system.json").read_bytes() + b"\n")
+    result = reproduce(bundle, "-o", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "only a bundle that passes can be reproduced" in result.output
+    assert "I101 system.json" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_directory_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    result = reproduce(tmp_path)
+    assert result.exit_code == 2
+    assert "S101" in result.output
+
+
+def test_node_without_ssh_keygen_reproduces_and_says_so(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise CheckerError("ssh-keygen is not installed")
+
+    bundle = submissions.add()
+    monkeypatch.setattr(bundle_judge, "establish_trust", fail)
+    original = request_reproduction(bundle).original
+    assert original is not None and original.reference.run_id == bundle.name
+    assert "is not verified: ssh-keygen is not installed" in capsys.readouterr().err
+
+
+def test_other_software_than_that_of_the_original_is_named_and_not_refused(
+    submissions: Submissions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence = copy_evidence()
+    evidence.environment["packages"] = {"torch": "1.0.0", "numpy": "1.0.0"}
+    request_reproduction(submissions.add(evidence))
+    output = capsys.readouterr().err
+    assert "other software than the original: numpy 1.0.0 there, " in output
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_simulated_run_that_another_center_repeats_is_reproduced(
+    tmp_path: Path,
+) -> None:
+    """Run, sign, reproduce with a seed of the reviewer, sign with a second key, check."""
+    submissions = Submissions(tmp_path / "submissions", make_key(tmp_path / "first"))
+    second_key = make_key(tmp_path / "second")
+    submissions.allow(submissions.key, "alpha@one.example.org")
+    submissions.allow(second_key, "beta@two.example.org")
+    first_out, second_out = (submissions.root / name / "h200" for name in ("alpha", "beta"))
+    run = ["run", "resnet50-train", "--simulate", "h200", "--epoch-seconds", "0.5"]
+    original = call_harness(first_out, *run)
+    sign(original, submissions.key, "alpha@one.example.org")
+    reproduction = call_harness(second_out, "reproduce", str(original), "--seed", "20261122")
+    sign(reproduction, second_key, "beta@two.example.org")
+    result = json.loads((reproduction / "result.json").read_text())
+    assert result["settings"]["seed"] == 20261122
+    assert result["reproduces"]["path"] == f"alpha/h200/{original.name}"
+    checked = CliRunner().invoke(check, [str(submissions.root)])
+    assert checked.exit_code == 0, checked.output
+    assert "  reproduced by 1 center: " in checked.output
+    assert f"  reproduces {original}: " in checked.output
+
+
+def call_harness(out: Path, *arguments: str) -> Path:
+    """The bundle that a command of bench-submit writes to `out`."""
+    result = CliRunner().invoke(main, [*arguments, "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    (bundle,) = out.iterdir()
+    return bundle
+
+
+def sign(bundle: Path, key: Path, principal: str) -> None:
+    arguments = ["sign", str(bundle), "--key", str(key), "--principal", principal]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+
+
+def test_original_names_only_the_boards_that_worked() -> None:
+    evidence = copy_evidence()
+    idle = {**evidence.system["nodes"][0]["accelerators"][0], "uuid": "GPU-idle", "name": "idle"}
+    evidence.system["nodes"][0]["accelerators"].append(idle)
+    run = RunDeclaration.from_document(evidence.result)
+    boards = tuple(uuid for rank in run.ranks for uuid in rank.accelerators)
+    reference = OriginalReference(run.run_id, "example/h200x2/run", "0" * 64, boards)
+    system = SystemDeclaration.from_document(evidence.system)
+    assert Original(reference, run, system).board_names == {"NVIDIA H200"}
