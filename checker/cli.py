@@ -106,6 +106,11 @@ def _require_paths(
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
 @click.option(
+    "--local",
+    is_flag=True,
+    help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
+)
+@click.option(
     "--format",
     "output_format",
     type=click.Choice(FORMATS),
@@ -140,6 +145,7 @@ def _require_paths(
 def check(
     paths: tuple[Path, ...],
     keyring: Path | None,
+    local: bool,
     output_format: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -155,26 +161,28 @@ def check(
       1  errors
       2  wrong usage
       3  the checker failed, or the output cannot be written
-      4  no errors, but --select, --ignore or --baseline made the check partial
+      4  no errors, but --select, --ignore, --baseline or --local made the check
+         partial
     """
     # Lazy imports, as above.
     from dataclasses import replace
 
     from checker.baseline import refuse_baseline, write_baseline
     from checker.engine import judge_all
-    from checker.selection import parse_selection, select_findings
+    from checker.selection import parse_selection, refuse_keyring, select_findings
     from checker.terminal import colour_mode, show_progress
 
+    refuse_keyring(keyring, local)
     unfixed = 0
     try:
-        selection = parse_selection(select, ignore, baseline)
+        selection = parse_selection(select, ignore, baseline, local)
         if new_baseline:
             refuse_baseline(new_baseline)
         if fix:
             from checker.fix import fix_all
 
             unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
-        judged = judge_all(paths, keyring, watch=show_progress)
+        judged = judge_all(paths, keyring, signed=not local, watch=show_progress)
         view = replace(select_findings(judged, selection), unfixed=unfixed)
         if new_baseline:
             write_baseline(new_baseline, view.verdicts)

@@ -64,10 +64,11 @@ def judge_all(
 ) -> Round:
     """Judge everything below `roots`, in as many processes as there are cores.
 
-    Without `evidence` only integrity and signatures are judged: that the files are those that were
-    signed, and by whom. A path without a bundle has a failing verdict of its own. `watch` sees the
-    progress. `keep` is called with each bundle that passed, in the process that has read it, and
-    its verdict holds what it returns; keep that small. Raises CheckerError as `judge` does.
+    Without `signed`, signatures, reviews, waivers and the LOG are not read. Without `evidence` only
+    integrity and signatures are judged: that the files are those that were signed, and by whom. A
+    path without a bundle has a failing verdict of its own. `watch` sees the progress. `keep` is
+    called with each bundle that passed, in the process that has read it, and its verdict holds what
+    it returns; keep that small. Raises CheckerError as `judge` does.
     """
     targets: dict[Path, _Target] = {}
     verdicts: list[Verdict] = []
@@ -93,11 +94,12 @@ def judge_all(
     judged = list(watch(results, len(targets)))
     verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
-    round_problems = (
-        *check_round_files(trusts, roots),
-        *check_nested_keyrings(keyrings, targets),
-    )
-    verdicts += judge_round_problems(round_problems, roots)
+    if signed:
+        round_problems = (
+            *check_round_files(trusts, roots),
+            *check_nested_keyrings(keyrings, targets),
+        )
+        verdicts += judge_round_problems(round_problems, roots)
     # `dict.fromkeys` removes repetitions and keeps the order.
     used_keyrings = dict.fromkeys(trust.keyring for trust in trusts if trust.keyring)
     return Round(

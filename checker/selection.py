@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
+
 from checker.baseline import BaselineLine, bundle_key, compute_fingerprint, read_baseline
 from checker.commands import find_rule
 from checker.verdict import INTERNAL, Round, Verdict
@@ -17,7 +19,7 @@ PARTIAL = "partial"
 
 @dataclass(frozen=True)
 class Selection:
-    """What the options `--select`, `--ignore` and `--baseline` select."""
+    """What the options `--select`, `--ignore`, `--baseline` and `--local` select."""
 
     rules: frozenset[str]
     """Ids."""
@@ -74,18 +76,29 @@ class RoundView:
 
 
 def parse_selection(
-    select: Sequence[str] = (), ignore: Sequence[str] = (), baseline: Path | None = None
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    baseline: Path | None = None,
+    local: bool = False,
 ) -> Selection:
-    """Parse the values of `--select`, `--ignore` and `--baseline`. Raises click.BadParameter."""
+    """Parse the values of `--select`, `--ignore`, `--baseline` and `--local`. Raises
+    click.BadParameter."""
     selected = _parse_rules("--select", select) if select else set(rules_by_id())
     options = [f"--select {','.join(select)}"] if select else []
     options += [f"--ignore {','.join(ignore)}"] if ignore else []
     options += [f"--baseline {baseline}"] if baseline else []
+    options += ["--local"] if local else []
     return Selection(
         rules=frozenset(selected - _parse_rules("--ignore", ignore)),
         baseline=read_baseline(baseline) if baseline else (),
         options=tuple(options),
     )
+
+
+def refuse_keyring(keyring: Path | None, local: bool) -> None:
+    """Raise click.UsageError for a keyring that `--local` would not read."""
+    if local and keyring is not None:
+        raise click.UsageError("--local reads no keyring; leave out --keyring")
 
 
 def select_findings(judged: Round, selection: Selection) -> RoundView:

@@ -21,6 +21,8 @@ class TrustLevel(StrEnum):
     """How much evidence supports a result, in ascending order. Each level includes those before
     it, except that a result can be accepted without a review."""
 
+    LOCAL = "local, not signed"
+    """Signatures, reviews, waivers and the LOG were not read."""
     SUBMITTED = "submitted"
     REVIEWED = "reviewed"
     """A reviewer of another center accepts it."""
@@ -85,6 +87,8 @@ class Verdict:
     it was not."""
     manifest_sha256: str = ""
     """The SHA-256 of MANIFEST.json; empty if there is none."""
+    is_local: bool = False
+    """Whether signatures, reviews, waivers and the LOG were not read."""
     reproductions: tuple[Reproduction, ...] = ()
     """The reproductions of the bundle in the round that count, those that have failed included."""
     reproduces: Reproduction | None = None
@@ -124,6 +128,8 @@ class Verdict:
     @property
     def trust_level(self) -> TrustLevel:
         """The highest level that the bundle has reached."""
+        if self.is_local:
+            return TrustLevel.LOCAL
         if self.status != "pass":
             return TrustLevel.SUBMITTED
         if self.accepted:

@@ -39,6 +39,11 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
+@click.option(
+    "--local",
+    is_flag=True,
+    help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
+)
 @click.version_option(package_name="wattmark", prog_name="bench-report")
 def main(
     paths: tuple[Path, ...],
@@ -46,6 +51,7 @@ def main(
     tables: Path | None,
     figures: Path | None,
     keyring: Path | None,
+    local: bool,
 ) -> None:
     """Check all bundles below each PATH and write one HTML page with their results and the
     published figures found there.
@@ -57,16 +63,19 @@ def main(
 
     from checker import CheckerError
     from checker.output import OutputError, refuse_output, write_output
+    from checker.selection import refuse_keyring
+    from checker.verdict import TrustLevel
     from reporting.charts import ChartError, build_charts
     from reporting.collect import NothingFoundError, collect
     from reporting.page import build_page, render_page, write_tables
 
+    refuse_keyring(keyring, local)
     now = datetime.now(UTC)
     target = out
     try:
         # Fail before the check, which may take minutes.
         refuse_output(out, MARK)
-        collected = collect(paths, keyring)
+        collected = collect(paths, keyring, local)
         # The page is written first: tables and figures are extra.
         page = build_page(collected, out)
         write_output(out, render_page(page, out, now), MARK)
@@ -87,7 +96,7 @@ def main(
     passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
+    judged = f"{TrustLevel.LOCAL}: {passed} without errors" if local else f"{passed} passed"
     click.echo(
-        f"{out}: {passed} passed, {failed} failed, {withdrawn} withdrawn, {published} "
-        "published figures"
+        f"{out}: {judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
     )

@@ -29,6 +29,8 @@ class Collected:
     papers: Sequence[Paper]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
+    is_local: bool = False
+    """Whether signatures, reviews, waivers and the LOG were not read."""
 
     @property
     def bundles_rejected(self) -> int:
@@ -37,9 +39,9 @@ class Collected:
         return sum(verdict.standing not in NON_BUNDLE_STANDINGS for verdict in self.rejected)
 
 
-def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
+def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = False) -> Collected:
     """Check everything below `paths`. Bundles that pass give rows; those that failed or were
-    withdrawn are kept apart and give none.
+    withdrawn are kept apart and give none. With `local`, nothing but the evidence is judged.
 
     Raises NothingFoundError for a path with nothing to check, and checker.CheckerError if
     signatures cannot be verified at all.
@@ -52,7 +54,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
-    verdicts = judge_all(paths, keyring, keep=summarize_bundle).verdicts
+    verdicts = judge_all(paths, keyring, signed=not local, keep=summarize_bundle).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [_read_paper(v.path) for v in passed if v.standing == "published"]
@@ -62,7 +64,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None) -> Collected:
     failed, withdrawn = (
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
-    return Collected(rows, papers, failed, withdrawn)
+    return Collected(rows, papers, failed, withdrawn, local)
 
 
 def read_bundle(path: Path) -> Bundle:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from checker.verdict import TrustLevel
 from reporting.charts import draw, load_scripts
 from reporting.charts.chart import DrawnChart
 from reporting.collect import Collected
@@ -100,6 +101,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         passed=PassedBundles.count_findings(
             [row.provenance.findings for row in bundles if row.provenance]
         ),
+        local_label=TrustLevel.LOCAL if page.collected.is_local else "",
         link=make_linker(output),
         format_finding=format_finding,
     )
@@ -141,6 +143,7 @@ def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
         "format": FORMAT,
         "made_at": now.isoformat(timespec="seconds"),
         "rules_version": VERSION,
+        **({"trust_level": TrustLevel.LOCAL} if page.collected.is_local else {}),
         "assumptions": asdict(DEFAULTS),
         "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],

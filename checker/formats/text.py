@@ -9,7 +9,7 @@ from checker.formats.common import format_skipped, format_summary, format_withdr
 from checker.printable import printable
 from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
-from checker.verdict import Reproduction, Verdict
+from checker.verdict import Reproduction, TrustLevel, Verdict
 from rules.finding import Finding, Severity
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
@@ -57,7 +57,10 @@ def _describe_standing(verdict: Verdict) -> Iterator[str]:
     yield verdict.standing or "standing unknown"
     # Published figures and files of the round have no submitter's signature.
     if verdict.standing in ("closed", "open", "demo", None):
-        yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
+        if verdict.is_local:
+            yield TrustLevel.LOCAL
+        else:
+            yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     if verdict.reviewers:
         yield f"reviewed by {', '.join(verdict.reviewers)}"
     if verdict.rejecters:

@@ -205,6 +205,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         reviews=trust.reviews,
         accepted=trust.accepted,
         manifest_sha256=trust.manifest_sha256,
+        is_local=not options.signed,
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)

@@ -92,7 +92,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"
         message = (
             "Without a keyring no signature counts. Check bundles inside their submissions "
-            "directory, or name a keyring with --keyring."
+            "directory, or name a keyring with --keyring. --local judges a run without one."
         )
         raise build_refusal(
             KEYRING_MISSING,

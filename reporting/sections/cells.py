@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from checker.verdict import TrustLevel
 from reporting.report_table import Column, Value
 from reporting.results_model import Figure, ResultRow, name_submitted_line
 from rules.finding import Finding, Severity
@@ -64,7 +65,8 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
 
 
 def describe_signer(signer: str | None) -> str:
-    return f"signed by {signer}" if signer else "unsigned"
+    """Who signed a bundle that is shown. Only a local report shows bundles without a signer."""
+    return f"signed by {signer}" if signer else TrustLevel.LOCAL
 
 
 def name_line(row: ResultRow) -> str:

@@ -9,6 +9,7 @@ Without a keyring no key belongs to a known principal, so no signature counts.
 
 ## What to do
 Check bundles in their place below `submissions/`, or name a keyring with `--keyring`.
+`--local` judges a run without one.
 
 ## Source
 ssh-keygen(1), options `-Y verify` and section ALLOWED SIGNERS.

@@ -1,0 +1,119 @@
+"""`--local`: a run is judged and shown without a keyring, and never counts as a pass."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import Submissions, copy_evidence
+from support.bundles import write_bundle
+from support.verdicts import add_altered_bundle, run_bench_check
+
+from reporting.cli import main as bench_report
+from rules.bundle_format.documents import read_document
+
+LABEL = "local, not signed"
+"""How text, JSON and page mark such a run."""
+
+
+@pytest.fixture
+def unsigned_run(tmp_path: Path) -> Path:
+    """A bundle as a run leaves it: unsigned, with no keyring above it."""
+    directory = tmp_path / "out" / "run"
+    write_bundle(copy_evidence(), directory)
+    return directory
+
+
+def run_bench_report(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(bench_report, [str(a) for a in arguments])
+
+
+def test_unsigned_run_is_judged_locally_and_does_not_pass(unsigned_run: Path) -> None:
+    assert run_bench_check(unsigned_run).exit_code == 1
+    result = run_bench_check("--local", unsigned_run)
+    assert result.exit_code == 4
+    first, *_, partial, summary = result.output.splitlines()
+    assert first == f"{unsigned_run}: partial (closed, {LABEL})"
+    assert partial == "partial: with --local this is no judgement by the whole rule book"
+    assert summary.startswith("1 judged in part (--local): 1 without errors in that part, 0 fail;")
+
+
+def test_local_judgement_finds_what_the_evidence_shows(submissions: Submissions) -> None:
+    bundle = add_altered_bundle(submissions)
+    result = run_bench_check("--local", "--format", "json", bundle)
+    (judged,) = json.loads(result.output)["bundles"]
+    assert (result.exit_code, judged["status"]) == (1, "fail")
+    assert "T102" in {finding["rule"] for finding in judged["findings"]}
+
+
+def test_json_of_a_local_judgement_states_that_it_is_local(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    result = run_bench_check("--local", "--format", "json", bundle)
+    document = json.loads(result.output)
+    (judged,) = document["bundles"]
+    assert document["partial"] == ["--local"]
+    # The signature is good, but nobody has looked at it.
+    assert (judged["trust_level"], judged["signer"], judged["status"]) == (LABEL, None, "partial")
+    read_document("verdict.json", result.output.encode(), "wattmark-verdict/1")
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "junit", "github", "sarif"])
+def test_no_format_calls_a_local_judgement_a_pass(unsigned_run: Path, output_format: str) -> None:
+    result = run_bench_check("--local", "--format", output_format, unsigned_run)
+    assert result.exit_code == 4
+    assert not re.search(r'"pass"|: pass|\d pass', result.output)
+    assert "--local" in result.output
+
+
+def test_local_judgement_reads_no_keyring_and_no_log(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    nested = bundle.parent / "keyring"
+    shutil.copytree(submissions.keyring, nested)
+    (submissions.root / "LOG").write_text("no line of a LOG\n")
+    assert run_bench_check(submissions.root).exit_code == 1
+    assert run_bench_check("--local", submissions.root).exit_code == 4
+
+
+@pytest.mark.parametrize("command", [run_bench_check, run_bench_report])
+def test_local_and_keyring_contradict_each_other(command, submissions: Submissions) -> None:
+    arguments = ["--local", "--keyring", submissions.keyring, submissions.add()]
+    if command is run_bench_report:
+        arguments += ["-o", submissions.root / "page.html"]
+    result = command(*arguments)
+    assert result.exit_code == 2
+    assert "--local reads no keyring; leave out --keyring" in result.output
+
+
+def test_page_of_a_local_run_shows_its_figures_and_says_that_it_is_local(
+    unsigned_run: Path, tmp_path: Path
+) -> None:
+    page, tables = tmp_path / "page.html", tmp_path / "tables"
+    assert "0 passed, 1 failed" in run_bench_report(unsigned_run, "-o", page).output
+    result = run_bench_report("--local", unsigned_run, "-o", page, "--tables", tables)
+    assert (result.exit_code, result.output) == (
+        0,
+        f"{page}: {LABEL}: 1 without errors, 0 failed, 0 withdrawn, 0 published figures\n",
+    )
+    html = page.read_text()
+    assert "<title>wattmark report (local, not signed)</title>" in html
+    assert "<b>1</b> without errors" in html and "</b> passed" not in html
+    report = json.loads((tables / "report.json").read_text())
+    assert report["trust_level"] == LABEL
+    rows = {
+        table["id"]: dict(zip(table["keys"], table["rows"][0], strict=True))
+        for table in report["tables"]
+    }
+    assert rows["evidence"]["signer"] == LABEL
+    assert rows["resnet50-train-results"]["evidence"].startswith(f"{LABEL}; ")
+
+
+def test_page_of_a_round_does_not_say_that_it_is_local(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    page, tables = tmp_path / "page.html", tmp_path / "tables"
+    submissions.add()
+    assert run_bench_report(submissions.root, "-o", page, "--tables", tables).exit_code == 0
+    assert "not signed" not in page.read_text()
+    assert "trust_level" not in json.loads((tables / "report.json").read_text())
