@@ -3,6 +3,7 @@
 It is small enough that one process holds those of a whole round.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from rules.metrics.run import mean_clocks
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower
 than that of all others must not keep a run from being compared."""
+
+
+FIRST_STEPS = 8
+"""How many losses at the start of a run are compared between runs."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,10 @@ class RunSummary:
     """Fingerprints of the durations of batches, by rank."""
     epochs: tuple[tuple[float, float], ...]
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
+    first_losses: tuple[float, ...]
+    """Finite losses of the first `FIRST_STEPS` steps. Empty if the bundle does not list so many."""
+    epoch_losses: tuple[float, ...]
+    """The finite losses at the end of the scored epochs, in their order."""
 
     @property
     def name(self) -> str:
@@ -121,6 +130,12 @@ def summarize(
         epochs=tuple(
             (epoch.items_per_s_per_accelerator, epoch.mean_power_w_per_accelerator)
             for epoch in figures.scored_epochs
+        ),
+        first_losses=_first_losses(bundle),
+        epoch_losses=tuple(
+            epoch.loss
+            for epoch in bundle.stated_epochs
+            if epoch.scored and epoch.loss is not None and math.isfinite(epoch.loss)
         ),
     )
 
@@ -234,6 +249,13 @@ def _unix_s(date: str) -> float:
         return datetime.fromisoformat(date).timestamp()
     except ValueError:
         return float("nan")
+
+
+def _first_losses(bundle: Bundle) -> tuple[float, ...]:
+    first_epoch = bundle.stated_epochs[0] if bundle.stated_epochs else None
+    losses = (first_epoch.losses or [])[:FIRST_STEPS] if first_epoch else []
+    finite = tuple(loss for loss in losses if loss is not None and math.isfinite(loss))
+    return finite if len(finite) == FIRST_STEPS else ()
 
 
 def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:

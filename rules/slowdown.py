@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 from rules.bundle_format.table import Table
 from rules.protocol import Protocol
 
+_NVML_REASONS = 0x1FF | 1 << 63
+"""Idle, application clocks, power cap, hardware slowdown, sync boost, two thermal slowdowns, power
+brake and display clock. The highest bit is NVML's reason of unknown cause."""
+KNOWN_REASONS = {"NVIDIA": _NVML_REASONS, "simulated": _NVML_REASONS, "AMD": 0x1F}
+"""All bits that a mask can have."""
+IDLE = {"NVIDIA": 0x1, "simulated": 0x1}
+"""The board has no work."""
 POWER_CAP = {"NVIDIA": 0x4, "simulated": 0x4, "AMD": 0x2}
 """The power cap holds the clock down: NVML's software power cap, AMD's package power tracking."""
 APPLICATION_CLOCKS = {"NVIDIA": 0x2, "simulated": 0x2}

@@ -1,5 +1,6 @@
 """The readings of one accelerator over a run as arrays, and statistics that several rules use."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,6 +85,12 @@ class Series:
     def capped_share(self) -> float:
         """The share of the samples under load that are `capped`."""
         return float(np.count_nonzero(self.capped & self.load) / np.count_nonzero(self.load))
+
+    @cached_property
+    def mean_cap_w(self) -> float:
+        """The mean of the caps in force under load in W; NaN if none was read."""
+        caps_w = _finite(self.samples.floats("cap_mw")[self.load]) / 1e3
+        return _mean(caps_w) if len(caps_w) else math.nan
 
     @cached_property
     def under_load_w(self) -> Floats:

@@ -110,6 +110,9 @@ def make_evidence(seed: int = 7, rate: float = 1.0) -> EvidenceFrames:
     note_clocks(evidence)
     evidence.result["sampling"]["ticks"] = samples["scheduled_ns"].nunique()
     rederive(evidence)
+    random = np.random.default_rng(seed)
+    for epoch in evidence.result["epochs"]:
+        epoch["loss"] = 6.9 - 0.1 * epoch["epoch"] + 0.01 * random.random()
     return evidence
 
 
@@ -132,6 +135,13 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     share = (1 - 0.003 * random.random(int(batches["epoch"].max()) + 1))[batches["epoch"]]
     length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
     batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")
+    for epoch in result["epochs"]:
+        # Another seed gives other losses.
+        factor = 1 + 0.01 * random.random()
+        if epoch["loss"] is not None:
+            epoch["loss"] *= factor
+        if epoch.get("losses"):
+            epoch["losses"] = [None if x is None else x * factor for x in epoch["losses"]]
     return evidence
 
 
@@ -240,9 +250,12 @@ def rederive(evidence: EvidenceFrames) -> None:
     )
     computed = compute_figures(run, system, parts, tables.requests)
     figures = figures_to_json(apply_rule_book(computed, run.rules_version))
-    losses = {e["epoch"]: e["loss"] for e in result["epochs"]}
+    losses = {
+        e["epoch"]: {name: e[name] for name in ("loss", "losses") if name in e}
+        for e in result["epochs"]
+    }
     for epoch in figures["epochs"]:
-        epoch["loss"] = losses.get(epoch["epoch"], 6.9 - 0.1 * epoch["epoch"])
+        epoch.update(losses.get(epoch["epoch"], {"loss": 6.9 - 0.1 * epoch["epoch"]}))
     result.update(figures)
 
 
@@ -310,7 +323,7 @@ def _make_samples(windows: pd.DataFrame, uuid: str, random: np.random.Generator)
             345.0,
         ),
         "mem_mhz": 3201.0,
-        "temp_c": np.where(active, 62.0, 38.0),
+        "temp_c": np.where(active, 60.0 + np.arange(len(read_ns)) // 600 % 4, 38.0),
         "mem_temp_c": np.where(active, 70.0, 40.0),
         "power_state": "P0",
         "slowdown": np.where(active, 4.0, 1.0),

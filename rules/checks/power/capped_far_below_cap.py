@@ -29,6 +29,7 @@ mean power of 94 to 99 % of the cap.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.metrics.intervals import p95
+from rules.metrics.power_series import Series
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
@@ -51,6 +53,28 @@ REACHED_SHARE = 0.95
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    for series, far_below in find_boards_far_below_cap(bundle):
+        yield Violation(
+            SAMPLES,
+            series.place,
+            f"{series.accelerator}: {far_below.mean_w:.0f} W on average and {far_below.high_w:.0f} "
+            f"W at the 95th percentile, limited by the power cap in {series.capped_share:.0%} of "
+            "the samples",
+            f"at least {NEAR_SHARE:.0%} and {REACHED_SHARE:.0%} of the cap of "
+            f"{series.mean_cap_w:.0f} W",
+        )
+
+
+@dataclass(frozen=True)
+class FarBelow:
+    """Mean and 95th percentile of the power, in W, of a board that is far below its cap."""
+
+    mean_w: float
+    high_w: float
+
+
+def find_boards_far_below_cap(bundle: Bundle) -> Iterator[tuple[Series, FarBelow]]:
+    """Yield the boards that the power cap limits although they are far below it."""
     if bundle.figures is None:
         return
     mean_power_w = {o.accelerator: o.mean_power_w for o in bundle.figures.observed}
@@ -59,12 +83,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         # Other vendors use other bits for the cap, and averaged power hides the peaks of a batch.
         if series.vendor != "NVIDIA" or known_board is None or not known_board.instant:
             continue
-        caps_w = series.samples.floats("cap_mw")[series.load] / 1e3
-        caps_w = caps_w[np.isfinite(caps_w)]
-        if not len(caps_w) or series.capped_share < CAPPED_SHARE:
-            continue
         # The cap in force counts, not the declared one: C101 compares the two.
-        cap_w, mean_w = float(caps_w.mean()), mean_power_w[series.accelerator]
+        cap_w, mean_w = series.mean_cap_w, mean_power_w[series.accelerator]
+        if not np.isfinite(cap_w) or series.capped_share < CAPPED_SHARE:
+            continue
         readings_w = series.under_load_w[np.isfinite(series.under_load_w)]
         if mean_w >= NEAR_SHARE * cap_w or not len(readings_w):
             continue
@@ -72,10 +94,4 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         # peaks.
         high_w = p95(readings_w)
         if high_w < REACHED_SHARE * cap_w:
-            yield Violation(
-                SAMPLES,
-                series.place,
-                f"{series.accelerator}: {mean_w:.0f} W on average and {high_w:.0f} W at the 95th "
-                f"percentile, limited by the power cap in {series.capped_share:.0%} of the samples",
-                f"at least {NEAR_SHARE:.0%} and {REACHED_SHARE:.0%} of the cap of {cap_w:.0f} W",
-            )
+            yield series, FarBelow(mean_w, high_w)

@@ -30,19 +30,26 @@ RULE = BundleRule(__name__, "T109", Severity.WARNING)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     limit = bundle.protocol.min_active_share
-    low_shares: dict[str, list[float]] = {}
+    for accelerator, active_shares in list_active_shares(bundle).items():
+        low_shares = [share for share in active_shares if share < limit]
+        if low_shares:
+            yield Violation(
+                BATCHES,
+                "",
+                f"{accelerator}: batches active in {100 * min(low_shares):.1f} % of an epoch, in "
+                f"{len(low_shares)} epochs",
+                f"at least {100 * limit:g} %",
+            )
+
+
+def list_active_shares(bundle: Bundle) -> dict[str, list[float]]:
+    """The active share of each scored epoch, by accelerator: the time in which batches were active,
+    over the time from the first batch to the end of the last one."""
+    active_shares: dict[str, list[float]] = {}
     for part in bundle.scored_parts:
         start_ns, end_ns = bundle.spans[part.epoch, part.rank]
         # Active time is the union of the windows, so the overlapping requests of a server count
         # once.
         share = 1e9 * part.active_s / (end_ns - start_ns)
-        if share < limit:
-            low_shares.setdefault(part.accelerator, []).append(share)
-    for accelerator, shares in low_shares.items():
-        yield Violation(
-            BATCHES,
-            "",
-            f"{accelerator}: batches active in {100 * min(shares):.1f} % of an epoch, in "
-            f"{len(shares)} epochs",
-            f"at least {100 * limit:g} %",
-        )
+        active_shares.setdefault(part.accelerator, []).append(share)
+    return active_shares

@@ -12,7 +12,7 @@ def faster_than_elsewhere_at_the_same_clock(run: EvidenceFrames, other_run: Evid
 
 
 @pairing(RULE, both_at_fault=True, other_center=True)
-def clock_higher_than_elsewhere_at_the_same_throughput(
+def clock_lower_than_elsewhere_at_the_same_throughput(
     run: EvidenceFrames, other_run: EvidenceFrames
 ) -> None:
-    run.samples["sm_mhz"] = (run.samples["sm_mhz"] * 1.06).round()
+    run.samples["sm_mhz"] = (run.samples["sm_mhz"] * 0.94).round()

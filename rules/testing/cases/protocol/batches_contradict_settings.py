@@ -46,7 +46,7 @@ def one_rank_without_batches(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[evidence.batches["rank"] != silent].reset_index(drop=True)
 
 
-@mutation(RULE, may_report=("T109",))
+@mutation(RULE, may_report=("T109", "T122"))
 def slow_batches_dropped_in_every_epoch(evidence: EvidenceFrames) -> None:
     batches = evidence.batches
     length_ns = batches["end_ns"].to_numpy() - batches["start_ns"].to_numpy()

@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import add_twin
 
 
-@mutation(RULE, "P103", may_report=("T109",))
+@mutation(RULE, "P103", may_report=("T109", "T122"))
 def windows_of_one_rank_shortened(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     rank_rows = evidence.batches["rank"] == rank

@@ -1,0 +1,90 @@
+"""A board that is limited by its power cap draws less than the cap
+
+## What it does
+Examines H200s with at least 1 000 instantaneous readings under load. A board is limited by its cap
+
+- in samples whose SM clock is below 98 % of the highest clock of the board, unless another
+  slowdown reason than the power cap explains the clock;
+- in all samples that name the power cap (0x4), if at least 99 % of the scored samples do.
+
+If there are at least 1 000 such samples, their mean power must reach 95.5 % of the cap in force.
+W119 reports boards that are far below the cap, and this rule does not repeat it.
+
+## Why it is bad
+The driver lowers the clock until the board draws its cap, and not further. Power readings that are
+5 % below the cap at a low clock are probably scaled, shifted, or of another run. The energy per
+item is then understated by as much.
+
+## What to do
+Submit the readings as the meter gave them. A locked clock has the same effect: unlock it as
+described in C111. If another limit of the node holds the clock, say so in system.json.
+
+## Source
+The committed runs: in 18 runs of H200s at a cap of 700 W (25 series of readings of 15 boards), the
+mean power of such samples is 97.7 to 99.0 % of the cap. One further run, a ResNet-50 baseline near
+the highest clock, has 396 samples at a low clock and is not judged. Other boards and caps have not
+been measured, so the finding is a warning.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.boards import find_board
+from rules.bundle import Bundle
+from rules.bundle_format.table import SAMPLES, Mask, format_rows
+from rules.checks.power.capped_far_below_cap import find_boards_far_below_cap
+from rules.finding import Severity, Violation
+from rules.metrics.power_series import ENOUGH, Series
+from rules.rule import BundleRule
+from rules.slowdown import IDLE, POWER_CAP, read_masks
+
+RULE = BundleRule(
+    __name__,
+    "W126",
+    Severity.WARNING,
+    standings=("closed", "open"),
+    added="1.5.0",
+    statistical=True,
+)
+
+BELOW_BOOST = 0.98
+"""A clock below this share of the highest clock counts as low."""
+CAPPED_SHARE = 0.99
+"""Share of samples from which the cap counts as the limit of all of them."""
+NEAR_SHARE = 0.955
+"""Lowest usual power of a limited board, as a share of the cap; measured boards have 0.977 or
+more."""
+
+
+@RULE.check
+def check(bundle: Bundle) -> Iterator[Violation]:
+    far_below = {series.accelerator for series, _ in find_boards_far_below_cap(bundle)}
+    for series in bundle.measured_series:
+        if series.accelerator in far_below:
+            continue
+        limited = select_limited(series) & np.isfinite(series.power_w)
+        if np.count_nonzero(limited) < ENOUGH:
+            continue
+        mean_w = float(series.power_w[limited].mean())
+        # If the cap in force was not read, it is NaN and compares as not below: C107 reports it.
+        if mean_w < NEAR_SHARE * series.mean_cap_w:
+            yield Violation(
+                SAMPLES,
+                format_rows(series.samples, limited),
+                f"{series.accelerator}: {mean_w:.1f} W on average in {np.count_nonzero(limited)} "
+                "samples in which the power cap limits the clock",
+                f"at least {NEAR_SHARE:.1%} of the cap of {series.mean_cap_w:.0f} W",
+            )
+
+
+def select_limited(series: Series) -> Mask:
+    """Which samples, shape (n,), are under load and limited by the power cap."""
+    board = find_board(series.name)
+    boost_mhz = board.boost_mhz if board else np.nan
+    known = POWER_CAP.get(series.vendor, 0) | IDLE.get(series.vendor, 0)
+    other_reason = (read_masks(series.samples) & ~np.uint64(known)) != 0
+    limited: Mask = (series.sm_mhz < BELOW_BOOST * boost_mhz) & ~other_reason
+    if series.capped_share >= CAPPED_SHARE:
+        limited |= series.capped
+    return limited & series.load

@@ -1,0 +1,240 @@
+"""Rules on claims that nothing in a bundle refutes: power below the cap, gaps between batches,
+throughput beyond all known results, impossible clocks, and losses and temperatures that were not
+measured."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import copy_evidence
+from support.bundles import rederive
+from support.mutation_cases import MEASURED, read_measured
+from support.rules.round_runs import list_reported_runs, make_other_summary, make_summary
+
+from rules.bundle import Bundle
+from rules.known_results import BEST_ITEMS_PER_S
+from rules.registry import rules_by_id
+from rules.rule import BundleRule, RoundRule
+from rules.run_summary import RunSummary, summarize
+from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import scale_readings, select_every, select_load, shorten_batches
+
+ALONE, ACROSS = ("W126", "W127", "T122", "T123", "C113"), ("X116", "X117")
+PATHS = sorted(result.parent for result in MEASURED.glob("*/*/result.json"))
+CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
+
+
+@cache
+def bundle_of(path: Path) -> Bundle:
+    return Bundle(path, (), read_measured(path).evidence())
+
+
+def list_reporting_rules(evidence: EvidenceFrames, *ids: str) -> set[str]:
+    rederive(evidence)
+    bundle = Bundle(Path("center/system/run"), (), evidence.evidence())
+    rules = (rules_by_id()[id] for id in ids)
+    return {rule.id for rule in rules if isinstance(rule, BundleRule) and any(rule.judge(bundle))}
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name[17:])
+def test_measured_run_alone_is_not_reported(path: Path) -> None:
+    rules = [rules_by_id()[id] for id in ALONE]
+    bundle = bundle_of(path)
+    assert [
+        rule.id
+        for rule in rules
+        if isinstance(rule, BundleRule)
+        and bundle.standing in rule.standings
+        and any(rule.judge(bundle))
+    ] == []
+
+
+def test_measured_runs_together_are_not_reported() -> None:
+    runs = [run for path in PATHS if (run := summarize(bundle_of(path))) is not None]
+    assert len(runs) == len(PATHS)
+    same_seed = [run for run in runs if run.first_losses]
+    assert len({(run.comparison_key, run.seed) for run in same_seed}) <= len(same_seed) - 3
+    for id in ACROSS:
+        rule = rules_by_id()[id]
+        assert isinstance(rule, RoundRule) and list(rule.judge_round(runs)) == []
+
+
+def test_known_results_are_the_best_of_the_committed_runs() -> None:
+    best: dict[tuple[str, str, str], float] = {}
+    for path in PATHS:
+        bundle = bundle_of(path)
+        board = bundle.board_of(bundle.ranks[0].accelerators[0])
+        assert board is not None and bundle.figures is not None
+        if bundle.standing == "closed" and bundle.declaration.size == "full":
+            key = board.id, bundle.declaration.workload, bundle.variant
+            items_per_s = bundle.figures.headline.items_per_s_per_accelerator.mean
+            best[key] = max(best.get(key, 0.0), items_per_s)
+    assert best == pytest.approx(dict(BEST_ITEMS_PER_S), rel=1e-3)
+
+
+# W126: power below the cap at a low clock.
+
+
+@pytest.mark.parametrize(
+    ("share", "reported"),
+    [(1.0, set()), (0.98, set()), (0.95, {"W126"}), (0.85, {"W126"}), (0.5, {"W119"})],
+)
+def test_scaled_readings_are_reported_by_one_of_two_rules(share: float, reported: set[str]) -> None:
+    evidence = EvidenceFrames.of(bundle_of(CAPPED_RUN).evidence)  # type: ignore[arg-type]
+    scale_readings(evidence, share)
+    assert list_reporting_rules(evidence, "W119", "W126") == reported
+
+
+@pytest.mark.parametrize("every", [1, 30])
+def test_removing_the_reason_does_not_hide_low_readings(every: int) -> None:
+    evidence = EvidenceFrames.of(bundle_of(CAPPED_RUN).evidence)  # type: ignore[arg-type]
+    scale_readings(evidence, 0.95)
+    evidence.samples.loc[select_every(every, select_load(evidence)), "slowdown"] = 0.0
+    assert list_reporting_rules(evidence, "W126") == {"W126"}
+
+
+def test_raising_the_clock_does_not_hide_low_readings_while_the_reason_remains() -> None:
+    evidence = EvidenceFrames.of(bundle_of(CAPPED_RUN).evidence)  # type: ignore[arg-type]
+    scale_readings(evidence, 0.95)
+    evidence.samples["sm_mhz"] = evidence.samples["sm_mhz"].clip(lower=1965.0)
+    assert list_reporting_rules(evidence, "W126") == {"W126"}
+
+
+def test_clock_that_another_reason_explains_may_have_low_power() -> None:
+    evidence = copy_evidence()
+    scale_readings(evidence, 0.9)
+    evidence.samples["slowdown"] = 2.0
+    assert list_reporting_rules(evidence, "W126") == set()
+
+
+# T122: gaps between the batches of training.
+
+
+@pytest.mark.parametrize(
+    ("share", "reported"), [(0.998, set()), (0.99, {"T122"}), (0.92, {"T122"}), (0.85, {"T109"})]
+)
+def test_gaps_are_reported_by_one_of_two_rules(share: float, reported: set[str]) -> None:
+    evidence = copy_evidence()
+    shorten_batches(evidence, share)
+    assert list_reporting_rules(evidence, "T109", "T122") == reported
+
+
+def test_server_may_have_gaps() -> None:
+    evidence = copy_evidence(serving=True)
+    evidence.batches = evidence.batches.iloc[::400].reset_index(drop=True)
+    gaps_ns = evidence.batches["start_ns"].to_numpy()[1:] - evidence.batches["end_ns"][:-1]
+    assert (gaps_ns != 0).any()
+    assert list_reporting_rules(evidence, "T122") == set()
+
+
+# C113: clocks and reasons that no board gives.
+
+
+def rename_boards(evidence: EvidenceFrames, name: str, vendor: str) -> None:
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator.update(name=name, vendor=vendor)
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor", "sm_mhz", "slowdown", "is_reported"),
+    [
+        ("NVIDIA H200", "NVIDIA", 1995.0, 0x1FF, False),
+        ("NVIDIA H200", "NVIDIA", 1500.0, 2.0**63, False),
+        ("NVIDIA H200", "NVIDIA", 2010.0, 4, True),
+        ("NVIDIA H200", "NVIDIA", 1500.0, 0x200, True),
+        ("NVIDIA H200", "NVIDIA", 1500.0, -4, True),
+        ("Simulated H200", "simulated", 2400.0, 4, True),
+        ("Simulated H200", "simulated", 1980.0, -1, True),
+        ("NVIDIA H20", "NVIDIA", 2400.0, 4, False),
+        ("AMD Instinct MI300X", "AMD", 2100.0, 0x1F, False),
+        ("AMD Instinct MI300X", "AMD", 2100.0, 0x20, True),
+        ("Another board", "Another vendor", 3000.0, 0x4000, False),
+    ],
+)
+def test_clock_and_reasons_are_those_of_the_board(
+    name: str, vendor: str, sm_mhz: float, slowdown: float, is_reported: bool
+) -> None:
+    evidence = copy_evidence()
+    rename_boards(evidence, name, vendor)
+    evidence.samples["slowdown"] = 0.0
+    evidence.samples.loc[100, ["sm_mhz", "slowdown"]] = (sm_mhz, slowdown)
+    assert list_reporting_rules(evidence, "C113") == ({"C113"} if is_reported else set())
+
+
+def test_unread_clocks_and_reasons_are_not_judged() -> None:
+    evidence = copy_evidence()
+    evidence.samples[["sm_mhz", "slowdown"]] = np.nan
+    assert list_reporting_rules(evidence, "C113") == set()
+
+
+# W127: constant temperature.
+
+
+def test_temperature_may_be_missing_on_boards_that_do_not_give_it() -> None:
+    evidence = copy_evidence()
+    evidence.samples["temp_c"] = np.nan
+    assert list_reporting_rules(evidence, "W127") == {"W127"}
+    rename_boards(evidence, "AMD Instinct MI300X", "AMD")
+    assert list_reporting_rules(evidence, "W127") == set()
+
+
+def test_few_samples_may_have_one_temperature() -> None:
+    evidence = copy_evidence()
+    evidence.samples["temp_c"] = 60.0
+    assert list_reporting_rules(evidence, "W127") == {"W127"}
+    evidence.batches = evidence.batches[evidence.batches["epoch"] <= 2]
+    assert list_reporting_rules(evidence, "W127") == set()
+
+
+# X116 and X117: losses of two runs.
+
+FIRST_LOSSES = (6.70, 6.68, 6.69, 6.66, 6.67, 6.63, 6.65, 6.61)
+
+
+def make_repeat(name: str, **changes: object) -> RunSummary:
+    """A run with the seed of the good run on other boards."""
+    changes = {"seed": make_summary("a", 700).seed, "boards": ("other",), **changes}
+    return make_other_summary(name, **changes)
+
+
+def test_first_losses_of_equal_seeds_agree_but_for_rounding() -> None:
+    run = replace(make_summary("a", 700), first_losses=FIRST_LOSSES)
+    close = tuple(loss * (1 + 0.0005 * (-1) ** n) for n, loss in enumerate(FIRST_LOSSES))
+    assert list_reported_runs("X116", run, make_repeat("b", first_losses=close)) == []
+    higher = tuple(loss * 1.02 for loss in FIRST_LOSSES)
+    far = make_repeat("b", first_losses=higher)
+    assert list_reported_runs("X116", run, far) == ["a", "b"]
+    assert list_reported_runs("X116", run, replace(far, seed=99)) == []
+    assert list_reported_runs("X116", run, replace(far, standing="demo")) == []
+    assert list_reported_runs("X116", run, replace(far, first_losses=())) == []
+    third = make_repeat("c", first_losses=close)
+    assert list_reported_runs("X116", run, far, third) == ["b"]
+
+
+def test_losses_that_do_not_change_agree_with_none() -> None:
+    run = replace(make_summary("a", 700), first_losses=FIRST_LOSSES)
+    constant = make_repeat("b", first_losses=8 * (float(np.mean(FIRST_LOSSES)),))
+    assert "b" in list_reported_runs("X116", run, constant)
+
+
+def test_equal_losses_need_equal_seeds_and_boards() -> None:
+    run = make_summary("a", 700)
+    assert len(run.epoch_losses) == 10
+    copied = make_repeat("b", epoch_losses=run.epoch_losses)
+    assert list_reported_runs("X117", run, copied) == ["a", "b"]
+    assert list_reported_runs("X117", run, replace(copied, boards=run.boards)) == []
+    assert list_reported_runs("X117", run, replace(copied, boards=run.boards, seed=99)) == [
+        "a",
+        "b",
+    ]
+    assert list_reported_runs("X117", run, replace(copied, standing="demo")) == []
+    few = replace(copied, epoch_losses=(*run.epoch_losses[:4], *copied.epoch_losses[:1] * 6))
+    assert list_reported_runs("X117", run, few) == []
+
+
+def test_many_copies_of_one_run_are_compared_in_little_time() -> None:
+    run = make_summary("a", 700)
+    copies = [replace(run, path=Path("c/s") / str(n), seed=n) for n in range(2000)]
+    assert len(list_reported_runs("X117", *copies)) == 2000
