@@ -8,7 +8,12 @@ from checker.engine import judge_all
 from checker.find import find_places
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.paper import Paper
-from reporting.results_model import ResultRow, build_published_rows, build_submitted_row
+from reporting.results_model import (
+    ResultRow,
+    build_published_rows,
+    build_submitted_row,
+    name_centers,
+)
 from reporting.run_record import RunRecord, summarize_bundle
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
@@ -58,7 +63,9 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [_read_paper(v.path) for v in passed if v.standing == "published"]
-    rows = [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
+    rows = name_centers(
+        [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
+    )
     for paper in papers:
         rows.extend(build_published_rows(paper))
     failed, withdrawn = (

@@ -162,7 +162,9 @@ class TableMarkup:
         if row.get("caution"):
             note_link = Markup('<a class="mark" href="#{}" aria-label="see the note">{}</a>')
             parts.append(note_link.format(*self.notes[str(row["caution"])]))
-        reasons = [row.get(key) for key in ("implausible", "doubt") if row.get(key)]
+        reasons = [
+            reason for key in ("implausible", "doubt", "withheld") if (reason := row.get(key))
+        ]
         parts += [Markup('<span class="reason">✕ {}</span>').format(reason) for reason in reasons]
         return Markup(" ").join(parts)
 

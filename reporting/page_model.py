@@ -89,7 +89,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         systems_table=overview.build_systems_table(rows) if system_rows else None,
         findings=overview.build_findings_table(rows, collected.rejected),
         what_if=planning.build_what_if_table(rows, link),
-        rack=planning.build_rack_table(rows, link),
+        rack=planning.build_rack_table(),
         systems=[
             SystemPart(
                 name,
@@ -199,11 +199,11 @@ def _build_run_tables(
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """The runs whose power is shown over time: the fastest, and the most efficient if it is
     another one."""
-    comparable = [row for row in rows if row.comparable and row.provenance]
-    if not comparable:
+    candidates = [row for row in rows if row.may_win and row.provenance]
+    if not candidates:
         return []
-    fastest = max(comparable, key=lambda row: row.items_per_s_per_accelerator.value)
+    fastest = max(candidates, key=lambda row: row.items_per_s_per_accelerator.value)
     efficient = max(
-        comparable, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
+        candidates, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
     )
     return [fastest] if fastest is efficient else [fastest, efficient]

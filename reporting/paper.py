@@ -18,6 +18,8 @@ class PublishedRow(JsonRecord):
     cap_enforced: bool
     table: str
     """The table of the paper that has the figure."""
+    comparison: str | None
+    """What may be compared with other results: `level`, `shape` or `none`. None means `level`."""
     caution: str | None
 
 

@@ -13,14 +13,12 @@ class EfficiencyPoint:
     standing: str
     is_comparable: bool
     """Whether the cap is known to have held and the figure is plausible."""
+    may_win: bool
+    """Whether the point may be compared with points of other lines."""
     cap_w: float | None
     items_per_s: float
     """Per accelerator."""
     items_per_joule: float | None
-
-    @property
-    def is_published(self) -> bool:
-        return self.standing == "published"
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,9 @@ class EfficiencyMarks:
 def mark_points(points: Sequence[EfficiencyPoint]) -> list[EfficiencyMarks]:
     """The marks of each point, in the order of `points`.
 
-    Published points, whose power is assumed, have a front of their own. A point that is not
-    comparable gets no mark and takes none from others.
+    Each standing has a front of its own: open runs depart from the rules of closed ones, and the
+    power of published points is assumed. A point that is not comparable gets no mark and takes none
+    from others.
     """
     candidates = [
         number
@@ -47,9 +46,10 @@ def mark_points(points: Sequence[EfficiencyPoint]) -> list[EfficiencyMarks]:
     peaks = _find_peaks(points, candidates)
     front = {
         number
-        for is_published in (False, True)
+        for standing in {point.standing for point in points}
         for number in _find_front(
-            points, [n for n in candidates if points[n].is_published == is_published]
+            points,
+            [n for n in candidates if points[n].may_win and points[n].standing == standing],
         )
     }
     return [EfficiencyMarks(number in peaks, number in front) for number in range(len(points))]

@@ -1,8 +1,8 @@
 """The results of the report: one `ResultRow` per accepted bundle and one per published figure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 from checker.verdict import Verdict
 from reporting.paper import Paper
@@ -18,6 +18,10 @@ from rules.workloads import Workload, workloads
 PUBLISHED_PRECISION = "bf16"
 """Papers rarely state the precision of a row. The dense bf16 peak is the highest one in use there,
 so it flags the fewest rows."""
+
+
+Comparison = Literal["level", "shape", "none"]
+"""What of a published row may be compared (schema `published-1`)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class ResultRow:
     workload: str
     standing: str
     system: str
+    """Name of the system, with the center in parentheses if another center has a system of this
+    name; of a published figure, the authors."""
     accelerator: str
     model: str
     """The short name of the board, which selects the colour of a line."""
@@ -51,6 +57,8 @@ class ResultRow:
     mfu: Figure | None
     implausible: str | None
     """Why the throughput is implausible; None if it is plausible."""
+    center: str | None = None
+    """Directory name of the center that submitted the run."""
     count: int | None = None
     variant: str | None = None
     precision: str | None = None
@@ -65,12 +73,36 @@ class ResultRow:
     table: str | None = None
     url: str | None = None
     caution: str | None = None
+    comparison: Comparison = "level"
+    """What of a published row may be compared with other results: its figures, only the course of
+    its series over the cap, or nothing."""
 
     @property
     def comparable(self) -> bool:
-        """Whether the row may be compared and ranked: its cap is not known to have failed, and
-        its throughput is plausible."""
-        return self.cap_enforced is not False and self.implausible is None
+        """Whether the row counts within its own series over the cap: its cap is not known to have
+        failed, its throughput is plausible, and its caution does not forbid all comparison."""
+        return (
+            self.cap_enforced is not False
+            and self.implausible is None
+            and self.comparison != "none"
+        )
+
+    @property
+    def may_win(self) -> bool:
+        """Whether the row may be compared with other series, ranked, and be a winner or a
+        baseline. All places of the report that choose a result ask this."""
+        return self.comparable and self.withheld is None
+
+    @property
+    def withheld(self) -> str | None:
+        """Why a row that is plausible and held its cap wins and ranks nowhere; None if it may."""
+        if self.comparison == "none":
+            return "not compared: see the note on the published figure"
+        if self.comparison == "shape":
+            return "only the shape of the series is compared: see the note on the published figure"
+        if self.provenance and self.provenance.awaits_review:
+            return "far better than every known result (X114), and not reviewed"
+        return None
 
     @property
     def doubt(self) -> str | None:
@@ -108,6 +140,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         system=run.system.name,
         accelerator=", ".join(names),
         model=_get_board_id(names[0]),
+        center=verdict.path.resolve().parent.parent.name,
         count=len(run.accelerators),
         variant=declaration.implementation.variant,
         precision=precision,
@@ -138,6 +171,19 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             verdict.accepted,
         ),
     )
+
+
+def name_centers(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows, with the center in the name of each system whose name two centers use."""
+    centers_by_system: dict[str, set[str | None]] = {}
+    for row in rows:
+        centers_by_system.setdefault(row.system, set()).add(row.center)
+    return [
+        replace(row, system=f"{row.system} ({row.center})")
+        if row.center and len(centers_by_system[row.system]) > 1
+        else row
+        for row in rows
+    ]
 
 
 def name_submitted_line(row: ResultRow) -> str:
@@ -184,6 +230,7 @@ def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
             table=row.table,
             url=paper.link,
             caution=row.caution,
+            comparison=cast(Comparison, row.comparison or "level"),
         )
 
 
@@ -191,7 +238,7 @@ def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Sort submitted rows by throughput per accelerator, highest first. Rows excluded from
     comparison come last."""
     return sorted(
-        rows, key=lambda r: (not r.comparable, -r.items_per_s_per_accelerator.value, r.system)
+        rows, key=lambda r: (not r.may_win, -r.items_per_s_per_accelerator.value, r.system)
     )
 
 

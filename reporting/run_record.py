@@ -16,7 +16,7 @@ from rules.declarations import (
     RunDeclaration,
     SystemDeclaration,
 )
-from rules.finding import Finding
+from rules.finding import Finding, Severity
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
     EnergySource,
@@ -27,8 +27,10 @@ from rules.metrics.figures import (
 )
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
-from rules.run_profile import NodePower, node_power
 from rules.run_summary import submission_key
+
+UNUSUAL_RESULT = "X114"
+"""The rule on results far better than every known one on the same board and setting."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,6 @@ class RunRecord:
     clocks: MeanClocks
     spread: PowerSpread | None
     """Of the power readings in scored epochs; None without any."""
-    nodes: Sequence[NodePower]
 
     @property
     def run_id(self) -> str:
@@ -129,6 +130,29 @@ class Provenance:
     """Principals who reviewed and rejected it."""
     accepted: str = ""
     """The version of the rule book under which the LOG accepts the bundle; empty if it does not."""
+    reproducers: int = 0
+    """The number of centers that reproduced the run."""
+
+    @property
+    def awaits_review(self) -> bool:
+        """Whether a finding keeps the run from winning until somebody reviews it."""
+        return not self.reviewers and any(
+            finding.rule == UNUSUAL_RESULT and finding.severity == Severity.WARNING
+            for finding in self.findings
+            if not finding.waived
+        )
+
+    @property
+    def standing(self) -> str:
+        """How far others have confirmed the run: reviewed, accepted, reproduced."""
+        reviewers = len(self.reviewers)
+        return ", ".join(
+            (
+                f"reviewed by {reviewers}" if reviewers else "not reviewed",
+                "accepted" if self.accepted else "not accepted",
+                f"reproduced by {self.reproducers}" if self.reproducers else "not reproduced",
+            )
+        )
 
     @property
     def difference(self) -> float | None:
@@ -170,5 +194,4 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         imbalance=compute_imbalance(figures.epochs),
         clocks=metrics.mean_clocks(figures.epochs),
         spread=summarize_power(bundle),
-        nodes=tuple(node_power(bundle)),
     )

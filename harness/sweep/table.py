@@ -124,7 +124,7 @@ def print_comparison(
         "runs",
         f"{item}s/J",
         "energy gain, %",
-        "performance loss, %",
+        "extra time, %",
         "EDP gain, %",
     ):
         table.add_column(name, justify="right", no_wrap=True)
@@ -132,7 +132,7 @@ def print_comparison(
         comparison = sweeps.compare(point, reference)
         gains = (
             comparison.energy_gain_percent,
-            comparison.performance_loss_percent,
+            comparison.extra_time_percent,
             comparison.edp_gain_percent,
         )
         cap = format_cap(point.cap_w, point.enforced)

@@ -28,6 +28,7 @@ from reporting.charts.style import (
 from reporting.report_table import ReportTable
 
 HOLLOW = "Hollow points off the line: the cap is not known to have held."
+WITHHELD = "Hollow points on a line: the result is not compared; the table gives the reason."
 CROSSED = "Crossed points: the figure is above the peak of the board; the table gives the reason."
 PUBLISHED = "Triangles on dashed lines: published figures."
 _CAP = "cap_w"
@@ -38,22 +39,22 @@ _SWEPT = {
         "energy",
         "energy saved, 100 (1 \u2212 E / E at the default cap)",
     ),
-    "performance_loss_percent": (
+    "extra_time_percent": (
         "time",
         "extra time, 100 (t / t at the default cap \u2212 1)",
     ),
-    "gain_minus_loss_points": ("balance", "energy gain minus slowdown"),
+    "gain_minus_loss_points": ("balance", "energy gain minus extra time"),
     "edp_gain_percent": (
         "edp",
         "decrease of the energy-delay product E t relative to the default cap",
     ),
     "eds_gain_k15_percent": (
         "eds15",
-        "decrease of the energy-delay sum for an allowed slowdown factor of 1.5",
+        "decrease of the energy-delay sum for an allowed ratio of time of 1.5",
     ),
     "eds_gain_k2_percent": (
         "eds2",
-        "decrease of the energy-delay sum for an allowed slowdown factor of 2",
+        "decrease of the energy-delay sum for an allowed ratio of time of 2",
     ),
 }
 """The end of the chart's id and the description of its column. The title of the chart is that of
@@ -88,7 +89,8 @@ def build_clock_charts(table: ReportTable) -> list[Chart]:
 
 
 def build_sweep_charts(table: ReportTable) -> list[Chart]:
-    """Efficiency against cap with the peak, and gains and slowdown relative to the default cap."""
+    """Efficiency against cap with the peak, and gains and extra time relative to the default
+    cap."""
     peak = "Larger points: most efficient comparable run of each sweep. "
     candidates = [
         _build_cap_chart(
@@ -97,8 +99,8 @@ def build_sweep_charts(table: ReportTable) -> list[Chart]:
     ]
     for column in (column for column in table.columns if column.key in _SWEPT):
         name, about = _SWEPT[column.key]
-        # Only for the slowdown is a positive value bad.
-        better = "worse" if column.key == "performance_loss_percent" else "better"
+        # Only for the extra time is a positive value bad.
+        better = "worse" if column.key == "extra_time_percent" else "better"
         about = f"{_capitalize(about)}, for the same work; positive is {better}. "
         candidates.append(
             _build_cap_chart(
@@ -265,6 +267,7 @@ def _explain_marks(data: Data) -> str:
     """The meaning of those marks that occur in the rows."""
     notes = (
         (HOLLOW, any(row["doubt"] for row in data)),
+        (WITHHELD, any(row.get("withheld") for row in data)),
         (CROSSED, any(row["implausible"] for row in data)),
         (PUBLISHED, any(row["standing"] == "published" for row in data)),
     )

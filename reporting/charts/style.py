@@ -187,15 +187,14 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **optio
 
 
 def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: bool = True) -> Any:
-    """Points of lines: hollow if the cap is in doubt, larger if the Vega expression `large_if`
-    is true."""
+    """Points of lines: hollow if the cap is in doubt or the result wins nothing, larger if the Vega
+    expression `large_if` is true."""
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
         fill=alt.Fill("line:N", scale=styles.colour, legend=legend_spec),
         shape=alt.Shape("line:N", scale=styles.shape, legend=legend_spec),
-        # Hollow points stay visible, but no line goes through them.
-        fillOpacity=alt.condition("datum.doubt", alt.value(0), alt.value(1)),
+        fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
         size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )
 

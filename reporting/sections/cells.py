@@ -19,6 +19,11 @@ Cells = dict[str, Value]
 SCOPE = "accelerators only"
 
 
+DIVISIONS = ("closed", "open", "published")
+"""The standings with winners of their own: open runs depart from the rules of closed ones, and the
+energy of published figures is assumed."""
+
+
 MARK_COLUMNS = (
     Column("standing", "standing", about="closed, open, demo or published; see the overview"),
     Column(
@@ -30,6 +35,7 @@ MARK_COLUMNS = (
     Column("scope", "scope", hidden=True, about="what the power measurement covers"),
     Column("doubt", "reason why the cap is in doubt", hidden=True),
     Column("implausible", "reason why the figure is implausible", hidden=True),
+    Column("withheld", "reason why the result wins nothing", hidden=True),
     Column("caution", "caution", hidden=True),
     Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
     Column("url", "source", hidden=True),
@@ -56,6 +62,7 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
+        "withheld": row.withheld,
         "caution": row.caution,
         "bundle": None if provenance is None else link(provenance.run.path),
         "url": row.url,

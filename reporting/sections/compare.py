@@ -40,22 +40,19 @@ def format_comparison_group(row: ResultRow) -> str:
     standing, precision and number of accelerators; workload and scope are equal on a table."""
     if row.provenance is None:
         return "published, precision unknown"
-    return (
-        f"{row.standing if row.standing == 'demo' else 'submitted'}, {row.precision}, "
-        f"{row.count} \u00d7"
-    )
+    return f"{row.standing}, {row.precision}, {row.count} \u00d7"
 
 
 def build_compare_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
 ) -> ReportTable | None:
-    """Each comparable row against the fastest of its group; None unless a group has two rows. The
+    """Each row that may win against the fastest of its group; None unless a group has two rows. The
     page lets the reader choose another baseline."""
-    comparable = [row for row in rows if row.comparable]
+    compared_rows = [row for row in rows if row.may_win]
     groups = [
         _sort_by_throughput(group)
         for _, group in groupby(
-            sorted(comparable, key=format_comparison_group), key=format_comparison_group
+            sorted(compared_rows, key=format_comparison_group), key=format_comparison_group
         )
     ]
     # Submitted groups come first, the group with the fastest result before the others.
@@ -164,10 +161,10 @@ def build_best_table(
 ) -> ReportTable | None:
     """The fastest and the most efficient result of each group at each cap; None if no row has a
     cap."""
-    comparable = [
-        row for row in rows if row.comparable and row.cap_w is not None and row.items_per_joule
+    candidates = [
+        row for row in rows if row.may_win and row.cap_w is not None and row.items_per_joule
     ]
-    if not comparable:
+    if not candidates:
         return None
     _, _, per_joule = make_figure_columns(workload.item)
     columns = (
@@ -186,7 +183,7 @@ def build_best_table(
     def key(row: ResultRow) -> tuple[str, float]:
         return format_comparison_group(row), row.cap_w or 0
 
-    for (group_name, _), group in groupby(sorted(comparable, key=key), key=key):
+    for (group_name, _), group in groupby(sorted(candidates, key=key), key=key):
         group_rows = list(group)
         cells += [
             _make_best_cells(
@@ -240,9 +237,7 @@ def build_tuned_table(
     its variant.
     """
     cells: list[Cells] = []
-    for _, system_rows in _group_by_system(
-        [row for row in rows if row.comparable and row.provenance]
-    ):
+    for _, system_rows in _group_by_system([row for row in rows if row.may_win and row.provenance]):
         baselines = [row for row in system_rows if row.variant == "baseline"]
         if not baselines:
             continue

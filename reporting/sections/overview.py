@@ -8,10 +8,12 @@ from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance
 from reporting.sections.cells import (
+    DIVISIONS,
     SCOPE,
     BundleLink,
     Cells,
     count_findings,
+    drop_kind,
     make_figure_cells,
     pluralize,
 )
@@ -23,82 +25,74 @@ from rules.workloads import Workload, workloads
 
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
-    """The number of results of each workload, and its fastest and most efficient comparable
-    result."""
+    """The number of results of each workload and division, and its fastest and most efficient
+    result, each with its standing."""
     columns = (
         Column("workload", "workload"),
-        Column("submitted", "submitted", "", "count"),
-        Column("published", "published", "", "count"),
-        Column("demo", "demo", "", "count"),
-        Column("fastest", "fastest submitted"),
-        Column("fastest_rate", "throughput", "items/s per accelerator", "number", interval=True),
-        Column("efficient", "most efficient submitted"),
-        Column("efficient_per_joule", "efficiency", "items/J", "number", interval=True),
-        Column("published_efficient", "most efficient published"),
-        Column("published_per_joule", "efficiency", "items/J", "number", kinds=True),
+        Column("division", "division", about="results win within their division"),
+        Column("results", "results", "", "count"),
+        Column("fastest", "fastest"),
         Column(
-            "not_trusted",
+            "fastest_rate",
+            "throughput",
+            "items/s per accelerator",
+            "number",
+            interval=True,
+            kinds=True,
+        ),
+        Column("fastest_standing", "standing"),
+        Column("efficient", "most efficient"),
+        Column("efficient_per_joule", "efficiency", "items/J", "number", interval=True, kinds=True),
+        Column("efficient_standing", "standing"),
+        Column(
+            "excluded",
             "excluded",
             "",
             "count",
-            about="results that are not compared: the cap did not hold, or the figure is above "
-            "the peak of the board",
+            about="results that win nothing: the cap did not hold, the figure is above the peak of "
+            "the board, a caution forbids the comparison, or a review is awaited",
         ),
     )
     cells = [
-        _make_workload_cells(workload, workload_rows)
+        _make_division_cells(workload, division, division_rows)
         for workload in workloads().values()
-        if (workload_rows := [row for row in rows if row.workload == workload.id])
+        for division in DIVISIONS
+        if (
+            division_rows := [
+                row for row in rows if (row.workload, row.standing) == (workload.id, division)
+            ]
+        )
     ]
     return ReportTable("workloads", "Workloads", columns, tuple(cells))
 
 
-def _make_workload_cells(workload: Workload, rows: Sequence[ResultRow]) -> Cells:
-    standings = Counter(row.standing for row in rows)
-    # Demo runs and results in doubt are never the best ones.
-    submitted = [row for row in rows if row.standing in ("closed", "open") and row.comparable]
-    published = [
-        row
-        for row in rows
-        if row.standing == "published" and row.comparable and row.items_per_joule
-    ]
+def _make_division_cells(workload: Workload, division: str, rows: Sequence[ResultRow]) -> Cells:
+    candidates = [row for row in rows if row.may_win]
     cells: Cells = {
         "workload": workload.id,
-        "submitted": standings["closed"] + standings["open"],
-        "published": standings["published"],
-        "demo": standings["demo"],
-        "not_trusted": sum(not row.comparable for row in rows),
+        "division": division,
+        "results": len(rows),
+        "excluded": len(rows) - len(candidates),
     }
-    if submitted:
-        fastest = max(submitted, key=lambda row: row.items_per_s_per_accelerator.value)
+    if candidates:
+        fastest = max(candidates, key=lambda row: row.items_per_s_per_accelerator.value)
         cells |= {
             "fastest": format_label(fastest),
-            **_make_measured_cells("fastest_rate", fastest, "items_per_s_per_accelerator"),
+            "fastest_standing": _describe_standing(fastest),
+            **make_figure_cells("fastest_rate", fastest.items_per_s_per_accelerator),
         }
-    if efficient := [row for row in submitted if row.items_per_joule]:
+    if efficient := [row for row in candidates if row.items_per_joule]:
         most_efficient = max(efficient, key=_get_items_per_joule)
         cells |= {
             "efficient": format_label(most_efficient),
-            **_make_measured_cells("efficient_per_joule", most_efficient, "items_per_joule"),
-        }
-    if published:
-        most_efficient = max(published, key=_get_items_per_joule)
-        cells |= {
-            "published_efficient": format_label(most_efficient),
-            "published_per_joule": _get_items_per_joule(most_efficient),
-            "published_per_joule_kind": most_efficient.items_per_joule.kind
-            if most_efficient.items_per_joule
-            else None,
+            "efficient_standing": _describe_standing(most_efficient),
+            **make_figure_cells("efficient_per_joule", most_efficient.items_per_joule),
         }
     return cells
 
 
-def _make_measured_cells(key: str, row: ResultRow, name: str) -> Cells:
-    return {
-        k: v
-        for k, v in make_figure_cells(key, getattr(row, name)).items()
-        if not k.endswith("_kind")
-    }
+def _describe_standing(row: ResultRow) -> str:
+    return row.provenance.standing if row.provenance else "no evidence"
 
 
 def _get_items_per_joule(row: ResultRow) -> float:
@@ -106,9 +100,10 @@ def _get_items_per_joule(row: ResultRow) -> float:
 
 
 def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
-    """The systems that have submitted, by name."""
+    """The systems that have submitted, by center and name."""
     columns = (
         Column("system", "system"),
+        Column("center", "center"),
         Column("site", "site"),
         Column("accelerators", "accelerators"),
         Column("runs", "runs", "", "count"),
@@ -122,24 +117,25 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
         "systems-table",
         "Systems",
         columns,
-        tuple(_make_system_cells(name, system_rows) for name, system_rows in group_by_system(rows)),
+        tuple(_make_system_cells(system_rows) for _, system_rows in group_by_system(rows)),
     )
 
 
 def group_by_system(rows: Iterable[ResultRow]) -> list[tuple[str, list[ResultRow]]]:
-    """The submitted rows of each system, by its name."""
-    rows_by_name: dict[str, list[ResultRow]] = {}
+    """The submitted rows of each system, by center and name, each with the name of the system."""
+    rows_by_system: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         if row.provenance:
-            rows_by_name.setdefault(row.system, []).append(row)
-    return sorted(rows_by_name.items())
+            rows_by_system.setdefault((row.center or "", row.system), []).append(row)
+    return [(system, rows_by_system[center, system]) for center, system in sorted(rows_by_system)]
 
 
-def _make_system_cells(system: str, rows: Sequence[ResultRow]) -> Cells:
+def _make_system_cells(rows: Sequence[ResultRow]) -> Cells:
     standings = Counter(row.standing for row in rows)
     provenances = [row.provenance for row in rows if row.provenance]
     return {
-        "system": system,
+        "system": rows[0].system,
+        "center": rows[0].center,
         "site": ", ".join(sorted({provenance.run.system_facts.site for provenance in provenances})),
         "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
         "runs": len(rows),
@@ -287,8 +283,10 @@ def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
         "count": row.count,
         "cap_w": row.cap_w,
         "power_w": row.mean_power_w.value if row.mean_power_w else None,
-        **_make_measured_cells("items_per_s_per_accelerator", row, "items_per_s_per_accelerator"),
-        **_make_measured_cells("items_per_joule", row, "items_per_joule"),
+        **drop_kind(
+            make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
+        ),
+        **drop_kind(make_figure_cells("items_per_joule", row.items_per_joule)),
         "standing": row.standing,
         "evidence": count_findings(row.provenance.findings),
         "doubt": row.doubt,

@@ -6,14 +6,22 @@ changes one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
+from reporting.published_nodes import PUBLISHED_NODES, PublishedNodePower
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import MARK_COLUMNS, SCOPE, BundleLink, Cells, make_mark_cells
+from reporting.sections.cells import (
+    DIVISIONS,
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_mark_cells,
+    pluralize,
+)
 from reporting.sections.compare import format_comparison_group, format_label
 from rules.metrics import comparison
-from rules.run_profile import PUBLISHED_NODES, NodePower, PublishedNodePower
 from rules.workloads import workloads
 
 
@@ -42,7 +50,8 @@ WHAT_IF_COLUMNS = (
         "rank",
         "",
         "count",
-        about="by score; submitted and published results of a workload are ranked separately",
+        about="by score, within a workload and comparison group; results within the board spread "
+        "share a rank",
     ),
     Column(
         "score",
@@ -78,7 +87,7 @@ WHAT_IF_COLUMNS = (
         "count",
         about="for the load, spread evenly over the day",
     ),
-    Column("like", "precision and number of accelerators"),
+    Column("like", "comparison group"),
     # The standing is in a column of its own, after these.
     *(column for column in MARK_COLUMNS if column.key != "standing"),
     Column("standing", "standing", hidden=True),
@@ -89,22 +98,26 @@ WHAT_IF_COLUMNS = (
 def build_what_if_table(
     rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
 ) -> ReportTable | None:
-    """Cost, carbon and score of each comparable result, by workload and rank; None without
-    results."""
+    """Cost, carbon and score of each setting that may win, by workload, comparison group and
+    rank; None without results."""
     cells: list[Cells] = []
     for workload in workloads().values():
         candidates = [
             row
             for row in rows
-            if row.workload == workload.id and row.comparable and row.joules_per_item
+            if row.workload == workload.id
+            and row.may_win
+            and row.joules_per_item
+            and row.standing != "demo"
         ]
-        # The energy of published results is assumed, so they are ranked separately.
-        for standings in (("closed", "open"), ("published",)):
-            ranking = _rank([row for row in candidates if row.standing in standings], assumptions)
+        groups: dict[str, list[ResultRow]] = {}
+        for row in sorted(candidates, key=lambda row: DIVISIONS.index(row.standing)):
+            groups.setdefault(format_comparison_group(row), []).append(row)
+        for group in groups.values():
             cells += [
-                _make_what_if_cells(result.row, link, assumptions)
+                _make_what_if_cells(result.setting, link, assumptions)
                 | {"score": result.score, "rank": result.rank}
-                for result in ranking
+                for result in _rank(_join_repeats(group), assumptions)
             ]
     if not cells:
         return None
@@ -113,93 +126,133 @@ def build_what_if_table(
 
 WHAT_IF_ABOUT = (
     "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
-    "network. Submitted and published results of a workload are ranked separately; the energy of "
-    "published results is assumed. Precision and number of accelerators may differ within a "
-    "ranking; the table has a column for them."
+    "network. Results are ranked within one workload, standing, precision and number of "
+    "accelerators. Repeats of a setting are one row with their mean. Results share a rank if they "
+    "differ in throughput and in energy by less than the board spread of "
+    f"{comparison.BOARD_SPREAD_PERCENT:g} %. The energy of published results is assumed."
 )
 
 
-def _make_what_if_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> Cells:
-    assert row.joules_per_item is not None
-    joules, rate = row.joules_per_item.value, row.items_per_s_per_accelerator.value
+@dataclass(frozen=True)
+class Setting:
+    """The repeated runs of one configuration at one cap, or a published figure, as a mean."""
+
+    rows: Sequence[ResultRow]
+
+    @property
+    def items_per_s_per_accelerator(self) -> float:
+        return fmean(row.items_per_s_per_accelerator.value for row in self.rows)
+
+    @property
+    def joules_per_item(self) -> float:
+        return fmean(row.joules_per_item.value for row in self.rows if row.joules_per_item)
+
+    @property
+    def power_w(self) -> float | None:
+        """Measured mean power per accelerator, or the cap of a published figure."""
+        powers_w = [row.mean_power_w.value for row in self.rows if row.mean_power_w]
+        return fmean(powers_w) if powers_w else self.rows[0].cap_w
+
+
+def _join_repeats(rows: Sequence[ResultRow]) -> list[Setting]:
+    """The rows by setting, in the order of their first rows."""
+    repeats: dict[tuple[object, ...], list[ResultRow]] = {}
+    for number, row in enumerate(rows):
+        # A published figure is never a repeat.
+        key = (row.provenance.run.kind, row.cap_w) if row.provenance else (number,)
+        repeats.setdefault(key, []).append(row)
+    return [Setting(setting_rows) for setting_rows in repeats.values()]
+
+
+def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumptions) -> Cells:
+    first = setting.rows[0]
+    assert first.joules_per_item is not None
+    joules, rate = setting.joules_per_item, setting.items_per_s_per_accelerator
     kwh_per_million = comparison.site_kwh(joules, 1e6, assumptions.pue)
     kwh_per_year = comparison.site_kwh(
         joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
     )
-    power_w, kind = (
-        # A published result has no measured power, so its cap stands for it.
-        (row.mean_power_w.value, "measured") if row.mean_power_w else (row.cap_w, "assumed")
-    )
+    marks = make_mark_cells(first, link)
+    if len(setting.rows) > 1:
+        marks["evidence"] = pluralize(len(setting.rows), "run")
+        marks["bundle"] = " ".join(
+            link(row.provenance.run.path) for row in setting.rows if row.provenance
+        )
     return {
-        **make_mark_cells(row, link),
-        "workload": row.workload,
-        "result": format_label(row),
+        **marks,
+        "workload": first.workload,
+        "result": format_label(first),
         "items_per_s_per_accelerator": rate,
-        "items_per_s_per_accelerator_kind": row.items_per_s_per_accelerator.kind,
-        "power_w": power_w,
-        "power_w_kind": kind,
+        "items_per_s_per_accelerator_kind": first.items_per_s_per_accelerator.kind,
+        "power_w": setting.power_w,
+        "power_w_kind": "measured" if first.mean_power_w else "assumed",
         "joules_per_item": joules,
-        "joules_per_item_kind": row.joules_per_item.kind,
+        "joules_per_item_kind": first.joules_per_item.kind,
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,
         "gco2e_per_million": kwh_per_million * assumptions.gco2e_per_kwh,
         "eur_per_year": kwh_per_year * assumptions.price_per_kwh,
         "kgco2e_per_year": kwh_per_year * assumptions.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(assumptions.millions_per_day, rate),
-        "like": format_comparison_group(row),
-        "cap_w": row.cap_w,
+        "like": format_comparison_group(first),
+        "cap_w": first.cap_w,
     }
 
 
 @dataclass(frozen=True)
-class ScoredResult:
-    """A result with its score and its rank among the results that it is ranked with."""
+class RankedSetting:
+    """A setting with its score and its rank among the settings that it is ranked with."""
 
-    row: ResultRow
+    setting: Setting
     score: float
     rank: int
 
 
-def _rank(rows: Sequence[ResultRow], assumptions: Assumptions) -> list[ScoredResult]:
-    """The rows by score, highest first. Every row has an energy per item."""
-    if not rows:
-        return []
-    highest_rate = max(row.items_per_s_per_accelerator.value for row in rows)
-    highest_joules = max(_get_joules_per_item(row) for row in rows)
+def _rank(settings: Sequence[Setting], assumptions: Assumptions) -> list[RankedSetting]:
+    """The settings by score, highest first. A setting shares the rank of the best one before it
+    from which it cannot be told apart."""
+    highest_rate = max(setting.items_per_s_per_accelerator for setting in settings)
+    highest_joules = max(setting.joules_per_item for setting in settings)
 
-    def compute_score(row: ResultRow) -> float:
-        performance_percent = 100 * row.items_per_s_per_accelerator.value / highest_rate
+    def compute_score(setting: Setting) -> float:
         return comparison.score(
-            _get_joules_per_item(row),
+            setting.joules_per_item,
             highest_joules,
-            performance_percent,
+            100 * setting.items_per_s_per_accelerator / highest_rate,
             assumptions.weight,
             assumptions.scaling,
         )
 
-    # Ties keep the order of the rows, so that the report is the same every time.
-    scored_rows = sorted(((row, compute_score(row)) for row in rows), key=lambda pair: -pair[1])
-    return [
-        ScoredResult(row, score, rank) for rank, (row, score) in enumerate(scored_rows, start=1)
-    ]
+    ranking: list[RankedSetting] = []
+    leader: RankedSetting | None = None
+    # Equal scores keep the order of the settings, so that the report is the same every time.
+    for place, setting in enumerate(sorted(settings, key=compute_score, reverse=True), start=1):
+        is_tie = leader is not None and _is_tie(setting, leader.setting)
+        rank = leader.rank if leader is not None and is_tie else place
+        ranking.append(RankedSetting(setting, compute_score(setting), rank))
+        leader = leader if is_tie else ranking[-1]
+    return ranking
 
 
-def _get_joules_per_item(row: ResultRow) -> float:
-    assert row.joules_per_item is not None
-    return row.joules_per_item.value
+def _is_tie(setting: Setting, leader: Setting) -> bool:
+    """Whether both figures of two settings differ by less than two boards of one model."""
+    figure_pairs = (
+        (setting.items_per_s_per_accelerator, leader.items_per_s_per_accelerator),
+        (setting.joules_per_item, leader.joules_per_item),
+    )
+    return all(
+        abs(comparison.relative_percent(value, leader_value)) < comparison.BOARD_SPREAD_PERCENT
+        for value, leader_value in figure_pairs
+    )
 
 
-def build_rack_table(
-    rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
-) -> ReportTable:
-    """Power of nodes compared with their rated power, and the number of nodes per rack:
-    published nodes, and the accelerators of submitted runs."""
+def build_rack_table(assumptions: Assumptions = DEFAULTS) -> ReportTable:
+    """Measured power of whole nodes compared with their rated power, and the number of nodes per
+    rack. Only papers state the power of whole nodes so far: bundles hold that of accelerators."""
     columns = (
         Column("what", "node"),
         Column("work", "workload"),
-        Column("scope", "scope", about="what the power measurement covers"),
         Column("accelerators", "accelerators", "", "count"),
         Column("median_w", "median", "W", "number", kinds=True),
-        Column("p95_w", "95th percentile", "W", "number"),
         Column("max_w", "maximum", "W", "number", kinds=True),
         Column("rated_w", "rated power", "W", "count"),
         Column("max_percent", "maximum / rated power", "%", "number", 3),
@@ -224,90 +277,47 @@ def build_rack_table(
             "count",
             about="nodes per rack by maximum power minus nodes per rack by rated power",
         ),
-        *(column for column in MARK_COLUMNS if column.key not in ("scope", "evidence", "line")),
+        Column("source", "source", form="evidence"),
+        Column("url", "address of the source", hidden=True),
+        Column("standing", "standing", hidden=True),
+        Column("model", "board", hidden=True),
     )
     limit_w = assumptions.rack_kw * 1e3
     cells = [_make_published_node_cells(node, limit_w) for node in PUBLISHED_NODES]
-    cells += [
-        _make_submitted_node_cells(row, node, link, limit_w)
-        for row, node in _select_highest_power(rows)
-    ]
     return ReportTable("rack", "Rack planner", columns, tuple(cells), RACK_ABOUT)
 
 
 RACK_ABOUT = (
-    "Power of whole nodes comes from published measurements. Bundles measure accelerators only: "
-    "a submitted run shows the sum of its accelerators, averaged over one second, without hosts, "
-    "fans and network. For each system and number of accelerators, the table shows the run with "
-    "the highest power."
+    "Power of whole nodes, from published measurements. Submitted runs are not in this table: "
+    "their bundles measure accelerators only, without hosts, fans and network."
 )
-
-
-def _select_highest_power(rows: Sequence[ResultRow]) -> list[tuple[ResultRow, NodePower]]:
-    """For each system and number of accelerators, the run and node with the highest power."""
-    highest_by_key: dict[tuple[str, int], tuple[ResultRow, NodePower]] = {}
-    for row in rows:
-        # Demo runs are small or simulated, so their power is not that of a loaded node.
-        for node in row.provenance.run.nodes if row.provenance and row.standing != "demo" else ():
-            key = row.system, node.accelerators
-            # A rack is planned for the highest power, not for a mean.
-            if key not in highest_by_key or node.max_w > highest_by_key[key][1].max_w:
-                highest_by_key[key] = row, node
-    return [highest_by_key[key] for key in sorted(highest_by_key)]
-
-
-def _make_submitted_node_cells(
-    row: ResultRow, node: NodePower, link: BundleLink, limit_w: float
-) -> Cells:
-    return {
-        **{
-            key: value
-            for key, value in make_mark_cells(row, link).items()
-            if key not in ("scope", "evidence", "line")
-        },
-        "what": f"{row.system}, {node.node}",
-        "work": f"{row.workload} {row.variant}, cap {row.cap_w:g} W"
-        if row.cap_w
-        else f"{row.workload} {row.variant}",
-        "scope": SCOPE,
-        "accelerators": node.accelerators,
-        "median_w": node.median_w,
-        "median_w_kind": "measured",
-        "p95_w": node.p95_w,
-        "max_w": node.max_w,
-        "max_w_kind": "measured",
-        "rated_w": node.rated_w,
-        **_make_fit_cells(node.max_w, node.rated_w, limit_w),
-    }
 
 
 def _make_published_node_cells(node: PublishedNodePower, limit_w: float) -> Cells:
     return {
-        "what": f"{node.source}, {node.accelerators} \u00d7 {node.accelerator}",
+        "what": f"{node.accelerators} \u00d7 {node.accelerator}",
+        "source": node.source,
         "work": node.work,
-        "scope": "whole node",
         "accelerators": node.accelerators,
         "median_w": node.median_w,
         "median_w_kind": "printed",
         "max_w": node.max_w,
         "max_w_kind": "printed",
         "rated_w": node.rated_w,
-        **_make_fit_cells(node.max_w, node.rated_w, limit_w),
+        **_make_fit_cells(node, limit_w),
         "standing": "published",
         "url": node.url,
         "model": node.accelerator,
     }
 
 
-def _make_fit_cells(max_w: float, rated_w: float | None, limit_w: float) -> Cells:
-    if rated_w is None:
-        return {}
+def _make_fit_cells(node: PublishedNodePower, limit_w: float) -> Cells:
     by_rating, by_maximum = (
-        comparison.nodes_that_fit(limit_w, rated_w),
-        comparison.nodes_that_fit(limit_w, max_w),
+        comparison.nodes_that_fit(limit_w, node.rated_w),
+        comparison.nodes_that_fit(limit_w, node.max_w),
     )
     # `relative_percent` is the difference from 100 %.
-    max_percent = comparison.relative_percent(max_w, rated_w) + 100
+    max_percent = comparison.relative_percent(node.max_w, node.rated_w) + 100
     return {
         "max_percent": max_percent,
         "fit_rated": by_rating,

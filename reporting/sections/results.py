@@ -116,6 +116,7 @@ def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> Eff
         line=name_line(row),
         standing=row.standing,
         is_comparable=row.comparable,
+        may_win=row.may_win,
         cap_w=row.cap_w,
         items_per_s=row.items_per_s_per_accelerator.value,
         items_per_joule=items_per_joule,

@@ -1,4 +1,4 @@
-"""Power-cap sweeps: energy gain and slowdown of each cap relative to the default cap."""
+"""Power-cap sweeps: energy gain and extra time of each cap relative to the default cap."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -162,7 +162,7 @@ def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
 def build_sweep_table(
     workload: Workload, cap_sweeps: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
-    """Gains and slowdown at each cap of each sweep."""
+    """Gains and extra time at each cap of each sweep."""
     columns = _make_sweep_columns(workload.item)
     return ReportTable(
         id,
@@ -183,14 +183,14 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
             about="100 (1 - E / E at the default cap), for the same work",
         ),
         Column(
-            "performance_loss_percent",
-            "slowdown",
+            "extra_time_percent",
+            "extra time",
             "%",
             "signed",
-            about="extra time for the same work: 100 (t / t at the default cap - 1); called "
+            about="for the same work: 100 (t / t at the default cap - 1); called "
             "performance loss in Koszczał et al. 2023",
         ),
-        Column("gain_minus_loss_points", "gain \u2212 slowdown", "points", "signed"),
+        Column("gain_minus_loss_points", "gain \u2212 extra time", "points", "signed"),
         Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy-delay product of one item"),
         Column("edp_gain_percent", "EDP gain", "%", "signed"),
         Column(
@@ -198,7 +198,7 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
             "EDS gain, k = 1.5",
             "%",
             "signed",
-            about="energy-delay sum; k is the allowed slowdown factor",
+            about="energy-delay sum; k is the allowed ratio of time",
         ),
         Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
     )
@@ -230,9 +230,9 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
 
 
 ABOUT = (
-    "A sweep is a set of runs that differ only in their power cap. Gain and slowdown compare the "
+    "A sweep is a set of runs that differ only in their power cap. Gain and extra time compare the "
     "same work with the run at the default cap of the board: a positive gain is better, a "
-    "positive slowdown is worse. EDP is energy times time; EDS is a weighted sum of energy and "
+    "positive extra time is worse. EDP is energy times time; EDS is a weighted sum of energy and "
     "time. Several runs at one cap are averaged."
 )
 
@@ -243,7 +243,7 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
     if comparison is not None:
         gains = {
             "energy_gain_percent": comparison.energy_gain_percent,
-            "performance_loss_percent": comparison.performance_loss_percent,
+            "extra_time_percent": comparison.extra_time_percent,
             "gain_minus_loss_points": comparison.gain_minus_loss_percent,
             "edp_js": comparison.edp_js,
             "edp_gain_percent": comparison.edp_gain_percent,

@@ -28,7 +28,7 @@
       const cell = values.filter(Boolean).map(escaped).join("<br>");
       return `<tr><th>${escaped(title)}</th><td>${cell}</td></tr>`;
     });
-    const reasons = [row.doubt, row.implausible].filter(Boolean).map((reason) => `<p>${escaped(reason)}</p>`);
+    const reasons = [row.doubt, row.implausible, row.withheld].filter(Boolean).map((reason) => `<p>${escaped(reason)}</p>`);
     return `<table>${lines.join("")}</table>${reasons.join("")}`;
   }
 

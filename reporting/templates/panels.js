@@ -55,7 +55,7 @@
         row.score = row.rank = null;
         const within = row.items_per_s_per_accelerator >= least && (row.power_w ?? 0) <= most;
         if (!within || (fields.workload.value && row.workload !== fields.workload.value)) hiddenPlaces.add(place);
-        else (rankings[`${row.workload} ${row.standing === "published"}`] ??= []).push(place);
+        else (rankings[`${row.workload} ${row.like}`] ??= []).push(place);
       });
       for (const places of Object.values(rankings)) rank(view.rows, places, weight, fields.scaling.value);
       const last = [...hiddenPlaces];
@@ -75,7 +75,16 @@
       rows[place].score = 100 - (weight * share + (1 - weight) * (100 - (100 * rows[place].items_per_s_per_accelerator) / fastest));
     }
     places.sort((a, b) => rows[b].score - rows[a].score);
-    places.forEach((place, n) => { rows[place].rank = n + 1; });
+    let leader = null;
+    places.forEach((place, n) => {
+      const tied = leader && isTie(rows[place], leader);
+      rows[place].rank = tied ? leader.rank : n + 1;
+      if (!tied) leader = rows[place];
+    });
+  }
+
+  function isTie(row, leader) {
+    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < about.board_spread_percent);
   }
 
   function rack() {
@@ -83,7 +92,6 @@
     return view && form("rack", ["rack"], (fields) => {
       const limit = readNumber(fields.rack, about.assumptions.rack_kw) * 1e3;
       view.rows.forEach((row, place) => {
-        if (row.rated_w === null) return;
         row.fit_rated = Math.floor(limit / row.rated_w);
         row.fit_max = Math.floor(limit / row.max_w);
         row.further = row.fit_max - row.fit_rated;

@@ -118,7 +118,7 @@
     const facets = ["standing", "model", "variant", "precision", "count"]
       .filter((key) => table.keys.includes(key))
       .map((key) => facet(key, table.columns.find((one) => one.key === key).title, (row) => row[key]))
-      .concat(facet("status", "status", (row) => (row.doubt || row.implausible ? "excluded" : "compared")))
+      .concat(facet("status", "status", (row) => (row.doubt || row.implausible || row.withheld ? "excluded" : "compared")))
       .filter(Boolean);
 
     function facet(key, title, getValue) {

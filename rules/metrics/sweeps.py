@@ -159,11 +159,12 @@ def find_reference(points: Sequence[Point], default_cap_w: float) -> Point:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A point against the reference. Above zero, a gain is better than the reference and a loss is
-    worse."""
+    """A point against the reference. Above zero, a gain is better than the reference and extra time
+    is worse."""
 
     energy_gain_percent: float
-    performance_loss_percent: float
+    extra_time_percent: float
+    """Called performance loss in Koszczał et al. 2023, where it can exceed 100 %."""
     gain_minus_loss_percent: float
     """In percentage points."""
     edp_js: float
@@ -178,12 +179,12 @@ def compare(point: Point, reference: Point) -> Comparison:
     """What `point` saves and costs against `reference`, for the same work on as many
     accelerators."""
     energy_ratio, time_ratio = _ratios(point, reference)
-    gain, loss = 100 * (1 - energy_ratio), 100 * (time_ratio - 1)
+    gain, extra_time = 100 * (1 - energy_ratio), 100 * (time_ratio - 1)
     eds_by_k = {k: compute_eds(point, reference, k) for k in EDS_K}
     return Comparison(
         energy_gain_percent=gain,
-        performance_loss_percent=loss,
-        gain_minus_loss_percent=gain - loss,
+        extra_time_percent=extra_time,
+        gain_minus_loss_percent=gain - extra_time,
         edp_js=point.joules_per_item / point.items_per_s,
         edp_gain_percent=100 * (1 - energy_ratio * time_ratio),
         eds=eds_by_k,

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reporting.paper import Paper
+from reporting.published_nodes import PUBLISHED_NODES
 from reporting.results_model import build_published_rows
 from rules.metrics import run as metrics
 from rules.workloads import Size, workloads
@@ -88,6 +89,25 @@ def test_exactly_the_impossible_rows_are_called_so() -> None:
     ]
 
 
+def test_rows_whose_caution_forbids_comparison_win_nothing() -> None:
+    rows = list(build_published_rows(PAPER))
+    assert {(r.workload, r.comparable, r.may_win) for r in rows if r.caution} == {
+        ("llama3-8b-pretrain", False, False),
+        ("llama3-8b-serve", True, False),
+        ("llama3-8b-serve", False, False),  # the cap was not enforced
+    }
+    assert sum(r.may_win for r in rows) == 3 * (6 + 6 + 5)
+
+
+def test_cautions_say_what_the_public_code_says() -> None:
+    cautions = {(r.workload, r.model): r.caution for r in build_published_rows(PAPER)}
+    for workload in ("llama3-8b-pretrain", "llama3-8b-serve"):
+        for board in ("H100", "H200", "MI300X"):
+            assert "From the authors' public code: " in (cautions[workload, board] or "")
+    assert "Divide by four" in (cautions["llama3-8b-pretrain", "MI300X"] or "")
+    assert "not the same workload" in (cautions["llama3-8b-serve", "MI300X"] or "")
+
+
 def test_reason_names_share_peak_and_the_other_reading() -> None:
     (row,) = (
         r for r in build_published_rows(PAPER) if r.items_per_s_per_accelerator.value == 34107.2
@@ -108,3 +128,12 @@ def test_attention_does_not_decide_what_is_impossible() -> None:
 def test_energy_at_cap() -> None:
     assert metrics.energy_at_cap(50.0, 200.0) == (4.0, 0.25)
     assert metrics.per_accelerator(34107.2, 4) == pytest.approx(8526.8)
+
+
+def test_published_nodes_are_those_of_the_paper() -> None:
+    assert [(node.median_w, node.max_w) for node in PUBLISHED_NODES] == [
+        (4680, 5020),
+        (6260, 6480),
+        (7920, 8420),
+        (8430, 8480),
+    ]

@@ -108,9 +108,10 @@ def test_results_are_compared_within_precision_count_and_standing() -> None:
         groups.setdefault(row["like"], []).append(row[RATE])
     assert groups == {
         "demo, bf16, 1 \u00d7": [5000],
-        "submitted, fp8, 1 \u00d7": [2000, 1800],
-        "submitted, bf16, 1 \u00d7": [1000, 900, 800],
-        "submitted, bf16, 2 \u00d7": [950],
+        "closed, fp8, 1 \u00d7": [2000, 1800],
+        "closed, bf16, 1 \u00d7": [1000, 900],
+        "open, bf16, 1 \u00d7": [800],
+        "closed, bf16, 2 \u00d7": [950],
         "published, precision unknown": [700],
     }
     assert next(iter(groups)) == "demo, bf16, 1 \u00d7", "the fastest group is first"
@@ -145,7 +146,7 @@ def test_best_results_are_those_of_their_group_and_cap() -> None:
         ],
     )
     best = [(row["like"], row["cap_w"], row["n"], row["by"], row["value"]) for row in rows]
-    bf16, fp8 = "submitted, bf16, 1 \u00d7", "submitted, fp8, 1 \u00d7"
+    bf16, fp8 = "closed, bf16, 1 \u00d7", "closed, fp8, 1 \u00d7"
     assert best == [
         (bf16, 500, 1, "throughput", 800),
         (bf16, 500, 1, "efficiency", 1.142857143),

@@ -20,6 +20,7 @@ from support.recomputation import (
     ReportPage,
     get_default_cap_w,
     get_table_kind,
+    join_repeats,
     make_best_source,
 )
 from support.report.html import Tree, read_tables
@@ -28,13 +29,13 @@ from support.report.report_runs import add_sweep, convert_to_baseline, make_run_
 
 from checker.engine import judge_all
 from reporting.cli import main
+from reporting.published_nodes import PUBLISHED_NODES
 from reporting.sections.planning import DEFAULTS
 from reporting.traces import MAX_BINS
 from rules.boards import find_board
 from rules.finding import Severity
 from rules.metrics import comparison, energy, sweeps
 from rules.metrics.power_profile import envelope
-from rules.run_profile import PUBLISHED_NODES, NodePower, node_power
 
 pytestmark = pytest.mark.xdist_group("trace")  # one test process builds its page, once
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
@@ -125,7 +126,7 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
 
 def test_every_row_of_a_result_is_in_the_page_once(whole: ReportPage) -> None:
     """A number cannot be right in a row that is missing."""
-    for of in ("results", "what-if", "compare", "evidence", "system"):
+    for of in ("results", "compare", "evidence", "system"):
         shown = [
             whole.find_result(t, row)
             for t in whole.tables
@@ -134,10 +135,23 @@ def test_every_row_of_a_result_is_in_the_page_once(whole: ReportPage) -> None:
         ]
         wanted = {
             "results": lambda _: True,
-            "what-if": lambda r: r.comparable and r.standing != "demo",
-            "compare": lambda r: r.comparable and r.standing != "demo",
+            "compare": lambda r: r.may_win and r.standing != "demo",
         }.get(of, lambda r: r.bundle is not None)
         assert sorted(map(id, shown)) == sorted(id(one) for one in whole.results if wanted(one)), of
+
+
+def test_each_setting_that_may_win_is_ranked_once(whole: ReportPage) -> None:
+    (table,) = [t for t in whole.tables if t.id == "what-if"]
+    ranked = [
+        id(repeat)
+        for row in table.rows
+        if (result := whole.find_result(table, row))
+        for repeat in join_repeats(whole, result)
+    ]
+    assert sorted(ranked) == sorted(
+        id(r) for r in whole.results if r.may_win and r.standing != "demo"
+    )
+    assert len(table.rows) < len(ranked), "repeats share a row"
 
 
 def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
@@ -203,60 +217,50 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 
-def test_racks_are_those_of_the_rules(whole: ReportPage) -> None:
+def test_racks_hold_the_published_whole_nodes_only(whole: ReportPage) -> None:
     (table,) = [t for t in whole.tables if t.id == "rack"]
-    nodes: dict[tuple[object, int], list[NodePower]] = {}
-    for one in whole.results:
-        for node in node_power(one.bundle) if one.bundle and one.standing != "demo" else ():
-            nodes.setdefault((f"{one.system}, {node.node}", node.accelerators), []).append(node)
     limit_w = DEFAULTS.rack_kw * 1e3
-    for row in table.rows:
-        if row["standing"] == "published":
-            (of,) = [p for p in PUBLISHED_NODES if p.work == row["work"]]
-            p95 = None
-        else:
-            of = max(nodes.pop((row["what"], row["accelerators"])), key=lambda n: n.max_w)
-            p95 = of.p95_w
-        rated, most = (comparison.nodes_that_fit(limit_w, w) for w in (of.rated_w, of.max_w))
+    for row, node in zip(table.rows, PUBLISHED_NODES, strict=True):
+        rated, most = (comparison.nodes_that_fit(limit_w, w) for w in (node.rated_w, node.max_w))
         wanted = {
-            "accelerators": of.accelerators,
-            "median_w": of.median_w,
-            "p95_w": p95,
-            "max_w": of.max_w,
-            "rated_w": of.rated_w,
-            "max_percent": 100 * of.max_w / of.rated_w,
+            "accelerators": 8,
+            "median_w": node.median_w,
+            "max_w": node.max_w,
+            "rated_w": node.rated_w,
+            "max_percent": 100 * node.max_w / node.rated_w,
             "fit_rated": rated,
             "fit_max": most,
             "further": most - rated,
         }
-        assert agree(row, wanted, str(row["what"])) >= 8
-    assert not nodes, "each is in the table"
+        assert agree(row, wanted, str(row["work"])) == 8
+    links = whole.page.find("section", id="racks")[0].find("a")
+    assert {link["href"] for link in links} == {node.url for node in PUBLISHED_NODES}
 
 
 def test_overview_counts_and_best_figures_are_those_of_the_results(whole: ReportPage) -> None:
     by_id = {table.id: table for table in whole.tables}
     for row in by_id["workloads"].rows:
-        own = [r for r in whole.results if r.workload == row["workload"]]
-        counted = [r for r in own if r.standing in ("closed", "open") and r.comparable]
-        paper = [r for r in own if not r.bundle and r.comparable]
-        fast, efficient = (
-            max(counted, key=lambda r: r.numbers[key]).numbers for key in (RATE, PER_JOULE)
-        )
-        wanted = {
-            **{
-                standing: sum(r.standing == standing for r in own)
-                for standing in ("published", "demo")
-            },
-            "submitted": sum(r.standing in ("closed", "open") for r in own),
-            "not_trusted": sum(not r.comparable for r in own),
-            **{f"fastest_rate{end}": fast[f"{RATE}{end}"] for end in ("", "_low", "_high", "_n")},
-            **{
-                f"efficient_per_joule{end}": efficient[f"{PER_JOULE}{end}"]
-                for end in ("", "_low", "_high", "_n")
-            },
-            "published_per_joule": max(r.numbers[PER_JOULE] for r in paper),
+        own = [
+            r
+            for r in whole.results
+            if (r.workload, r.standing) == (row["workload"], row["division"])
+        ]
+        candidates = [r for r in own if r.may_win]
+        wanted: dict[str, object] = {
+            "results": len(own),
+            "excluded": len(own) - len(candidates),
         }
-        assert agree(row, wanted, str(row["workload"])) >= 12
+        for prefix, key in (("fastest_rate", RATE), ("efficient_per_joule", PER_JOULE)):
+            if candidates:
+                best = max(candidates, key=lambda r: r.numbers[key]).numbers
+                wanted |= {
+                    f"{prefix}{end}": best.get(f"{key}{end}") for end in ("", "_low", "_high", "_n")
+                }
+            else:
+                assert row.get(prefix) is None
+        assert agree(row, wanted, f"{row['workload']} {row['division']}") >= 2
+    shown = {(row["workload"], row["division"]) for row in by_id["workloads"].rows}
+    assert shown == {(r.workload, r.standing) for r in whole.results if r.standing != "demo"}
     for row in by_id["systems-table"].rows:
         own = [r for r in whole.results if r.bundle and r.system == row["system"]]
         wanted = {

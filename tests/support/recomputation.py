@@ -48,12 +48,12 @@ class ReportPage:
         ]
         return result
 
-    def list_comparable(self, result: Result) -> list[Result]:
+    def list_compared(self, result: Result) -> list[Result]:
         """The results that a result is compared with, itself included, fastest first."""
-        comparable = [
-            r for r in self.results if r.comparable and r.comparison_key == result.comparison_key
+        compared = [
+            r for r in self.results if r.may_win and r.comparison_key == result.comparison_key
         ]
-        return sorted(comparable, key=lambda r: -r.numbers[RATE])
+        return sorted(compared, key=lambda r: -r.numbers[RATE])
 
     def list_sweep_runs(self, result: Result) -> list[Result]:
         """The runs that differ from a result in their cap only, itself included."""
@@ -66,7 +66,7 @@ def list_numbers(page: ReportPage, result: Result) -> Numbers:
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
-    base = page.list_comparable(result)[0].numbers
+    base = page.list_compared(result)[0].numbers
     percent = {
         f"{prefix}_percent": comparison.relative_percent(result.numbers[key], base[key])
         for prefix, key in COMPARED_COLUMNS
@@ -75,11 +75,13 @@ def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
 
 
 def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
-    run_key = (result.system, result.model, result.comparison_key[:3], result.count, result.cap_w)
+    def make_run_key(r: Result) -> tuple[object, ...]:
+        return (r.workload, r.standing == "demo", r.system, r.model, r.count, r.cap_w)
+
     candidates = [
         r
         for r in page.results
-        if r.comparable and (r.system, r.model, r.comparison_key[:3], r.count, r.cap_w) == run_key
+        if r.may_win and r.bundle and make_run_key(r) == make_run_key(result)
     ]
     base = max((r for r in candidates if r.variant == "baseline"), key=lambda r: r.numbers[RATE])
     numbers = dict(result.numbers)
@@ -98,7 +100,7 @@ def make_best_source(criterion: str) -> "Source":
     key = {"throughput": RATE, "efficiency": PER_JOULE}[criterion]
 
     def find_best(page: ReportPage, result: Result) -> Numbers:
-        candidates = [r for r in page.list_comparable(result) if r.cap_w == result.cap_w]
+        candidates = [r for r in page.list_compared(result) if r.cap_w == result.cap_w]
         best = max(candidates, key=lambda r: r.numbers[key])
         value = {
             f"value{end}": best.numbers.get(f"{key}{end}") for end in ("", "_low", "_high", "_n")
@@ -115,7 +117,7 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
         if r.bundle
         and r.comparable
         and r.count == 1
-        and r.comparison_key[:4] == result.comparison_key[:4]
+        and r.comparison_key[:3] == result.comparison_key[:3]
     ]
     single_runs = [
         r
@@ -157,7 +159,7 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
         "joules_per_item": point.joules_per_item,
         "items_per_joule": point.items_per_joule,
         "energy_gain_percent": change.energy_gain_percent,
-        "performance_loss_percent": change.performance_loss_percent,
+        "extra_time_percent": change.extra_time_percent,
         "gain_minus_loss_points": change.gain_minus_loss_percent,
         "edp_js": change.edp_js,
         "edp_gain_percent": change.edp_gain_percent,
@@ -186,43 +188,59 @@ def list_serving_figures(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def join_repeats(page: ReportPage, result: Result) -> list[Result]:
+    """The results that share a row of the what-if table with a result, itself included."""
+    if result.bundle is None:
+        return [result]
+    return [run for run in page.list_sweep_runs(result) if run.cap_w == result.cap_w]
+
+
 def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
-    ranked = [
-        r
-        for r in page.results
-        if r.comparable
-        and r.standing != "demo"
-        and r.comparison_key[:2] == result.comparison_key[:2]
-    ]
-    highest_rate, highest_joules = (max(r.numbers[key] for r in ranked) for key in (RATE, JOULES))
-    scores = {
-        id(r): comparison.score(
-            r.numbers[JOULES],
-            highest_joules,
-            100 * r.numbers[RATE] / highest_rate,
-            DEFAULTS.weight,
-            DEFAULTS.scaling,
+    """The row of the setting of a result: the mean over its repeats, ranked among the settings of
+    its comparison group."""
+
+    def compute_mean(repeats: Sequence[Result], key: str) -> float:
+        return float(np.mean([r.numbers.get(key, r.cap_w) for r in repeats]))
+
+    settings: list[list[Result]] = []
+    for other in page.list_compared(result):
+        if not any(other in repeats for repeats in settings):
+            settings.append(join_repeats(page, other))
+    figures = [tuple(compute_mean(s, key) for key in (RATE, JOULES)) for s in settings]
+    highest_rate, highest_joules = (max(values) for values in zip(*figures, strict=True))
+    scores = [
+        comparison.score(
+            joules, highest_joules, 100 * rate / highest_rate, DEFAULTS.weight, DEFAULTS.scaling
         )
-        for r in ranked
-    }
-    kwh_per_million = comparison.site_kwh(result.numbers[JOULES], 1e6, DEFAULTS.pue)
+        for rate, joules in figures
+    ]
+    ranks: dict[int, int] = {}
+    leader = -1
+    for place, number in enumerate(sorted(range(len(settings)), key=lambda n: -scores[n])):
+        is_tie = leader >= 0 and all(
+            abs(value / best - 1) < comparison.BOARD_SPREAD_PERCENT / 100
+            for value, best in zip(figures[number], figures[leader], strict=True)
+        )
+        ranks[number] = ranks[leader] if is_tie else place + 1
+        leader = leader if is_tie else number
+    own = next(n for n, repeats in enumerate(settings) if result in repeats)
+    rate, joules = figures[own]
+    kwh_per_million = comparison.site_kwh(joules, 1e6, DEFAULTS.pue)
     kwh_per_year = comparison.site_kwh(
-        result.numbers[JOULES], comparison.items_per_year(DEFAULTS.millions_per_day), DEFAULTS.pue
+        joules, comparison.items_per_year(DEFAULTS.millions_per_day), DEFAULTS.pue
     )
     return {
-        "rank": 1 + sum(score > scores[id(result)] for score in scores.values()),
-        "score": scores[id(result)],
-        RATE: result.numbers[RATE],
-        JOULES: result.numbers[JOULES],
-        "power_w": result.numbers.get("power_w", result.cap_w),
+        "rank": ranks[own],
+        "score": scores[own],
+        RATE: rate,
+        JOULES: joules,
+        "power_w": compute_mean(settings[own], "power_w"),
         "cap_w": result.cap_w,
         "eur_per_million": kwh_per_million * DEFAULTS.price_per_kwh,
         "gco2e_per_million": kwh_per_million * DEFAULTS.gco2e_per_kwh,
         "eur_per_year": kwh_per_year * DEFAULTS.price_per_kwh,
         "kgco2e_per_year": kwh_per_year * DEFAULTS.gco2e_per_kwh / 1e3,
-        "accelerators_needed": comparison.accelerators_needed(
-            DEFAULTS.millions_per_day, result.numbers[RATE]
-        ),
+        "accelerators_needed": comparison.accelerators_needed(DEFAULTS.millions_per_day, rate),
     }
 
 

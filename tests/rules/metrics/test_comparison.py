@@ -1,4 +1,4 @@
-"""Arithmetic of comparisons and what-ifs, and the power of a node."""
+"""Arithmetic of comparisons and what-ifs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,6 @@ from rules.metrics.comparison import (
     site_kwh,
 )
 from rules.metrics.run import mean_clocks
-from rules.run_profile import PUBLISHED_NODES, node_power
 
 
 @pytest.mark.parametrize(
@@ -79,22 +78,6 @@ def make_good_evidence() -> Bundle:
     return Bundle(Path("good"), (), copy_evidence().evidence())
 
 
-def test_power_of_a_node_is_the_sum_of_its_accelerators_over_a_second() -> None:
-    evidence = copy_evidence()
-    samples, uuids = (
-        evidence.samples,
-        [uuid for rank in evidence.result["ranks"] for uuid in rank["accelerators"]],
-    )
-    for uuid, power_mw in zip(uuids, (300_000, 400_000), strict=True):
-        samples.loc[samples["accelerator"] == uuid, "power_mw"] = power_mw
-    at = samples.index[samples["accelerator"] == uuids[0]]
-    samples.loc[at[len(at) // 2], "power_mw"] = 1_300_000
-    (node,) = node_power(Bundle(Path("good"), (), evidence.evidence()))
-    assert (node.accelerators, node.rated_w) == (2, 1400)
-    assert node.median_w == pytest.approx(700)
-    assert 750 < node.max_w < 850, "one reading of ten in a second is 1000 W above"
-
-
 def test_clocks_are_means_over_scored_epochs() -> None:
     bundle = make_good_evidence()
     assert bundle.figures is not None
@@ -109,15 +92,6 @@ def test_clocks_are_means_over_scored_epochs() -> None:
     epochs[3] = replace(epochs[3], accelerators=(unread, *other_accelerators))
     assert mean_clocks(epochs).mem_mhz is None
     assert mean_clocks(epochs).sm_mhz == clock
-
-
-def test_published_nodes_are_those_of_the_paper() -> None:
-    assert [(node.median_w, node.max_w) for node in PUBLISHED_NODES] == [
-        (4680, 5020),
-        (6260, 6480),
-        (7920, 8420),
-        (8430, 8480),
-    ]
 
 
 def test_what_if_without_results_is_no_table() -> None:

@@ -176,8 +176,8 @@ def make_koszczal_points(
 
 def test_koszczal_from_the_stated_times() -> None:
     difference = compare(*make_koszczal_points(93.6, 85.6, 15.03))
-    assert difference.performance_loss_percent == pytest.approx(100 * (93.6 / 85.6 - 1), rel=1e-12)
-    assert round(difference.performance_loss_percent, 2) == 9.35
+    assert difference.extra_time_percent == pytest.approx(100 * (93.6 / 85.6 - 1), rel=1e-12)
+    assert round(difference.extra_time_percent, 2) == 9.35
     assert round(difference.energy_gain_percent, 2) == 24.38
     assert round(difference.edp_gain_percent, 2) == 17.31  # printed 17.32
     assert difference.eds_gain_percent[2.0] == pytest.approx(7.515, abs=1e-9)  # printed 7.52
@@ -205,7 +205,7 @@ def test_signs_and_sizes_by_hand() -> None:
     """Half the energy in 1.25 times the time."""
     difference = compare(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True))
     assert difference.energy_gain_percent == pytest.approx(50)
-    assert difference.performance_loss_percent == pytest.approx(25)
+    assert difference.extra_time_percent == pytest.approx(25)
     assert difference.gain_minus_loss_percent == pytest.approx(25)
     assert difference.edp_js == pytest.approx(4.0 / 80)
     assert difference.edp_gain_percent == pytest.approx(37.5)
@@ -216,7 +216,7 @@ def test_signs_and_sizes_by_hand() -> None:
 @given(points, points)
 def test_eds_gain_at_k_2_is_half_of_gain_minus_loss(point: Point, ref: Point) -> None:
     difference = compare(point, ref)
-    size = abs(difference.energy_gain_percent) + abs(difference.performance_loss_percent) + 100
+    size = abs(difference.energy_gain_percent) + abs(difference.extra_time_percent) + 100
     assert difference.eds_gain_percent[2.0] == pytest.approx(
         difference.gain_minus_loss_percent / 2, abs=1e-12 * size
     )
@@ -227,7 +227,7 @@ def test_reference_against_itself_gains_and_loses_nothing(ref: Point) -> None:
     difference = compare(ref, ref)
     assert (
         difference.energy_gain_percent,
-        difference.performance_loss_percent,
+        difference.extra_time_percent,
         difference.gain_minus_loss_percent,
     ) == (0, 0, 0)
     assert difference.edp_gain_percent == 0
@@ -245,7 +245,7 @@ def test_other_units_of_work_and_energy_change_no_share(
         )
 
     before, after = compare(point, ref), compare(scaled(point), scaled(ref))
-    for name in ("energy_gain_percent", "performance_loss_percent", "edp_gain_percent", "eds"):
+    for name in ("energy_gain_percent", "extra_time_percent", "edp_gain_percent", "eds"):
         # A share near zero is a difference of ratios near one, hence the absolute tolerance.
         assert getattr(after, name) == pytest.approx(getattr(before, name), rel=1e-9, abs=1e-9)
     assert after.edp_js == pytest.approx(before.edp_js * joules / per_s, rel=1e-9)

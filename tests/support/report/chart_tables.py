@@ -27,7 +27,7 @@ NUMBERS = (
     NODE,
     "mfu_percent",
     "energy_gain_percent",
-    "performance_loss_percent",
+    "extra_time_percent",
     "sm_mhz",
     "speed_up",
 )
@@ -64,7 +64,7 @@ def mark_fronts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     def point(row: Mapping[str, Any], key: str) -> EfficiencyPoint:
         comparable = not row.get("doubt") and not row.get("implausible")
         return EfficiencyPoint(
-            row["line"], row["standing"], comparable, row["cap_w"], row[RATE], row[key]
+            row["line"], row["standing"], comparable, comparable, row["cap_w"], row[RATE], row[key]
         )
 
     accelerator_marks, with_node = (

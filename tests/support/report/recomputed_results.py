@@ -40,6 +40,8 @@ class Result:
     count: int | None
     cap_w: float
     comparable: bool
+    may_win: bool
+    """Whether it may be compared with results of other series."""
     numbers: Mapping[str, Any]
     """The figures that follow from this result alone, by the key of their column."""
     bundle: Bundle | None = None
@@ -50,8 +52,7 @@ class Result:
         """The properties that two results must share to be compared."""
         return (
             self.workload,
-            self.bundle is None,
-            self.standing == "demo",
+            self.standing,
             self.precision,
             self.count,
         )
@@ -123,6 +124,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
     )
     board = find_board(boards[0]["name"])
     assert board is not None
+    comparable = cap_enforced and headline.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share
     return Result(
         workload=result["workload"],
         standing=result["standing"],
@@ -132,8 +134,8 @@ def recompute_bundle(verdict: Verdict) -> Result:
         precision=result["implementation"]["precision"],
         count=len(boards),
         cap_w=figures["cap_w"],
-        comparable=cap_enforced
-        and headline.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share,
+        comparable=comparable,
+        may_win=comparable,
         numbers=figures,
         bundle=bundle,
         verdict=verdict,
@@ -157,6 +159,11 @@ def read_paper(paper: Any) -> Iterable[Result]:
             "cap_w": cap_w,
             "mfu_percent": 100 * share,
         }
+        comparable = (
+            row["cap_enforced"] is not False
+            and share <= PROTOCOLS["1.0"].max_peak_share
+            and row.get("comparison") != "none"
+        )
         yield Result(
             workload=row["workload"],
             standing="published",
@@ -166,7 +173,7 @@ def read_paper(paper: Any) -> Iterable[Result]:
             precision=None,
             count=None,
             cap_w=cap_w,
-            comparable=row["cap_enforced"] is not False
-            and share <= PROTOCOLS["1.0"].max_peak_share,
+            comparable=comparable,
+            may_win=comparable and "comparison" not in row,
             numbers=figures | {"node_items_per_joule_assumed": with_node_overhead(rate, cap_w)},
         )

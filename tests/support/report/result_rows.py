@@ -55,5 +55,4 @@ def make_record(*boards: str) -> RunRecord:
         imbalance=None,
         clocks=unread,
         spread=None,
-        nodes=(),
     )
