@@ -233,8 +233,10 @@ def test_racks_hold_the_published_whole_nodes_only(whole: ReportPage) -> None:
             "further": most - rated,
         }
         assert agree(row, wanted, str(row["work"])) == 8
-    links = whole.page.find("section", id="racks")[0].find("a")
-    assert {link["href"] for link in links} == {node.url for node in PUBLISHED_NODES}
+    (section,) = whole.page.find("section", id="racks")
+    assert {link.attributes["href"] for link in section.find("a")} == {
+        node.url for node in PUBLISHED_NODES
+    }
 
 
 def test_overview_counts_and_best_figures_are_those_of_the_results(whole: ReportPage) -> None:

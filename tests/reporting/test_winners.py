@@ -1,0 +1,148 @@
+"""Which results the report names as winners, ranks, and takes as a baseline."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.report.result_rows import make_figure, make_run_row
+
+from reporting.report_table import TableRow
+from reporting.results_model import ResultRow, name_centers
+from reporting.run_record import UNUSUAL_RESULT
+from reporting.sections.compare import build_best_table, build_compare_table
+from reporting.sections.overview import build_workloads_table, group_by_system
+from reporting.sections.planning import build_what_if_table
+from rules.finding import Finding, Severity
+from rules.workloads import workloads
+
+RESNET = workloads()["resnet50-train"]
+UNUSUAL = Finding(
+    UNUSUAL_RESULT, Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", ""
+)
+
+
+def make_published_row(rate: float, comparison: str = "level", **fields: Any) -> ResultRow:
+    return make_run_row(
+        rate,
+        standing="published",
+        provenance=None,
+        variant=None,
+        precision=None,
+        comparison=comparison,
+        **{"system": "Paper 2026", "caution": "Do not compare."} | fields,
+    )
+
+
+def make_reviewed_row(row: ResultRow, **fields: Any) -> ResultRow:
+    """The row with other trust in its bundle."""
+    assert row.provenance is not None
+    return replace(row, provenance=replace(row.provenance, **fields))
+
+
+def list_winners(rows: Sequence[ResultRow]) -> dict[str, tuple[object, object]]:
+    """The fastest and the most efficient result of each division."""
+    return {
+        str(row["division"]): (row.get("fastest_rate"), row.get("efficient_per_joule"))
+        for row in build_workloads_table(rows).rows
+    }
+
+
+def list_results(table: Any) -> list[TableRow]:
+    return [] if table is None else list(table.rows)
+
+
+def test_published_row_that_must_not_be_compared_wins_and_ranks_nowhere() -> None:
+    for comparison in ("none", "shape"):
+        rows = [make_published_row(9000, comparison), make_published_row(1000, model="H100")]
+        assert list_winners(rows) == {"published": (1000, pytest.approx(1000 / 700))}
+        assert [row["model"] for row in list_results(build_what_if_table(rows, str))] == ["H100"]
+        best = list_results(build_best_table(RESNET, rows, Path.as_posix, "best"))
+        assert {row["model"] for row in best} == {"H100"}
+        assert not list_results(build_compare_table(RESNET, rows, Path.as_posix, "compare"))
+        assert rows[0].comparable == (comparison == "shape")
+        assert rows[0].withheld is not None and "see the note" in rows[0].withheld
+
+
+def test_closed_open_and_published_results_have_winners_of_their_own() -> None:
+    rows = [
+        make_run_row(1000, "a"),
+        make_run_row(3000, "b", standing="open", precision="fp8"),
+        make_published_row(5000),
+    ]
+    assert {division: rate for division, (rate, _) in list_winners(rows).items()} == {
+        "closed": 1000,
+        "open": 3000,
+        "published": 5000,
+    }
+    assert [row["rank"] for row in list_results(build_what_if_table(rows, str))] == [1, 1, 1]
+
+
+def test_unusual_result_wins_only_after_a_review() -> None:
+    usual = make_run_row(1000, "a")
+    unusual = make_reviewed_row(make_run_row(2000, "b"), findings=(UNUSUAL,))
+    reviewed = make_reviewed_row(unusual, reviewers=("zoe@nhr.example.org",))
+    assert list_winners([usual, unusual])["closed"][0] == 1000
+    assert unusual.withheld is not None and "not reviewed" in unusual.withheld
+    assert list_winners([usual, reviewed])["closed"][0] == 2000
+    note = replace(UNUSUAL, severity=Severity.NOTE)
+    noted = make_reviewed_row(unusual, findings=(note,))
+    assert list_winners([usual, noted])["closed"][0] == 2000
+
+
+def test_winners_show_their_standing() -> None:
+    row = make_run_row(1000, "a")
+    confirmed = make_reviewed_row(
+        row, reviewers=("zoe@b", "bob@c"), accepted="1.5.0", reproducers=1
+    )
+    standings = [
+        build_workloads_table([winner]).rows[0]["fastest_standing"] for winner in (row, confirmed)
+    ]
+    assert standings == [
+        "not reviewed, not accepted, not reproduced",
+        "reviewed by 2, accepted, reproduced by 1",
+    ]
+
+
+def test_results_within_the_board_spread_share_a_rank() -> None:
+    rates = (1000, 990, 965, 960, 900)  # 3.8 % below 1000 is 962
+    rows = [make_published_row(rate, model=f"board{rate}") for rate in rates]
+    ranks = {
+        row["items_per_s_per_accelerator"]: row["rank"]
+        for row in list_results(build_what_if_table(rows, str))
+    }
+    assert ranks == {1000: 1, 990: 1, 965: 1, 960: 4, 900: 5}
+
+
+def test_difference_in_energy_alone_is_no_tie() -> None:
+    rows = [
+        make_published_row(1000, model="frugal", joules_per_item=make_figure(0.6)),
+        make_published_row(1000, model="hungry", joules_per_item=make_figure(0.7)),
+    ]
+    ranked = list_results(build_what_if_table(rows, str))
+    assert [(row["model"], row["rank"]) for row in ranked] == [("frugal", 1), ("hungry", 2)]
+
+
+def test_repeats_of_a_setting_are_one_ranked_row_with_their_mean() -> None:
+    rows = [make_run_row(rate, board) for board, rate in (("a", 1000), ("b", 1100))]
+    (row,) = list_results(build_what_if_table(rows, Path.as_posix))
+    assert (row["rank"], row["items_per_s_per_accelerator"]) == (1, 1050)
+    assert row["joules_per_item"] == pytest.approx((0.7 + 700 / 1100) / 2)
+    assert (row["evidence"], row["bundle"]) == ("2 runs", "submissions/a submissions/b")
+
+
+def test_systems_of_one_name_are_apart_by_center() -> None:
+    rows = name_centers(
+        [
+            make_run_row(1000, "a", center="alpha"),
+            make_run_row(900, "b", center="beta"),
+            make_run_row(800, "c", center="beta", system="other"),
+        ]
+    )
+    assert [row.system for row in rows] == ["node (alpha)", "node (beta)", "other"]
+    assert [(name, len(group)) for name, group in group_by_system(rows)] == [
+        ("node (alpha)", 1),
+        ("node (beta)", 1),
+        ("other", 1),
+    ]
