@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, cast
 
 from checker.verdict import Verdict
@@ -100,8 +101,11 @@ class ResultRow:
             return "not compared: see the note on the published figure"
         if self.comparison == "shape":
             return "only the shape of the series is compared: see the note on the published figure"
-        if self.provenance and self.provenance.awaits_review:
-            return "far better than every known result (X114), and not reviewed"
+        if self.provenance and self.provenance.original:
+            return f"reproduces {self.provenance.original}, and is no result of its own"
+        if self.provenance and self.provenance.bars:
+            finding = self.provenance.bars[0]
+            return f"not reviewed yet ({finding.rule}): {finding.found}"
         return None
 
     @property
@@ -169,6 +173,11 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             verdict.reviewers,
             verdict.rejecters,
             verdict.accepted,
+            verdict.reproducers,
+            verdict.findings_that_bar_winning,
+            Path(*verdict.reproduces.original.parts[-3:]).as_posix()
+            if verdict.reproduces
+            else None,
         ),
     )
 

@@ -16,7 +16,7 @@ from rules.declarations import (
     RunDeclaration,
     SystemDeclaration,
 )
-from rules.finding import Finding, Severity
+from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
     EnergySource,
@@ -28,9 +28,6 @@ from rules.metrics.figures import (
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
 from rules.run_summary import submission_key
-
-UNUSUAL_RESULT = "X114"
-"""The rule on results far better than every known one on the same board and setting."""
 
 
 @dataclass(frozen=True)
@@ -130,27 +127,22 @@ class Provenance:
     """Principals who reviewed and rejected it."""
     accepted: str = ""
     """The version of the rule book under which the LOG accepts the bundle; empty if it does not."""
-    reproducers: int = 0
-    """The number of centers that reproduced the run."""
+    reproducers: tuple[str, ...] = ()
+    """The centers that reproduced the run."""
+    bars: tuple[Finding, ...] = ()
+    """The findings that keep the run from winning until it is reviewed or accepted."""
+    original: str | None = None
+    """Center, system and run of the result that this run reproduces; None if it reproduces none."""
 
     @property
-    def awaits_review(self) -> bool:
-        """Whether a finding keeps the run from winning until somebody reviews it."""
-        return not self.reviewers and any(
-            finding.rule == UNUSUAL_RESULT and finding.severity == Severity.WARNING
-            for finding in self.findings
-            if not finding.waived
-        )
-
-    @property
-    def standing(self) -> str:
+    def trust(self) -> str:
         """How far others have confirmed the run: reviewed, accepted, reproduced."""
         reviewers = len(self.reviewers)
         return ", ".join(
             (
                 f"reviewed by {reviewers}" if reviewers else "not reviewed",
                 "accepted" if self.accepted else "not accepted",
-                f"reproduced by {self.reproducers}" if self.reproducers else "not reproduced",
+                f"reproduced by {len(self.reproducers)}" if self.reproducers else "not reproduced",
             )
         )
 

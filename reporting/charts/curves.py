@@ -235,8 +235,8 @@ def _build_efficiency_base(table: ReportTable, data: Data) -> Any:
 def _describe_efficiency_chart(data: Data) -> str:
     return (
         "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
-        "Rings: Pareto front; no comparable point has both higher throughput and higher "
-        "efficiency. Published points assume power = cap and have a separate front. Both axes "
+        "Rings: Pareto front of each standing; no compared point of it has both higher throughput "
+        "and higher efficiency. Published points assume power = cap. Both axes "
         f"are logarithmic. {_explain_marks(data)} The switch adds an assumed 25 W per "
         "accelerator, as Mayr et al. do (100 W per node of four accelerators)."
     )

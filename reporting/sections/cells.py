@@ -19,7 +19,7 @@ Cells = dict[str, Value]
 SCOPE = "accelerators only"
 
 
-DIVISIONS = ("closed", "open", "published")
+COMPARED_STANDINGS = ("closed", "open", "published")
 """The standings with winners of their own: open runs depart from the rules of closed ones, and the
 energy of published figures is assumed."""
 

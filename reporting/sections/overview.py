@@ -8,7 +8,7 @@ from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance
 from reporting.sections.cells import (
-    DIVISIONS,
+    COMPARED_STANDINGS,
     SCOPE,
     BundleLink,
     Cells,
@@ -25,11 +25,11 @@ from rules.workloads import Workload, workloads
 
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
-    """The number of results of each workload and division, and its fastest and most efficient
-    result, each with its standing."""
+    """The number of results of each workload and standing, and its fastest and most efficient
+    result, each with the trust in it."""
     columns = (
         Column("workload", "workload"),
-        Column("division", "division", about="results win within their division"),
+        Column("standing", "standing", about="results win within their standing"),
         Column("results", "results", "", "count"),
         Column("fastest", "fastest"),
         Column(
@@ -40,10 +40,10 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
             interval=True,
             kinds=True,
         ),
-        Column("fastest_standing", "standing"),
+        Column("fastest_trust", "trust"),
         Column("efficient", "most efficient"),
         Column("efficient_per_joule", "efficiency", "items/J", "number", interval=True, kinds=True),
-        Column("efficient_standing", "standing"),
+        Column("efficient_trust", "trust"),
         Column(
             "excluded",
             "excluded",
@@ -54,23 +54,23 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
         ),
     )
     cells = [
-        _make_division_cells(workload, division, division_rows)
+        _make_winner_cells(workload, standing, standing_rows)
         for workload in workloads().values()
-        for division in DIVISIONS
+        for standing in COMPARED_STANDINGS
         if (
-            division_rows := [
-                row for row in rows if (row.workload, row.standing) == (workload.id, division)
+            standing_rows := [
+                row for row in rows if (row.workload, row.standing) == (workload.id, standing)
             ]
         )
     ]
     return ReportTable("workloads", "Workloads", columns, tuple(cells))
 
 
-def _make_division_cells(workload: Workload, division: str, rows: Sequence[ResultRow]) -> Cells:
+def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultRow]) -> Cells:
     candidates = [row for row in rows if row.may_win]
     cells: Cells = {
         "workload": workload.id,
-        "division": division,
+        "standing": standing,
         "results": len(rows),
         "excluded": len(rows) - len(candidates),
     }
@@ -78,21 +78,21 @@ def _make_division_cells(workload: Workload, division: str, rows: Sequence[Resul
         fastest = max(candidates, key=lambda row: row.items_per_s_per_accelerator.value)
         cells |= {
             "fastest": format_label(fastest),
-            "fastest_standing": _describe_standing(fastest),
+            "fastest_trust": _describe_trust(fastest),
             **make_figure_cells("fastest_rate", fastest.items_per_s_per_accelerator),
         }
     if efficient := [row for row in candidates if row.items_per_joule]:
         most_efficient = max(efficient, key=_get_items_per_joule)
         cells |= {
             "efficient": format_label(most_efficient),
-            "efficient_standing": _describe_standing(most_efficient),
+            "efficient_trust": _describe_trust(most_efficient),
             **make_figure_cells("efficient_per_joule", most_efficient.items_per_joule),
         }
     return cells
 
 
-def _describe_standing(row: ResultRow) -> str:
-    return row.provenance.standing if row.provenance else "no evidence"
+def _describe_trust(row: ResultRow) -> str:
+    return row.provenance.trust if row.provenance else "no evidence"
 
 
 def _get_items_per_joule(row: ResultRow) -> float:

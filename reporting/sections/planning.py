@@ -13,7 +13,7 @@ from reporting.published_nodes import PUBLISHED_NODES, PublishedNodePower
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    DIVISIONS,
+    COMPARED_STANDINGS,
     MARK_COLUMNS,
     BundleLink,
     Cells,
@@ -111,7 +111,7 @@ def build_what_if_table(
             and row.standing != "demo"
         ]
         groups: dict[str, list[ResultRow]] = {}
-        for row in sorted(candidates, key=lambda row: DIVISIONS.index(row.standing)):
+        for row in sorted(candidates, key=lambda row: COMPARED_STANDINGS.index(row.standing)):
             groups.setdefault(format_comparison_group(row), []).append(row)
         for group in groups.values():
             cells += [

@@ -108,7 +108,7 @@ def test_faster_rows_stand_first_and_rows_above_their_cap_last(
     ).startswith("(")
     assert "did not hold" in next(loose.cells["evidence"].find("span", class_="reason")).text
     (best,) = read_lines(page, "workloads")
-    assert best["fastest"].startswith("fast ") and (best["division"], best["excluded"]) == (
+    assert best["fastest"].startswith("fast ") and (best["standing"], best["excluded"]) == (
         "closed",
         1,
     )

@@ -241,13 +241,13 @@ def test_row_with_a_key_of_no_column_is_refused() -> None:
 def test_guide_answers_five_questions_as_the_page_does(page: Element) -> None:
     guide = (SUBMISSIONS.parent / "docs/reading-a-report.md").read_text(encoding="utf-8")
     best = {
-        line["division"]: line
+        line["standing"]: line
         for line in read_lines(page, "workloads")
         if line["workload"] == "resnet50-train"
     }
     efficient, published = (
-        best[division].text("efficient_per_joule").replace("\u202f", " ")
-        for division in ("closed", "published")
+        best[standing].text("efficient_per_joule").replace("\u202f", " ")
+        for standing in ("closed", "published")
     )
     assert f"closed: {efficient} images/J at 700 W" in guide
     assert best["closed"]["efficient"].endswith("700 W")

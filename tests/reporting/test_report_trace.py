@@ -245,7 +245,7 @@ def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Report
         own = [
             r
             for r in whole.results
-            if (r.workload, r.standing) == (row["workload"], row["division"])
+            if (r.workload, r.standing) == (row["workload"], row["standing"])
         ]
         candidates = [r for r in own if r.may_win]
         wanted: dict[str, object] = {
@@ -260,8 +260,8 @@ def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Report
                 }
             else:
                 assert row.get(prefix) is None
-        assert agree(row, wanted, f"{row['workload']} {row['division']}") >= 2
-    shown = {(row["workload"], row["division"]) for row in by_id["workloads"].rows}
+        assert agree(row, wanted, f"{row['workload']} {row['standing']}") >= 2
+    shown = {(row["workload"], row["standing"]) for row in by_id["workloads"].rows}
     assert shown == {(r.workload, r.standing) for r in whole.results if r.standing != "demo"}
     for row in by_id["systems-table"].rows:
         own = [r for r in whole.results if r.bundle and r.system == row["system"]]

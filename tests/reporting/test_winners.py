@@ -10,7 +10,6 @@ from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow, name_centers
-from reporting.run_record import UNUSUAL_RESULT
 from reporting.sections.compare import build_best_table, build_compare_table
 from reporting.sections.overview import build_workloads_table, group_by_system
 from reporting.sections.planning import build_what_if_table
@@ -18,9 +17,7 @@ from rules.finding import Finding, Severity
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
-UNUSUAL = Finding(
-    UNUSUAL_RESULT, Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", ""
-)
+UNUSUAL = Finding("X114", Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", "")
 
 
 def make_published_row(rate: float, comparison: str = "level", **fields: Any) -> ResultRow:
@@ -42,9 +39,9 @@ def make_reviewed_row(row: ResultRow, **fields: Any) -> ResultRow:
 
 
 def list_winners(rows: Sequence[ResultRow]) -> dict[str, tuple[object, object]]:
-    """The fastest and the most efficient result of each division."""
+    """The fastest and the most efficient result of each standing."""
     return {
-        str(row["division"]): (row.get("fastest_rate"), row.get("efficient_per_joule"))
+        str(row["standing"]): (row.get("fastest_rate"), row.get("efficient_per_joule"))
         for row in build_workloads_table(rows).rows
     }
 
@@ -71,7 +68,7 @@ def test_closed_open_and_published_results_have_winners_of_their_own() -> None:
         make_run_row(3000, "b", standing="open", precision="fp8"),
         make_published_row(5000),
     ]
-    assert {division: rate for division, (rate, _) in list_winners(rows).items()} == {
+    assert {standing: rate for standing, (rate, _) in list_winners(rows).items()} == {
         "closed": 1000,
         "open": 3000,
         "published": 5000,
@@ -81,25 +78,29 @@ def test_closed_open_and_published_results_have_winners_of_their_own() -> None:
 
 def test_unusual_result_wins_only_after_a_review() -> None:
     usual = make_run_row(1000, "a")
-    unusual = make_reviewed_row(make_run_row(2000, "b"), findings=(UNUSUAL,))
-    reviewed = make_reviewed_row(unusual, reviewers=("zoe@nhr.example.org",))
+    unusual = make_reviewed_row(make_run_row(2000, "b"), bars=(UNUSUAL,))
     assert list_winners([usual, unusual])["closed"][0] == 1000
-    assert unusual.withheld is not None and "not reviewed" in unusual.withheld
-    assert list_winners([usual, reviewed])["closed"][0] == 2000
-    note = replace(UNUSUAL, severity=Severity.NOTE)
-    noted = make_reviewed_row(unusual, findings=(note,))
-    assert list_winners([usual, noted])["closed"][0] == 2000
+    assert unusual.withheld == "not reviewed yet (X114): 2000 images/s"
+    # The verdict has no such findings once the bundle is reviewed.
+    assert list_winners([usual, make_reviewed_row(unusual, bars=())])["closed"][0] == 2000
 
 
-def test_winners_show_their_standing() -> None:
+def test_reproduction_supports_its_original_and_wins_nothing() -> None:
+    original = make_run_row(1000, "a")
+    reproduction = make_reviewed_row(make_run_row(1010, "b"), original="reference/h200/run")
+    assert list_winners([original, reproduction])["closed"][0] == 1000
+    assert reproduction.withheld == "reproduces reference/h200/run, and is no result of its own"
+
+
+def test_winners_show_how_far_others_confirm_them() -> None:
     row = make_run_row(1000, "a")
     confirmed = make_reviewed_row(
-        row, reviewers=("zoe@b", "bob@c"), accepted="1.5.0", reproducers=1
+        row, reviewers=("zoe@b", "bob@c"), accepted="1.5.0", reproducers=("nhr",)
     )
-    standings = [
-        build_workloads_table([winner]).rows[0]["fastest_standing"] for winner in (row, confirmed)
+    trust = [
+        build_workloads_table([winner]).rows[0]["fastest_trust"] for winner in (row, confirmed)
     ]
-    assert standings == [
+    assert trust == [
         "not reviewed, not accepted, not reproduced",
         "reviewed by 2, accepted, reproduced by 1",
     ]
