@@ -135,7 +135,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
         count=len(boards),
         cap_w=figures["cap_w"],
         comparable=comparable,
-        may_win=comparable,
+        may_win=comparable and not verdict.findings_that_bar_winning and verdict.reproduces is None,
         numbers=figures,
         bundle=bundle,
         verdict=verdict,
