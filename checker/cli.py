@@ -137,6 +137,12 @@ def _require_paths(
     help="Write all findings to such a file.",
 )
 @click.option(
+    "--require",
+    "required_level",
+    type=click.Choice(["accepted", "reproduced"]),
+    help="Fail if a bundle is not in the LOG, or not reproduced by another submitter.",
+)
+@click.option(
     "--fix",
     is_flag=True,
     help="Before judging, write figures, form and manifest of unsigned bundles again.",
@@ -151,6 +157,7 @@ def check(
     ignore: tuple[str, ...],
     baseline: Path | None,
     new_baseline: Path | None,
+    required_level: str | None,
     fix: bool,
 ) -> None:
     """Judge every bundle below each PATH by the rule book.
@@ -158,7 +165,7 @@ def check(
     \b
     Exit codes:
       0  no errors
-      1  errors
+      1  errors, or bundles below the level of --require
       2  wrong usage
       3  the checker failed, or the output cannot be written
       4  no errors, but --select, --ignore, --baseline or --local made the check
@@ -169,6 +176,7 @@ def check(
 
     from checker.baseline import refuse_baseline, write_baseline
     from checker.engine import judge_all
+    from checker.formats.common import find_shortfalls
     from checker.selection import parse_selection, refuse_keyring, select_findings
     from checker.terminal import colour_mode, show_progress
 
@@ -194,9 +202,12 @@ def check(
         sys.stdout.reconfigure(errors="backslashreplace")
     text = import_module(f"checker.formats.{output_format}").render(view)
     click.echo(text, color=colour_mode())
+    shortfalls = list(find_shortfalls(view.verdicts, required_level)) if required_level else []
+    for line in shortfalls:
+        click.echo(f"bench-check: {line}", err=True)
     # Before the findings: after a failure of the checker, neither 0 nor 1 would be true.
     if view.broken:
         sys.exit(INTERNAL)
-    if unfixed or any(view.status(v) == "fail" for v in view.verdicts):
+    if unfixed or shortfalls or any(view.status(v) == "fail" for v in view.verdicts):
         sys.exit(FAILED)
     sys.exit(PARTIAL if view.partial else 0)

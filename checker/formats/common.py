@@ -2,14 +2,20 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from checker.printable import printable
 from checker.selection import PARTIAL, RoundView
-from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
+from checker.verdict import NON_BUNDLE_STANDINGS, TrustLevel, Verdict
 from rules.finding import Finding, Severity
+from rules.rule import STANDINGS
 
 _MAX_SKIPPED = 20
+_ADVICE_BY_LEVEL = {
+    TrustLevel.ACCEPTED: "whoever runs the round writes it into the LOG (bench-check accept)",
+    TrustLevel.REPRODUCED: "another center repeats the run (bench-submit reproduce)",
+}
 
 
 def format_summary(view: RoundView) -> str:
@@ -64,6 +70,23 @@ def _format_counts(view: RoundView) -> Iterator[str]:
 def format_withdrawal(verdict: Verdict) -> str:
     """Who withdrew a bundle, when and why."""
     return f"withdrawn by {verdict.withdrawn_by}, {verdict.withdrawn_at}: {verdict.withdrawn}"
+
+
+def find_shortfalls(verdicts: Iterable[Verdict], required_level: str) -> Iterator[str]:
+    """A line on each bundle that passes and is below the required trust level, `accepted` or
+    `reproduced`.
+
+    A reproduction supports its original, so nobody need reproduce it in turn.
+    """
+    for verdict in verdicts:
+        is_result = verdict.standing in STANDINGS and verdict.status == "pass"
+        is_support = verdict.reproduces is not None and verdict.reproduces.agrees
+        required = TrustLevel.ACCEPTED if is_support else TrustLevel(required_level)
+        if is_result and not verdict.trust_level.reaches(required):
+            yield printable(
+                f"{verdict.path}: {verdict.trust_level}, and --require asks for {required}; "
+                f"{_ADVICE_BY_LEVEL[TrustLevel.ACCEPTED if not verdict.accepted else required]}"
+            )
 
 
 def format_exemption(view: RoundView, verdict: Verdict, finding: Finding) -> str:

@@ -1,22 +1,27 @@
 """Reproductions in a round: which of them count, and how they raise the trust level of the
 original."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence, make_key
 from support.bundles import make_other_run, rederive
 from support.trust_rounds import list_errors, list_rules
 
+from checker.cli import check
 from checker.engine import judge_all
 from checker.verdict import TrustLevel, Verdict
 from rules.testing import tampering as forge
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import slow_down, use_other_boards
 
+SCHEMAS = Path(__file__).parents[2] / "rules" / "bundle_format" / "schemas"
 REPRODUCER = "other@lab.example.org"
 
 
@@ -115,6 +120,8 @@ def test_reproduction_by_the_same_submitter_does_not_count(reproduced: Reproduce
     path = reproduced.add(reproduced.make_evidence(), principal="example@wattmark")
     verdicts = reproduced.judge()
     assert list_rules(verdicts[path]) == {"X120"}
+    # X110 must not report the equal seed.
+    assert verdicts[reproduced.original].findings == ()
     assert verdicts[reproduced.original].reproductions == ()
 
 
@@ -150,3 +157,68 @@ def test_reproduction_that_fails_the_check_does_not_count(reproduced: Reproduced
     verdicts = reproduced.judge()
     assert verdicts[path].status == "fail"
     assert verdicts[reproduced.original].reproductions == ()
+
+
+def check_tree(tree: Submissions, *options: str) -> Result:
+    return CliRunner().invoke(check, [str(tree.root), *options])
+
+
+def accept(*bundles: Path) -> None:
+    """Write a LOG that accepts the bundles."""
+    entries = [
+        {"path": "/".join(bundle.parts[-3:]), "manifest_sha256": forge.hash_manifest(bundle)}
+        for bundle in bundles
+    ]
+    forge.write_log(bundles[0], *entries)
+
+
+def test_round_that_requires_accepted_bundles_fails_for_others(reproduced: ReproducedRound) -> None:
+    assert check_tree(reproduced.tree).exit_code == 0
+    result = check_tree(reproduced.tree, "--require", "accepted")
+    assert result.exit_code == 1
+    assert f"{reproduced.original}: submitted, and --require asks for accepted;" in result.stderr
+    accept(reproduced.original)
+    assert check_tree(reproduced.tree, "--require", "accepted").exit_code == 0
+
+
+def test_round_that_requires_reproduced_bundles_fails_for_others(
+    reproduced: ReproducedRound,
+) -> None:
+    accept(reproduced.original)
+    result = check_tree(reproduced.tree, "--require", "reproduced")
+    assert result.exit_code == 1
+    assert f"{reproduced.original}: accepted, and --require asks for reproduced;" in result.stderr
+    reproduction = reproduced.add(reproduced.make_evidence())
+    result = check_tree(reproduced.tree, "--require", "reproduced")
+    assert f"{reproduction}: submitted, and --require asks for accepted;" in result.stderr
+    assert str(reproduced.original) not in result.stderr
+    accept(reproduced.original, reproduction)
+    assert check_tree(reproduced.tree, "--require", "reproduced").exit_code == 0
+
+
+def test_withdrawn_and_failing_bundles_are_not_named_as_shortfalls(
+    reproduced: ReproducedRound,
+) -> None:
+    forge.add_withdrawal(reproduced.original)
+    result = check_tree(reproduced.tree, "--require", "accepted")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_text_and_json_name_the_reproduction(reproduced: ReproducedRound) -> None:
+    slow_evidence = reproduced.make_evidence()
+    slow_down(slow_evidence, 0.92)
+    rederive(slow_evidence)
+    path = reproduced.add(slow_evidence)
+    text = check_tree(reproduced.tree).stdout
+    assert f"  not reproduced by {REPRODUCER}: -8." in text
+    assert f"  does not reproduce {reproduced.original}: -8." in text
+    document = json.loads(check_tree(reproduced.tree, "--format", "json").stdout)
+    schema = json.loads((SCHEMAS / "verdict-1.json").read_text())
+    jsonschema.validate(document, schema)
+    original, reproduction = (
+        next(b for b in document["bundles"] if b["path"] == str(bundle))
+        for bundle in (reproduced.original, path)
+    )
+    assert original["trust_level"] == "submitted"
+    assert original["reproductions"] == [reproduction["reproduces"]]
+    assert reproduction["reproduces"]["agrees"] is False

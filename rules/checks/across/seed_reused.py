@@ -2,7 +2,8 @@
 
 ## What it does
 Looks for runs of one center with the same settings, cap, system description and seed. In each group
-of such runs, the rule reports all runs except the last one by path.
+of such runs, the rule reports all runs except the last one by path. Reproductions are left out,
+because they repeat a run with its seed on purpose.
 
 ## Why it is bad
 Repeats show the variation between runs. Runs with the same seed have the same inputs and initial
@@ -34,9 +35,10 @@ RULE = RoundRule(__name__, "X110", Severity.NOTE, added="1.3.0")
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     for group in group_by_comparison_key(runs):
         last_runs: dict[tuple[object, ...], RunSummary] = {}
+        repeats = [run for run in group if run.reproduces is None]
         # In reverse order, so that the last bundle by path keeps its seed and the verdicts do not
         # depend on the file system.
-        for run in sorted(group, key=lambda run: run.path, reverse=True):
+        for run in sorted(repeats, key=lambda run: run.path, reverse=True):
             last = last_runs.setdefault((run.cap_w, run.seed, run.system), run)
             if last is not run:
                 observed = f"{run.seed}, as in its repeat {last.name}"
