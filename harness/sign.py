@@ -9,6 +9,7 @@ from checker.find import display_path
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
 from checker.trust.manifest import lacks_place_rightly, read_result
+from checker.trust.places import check_names
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest
@@ -62,11 +63,24 @@ def prepare_manifest(bundle: Path, principal: str) -> bytes:
 
 def find_place(bundle: Path, principal: str) -> SignedPlace:
     """The center and the system that `bundle` lies in. Without a keyring above it, the center is
-    that of `principal`, and the system is the directory that holds the bundle."""
+    that of `principal`, and the system is the directory that holds the bundle. Raises SigningError
+    if a name of a directory cannot be signed."""
     try:
         return find_authority(bundle, None, bundle).signed_place
-    except Refused:
-        return SignedPlace(principal.partition("@")[0], bundle.resolve().parent.name)
+    except Refused as refusal:
+        if not _lacks_keyring(refusal):
+            raise SigningError(_describe_refusal(bundle, refusal)) from None
+    directory = bundle.resolve()
+    center, system = principal.partition("@")[0], directory.parent.name
+    try:
+        check_names(f"{center}/{system}/{directory.name}")
+    except Refused as refusal:
+        raise SigningError(_describe_refusal(bundle, refusal)) from None
+    return SignedPlace(center, system)
+
+
+def _lacks_keyring(refusal: Refused) -> bool:
+    return all(problem.rule == KEYRING_MISSING for problem in refusal.problems)
 
 
 def make_signature(manifest: bytes, key: Path, principal: str) -> bytes:
@@ -93,7 +107,7 @@ def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: st
     try:
         allowed = find_authority(bundle, None, bundle)
     except Refused as refusal:
-        if all(problem.rule == KEYRING_MISSING for problem in refusal.problems):
+        if _lacks_keyring(refusal):
             return refusal.problems[0].violation.found
         raise SigningError(_describe_refusal(bundle, refusal)) from None
     if principal not in allowed.principals:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.trust.keyring import Keyring, belongs_to, read_keyring
+from checker.trust.places import check_names
 from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.manifest import SignedPlace
@@ -107,6 +108,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
     # of another one, and a check of that directory alone would pass.
     submissions = outermost.parent if outermost else _guess_submissions(bundle, root, keys)
     parts = bundle.relative_to(submissions).parts
+    check_names("/".join(parts))
     center = parts[0] if len(parts) > 1 else ""
     return Authority(keys, center, "/".join(parts), submissions)
 

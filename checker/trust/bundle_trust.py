@@ -19,6 +19,7 @@ from checker.trust.acceptance_log import (
 from checker.trust.authority import find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
 from checker.trust.manifest import check_place, read_result
+from checker.trust.places import find_collisions
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
@@ -113,13 +114,13 @@ def establish_trust(
         return Trust(refusal.problems, manifest_sha256=manifest_sha256)
     log = read_log(authority.keyring.submissions)
     acceptance = log.accepted.get(authority.place)
-    problems: list[Problem] = []
+    problems = list(find_collisions(authority.submissions, authority.place, log.accepted))
     stated = read_result(contents) if result is None else result
     if acceptance:
-        problems += _check_acceptance(acceptance, manifest_sha256, stated)
-    # An acceptance that contradicts the bundle counts for nothing.
-    if problems:
-        acceptance = None
+        contradictions = list(_check_acceptance(acceptance, manifest_sha256, stated))
+        problems += contradictions
+        # An acceptance that contradicts the bundle counts for nothing.
+        acceptance = None if contradictions else acceptance
     # Keys and waivers of an accepted bundle must have been valid when it was accepted.
     accepted_at = acceptance.at if acceptance else ""
     submitter = None

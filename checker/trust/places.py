@@ -1,0 +1,85 @@
+"""Check the names of the directories that a bundle lies in. They are written into the manifest and
+the LOG, and people tell centers and systems apart by them."""
+
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from rules.bundle_format.files import build_refusal, shorten
+from rules.finding import Problem
+from rules.rule_ids import DIRECTORY_NAME_UNSAFE, DIRECTORY_NAMES_COLLIDE
+
+MAX_PLACE_CHARACTERS = 1000
+"""Longest path of a bundle below `submissions/` in `log-entry-1.json`."""
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories: control and format characters, surrogates, line and paragraph separators."""
+
+
+def check_names(place: str) -> None:
+    """Check that the path `place` below `submissions/` can be written into a manifest and the LOG.
+    Raises Refused."""
+    unsafe = next(
+        (c for c in place if c == "\\" or unicodedata.category(c) in _INVISIBLE),
+        "",
+    )
+    # Python reads a byte of a path that is not UTF-8 as a surrogate.
+    if "\udc80" <= unsafe <= "\udcff":
+        found = f"{shorten(place)}, which is not UTF-8"
+    elif unsafe:
+        found = f"{shorten(place)}, which contains the character U+{ord(unsafe):04X}"
+    elif len(place) > MAX_PLACE_CHARACTERS:
+        found = f"a path of {len(place)} characters"
+    else:
+        return
+    raise build_refusal(
+        DIRECTORY_NAME_UNSAFE,
+        "",
+        "",
+        found,
+        f"at most {MAX_PLACE_CHARACTERS} characters of UTF-8, no backslash, no invisible character",
+        "Rename the directory, and sign the bundle again there with bench-submit sign.",
+    )
+
+
+def find_collisions(submissions: Path, place: str, accepted: Collection[str]) -> Iterator[Problem]:
+    """Report each directory on the path `place` below `submissions` whose name differs only in case
+    or in the form of its characters from that of a directory beside it. A directory that holds one
+    of the `accepted` bundles (paths below `submissions`) keeps its name."""
+    parts = place.split("/")
+    for depth, name in enumerate(parts):
+        parent = "/".join(parts[:depth])
+        alike = [n for n in _list_alike(submissions / parent, name) if n != name]
+        path = f"{parent}/{name}".lstrip("/")
+        if alike and not any(a == path or a.startswith(f"{path}/") for a in accepted):
+            yield from build_refusal(
+                DIRECTORY_NAMES_COLLIDE,
+                "",
+                "",
+                f"{shorten(path)} beside {shorten(alike[0])}",
+                "names that differ in more than case and the form of characters",
+                "Rename the directory, and sign its bundles again there with bench-submit sign.",
+            ).problems
+
+
+def _list_alike(directory: Path, name: str) -> tuple[str, ...]:
+    """The names in `directory` that readers may confuse with `name`, itself among them."""
+    return _names_by_form(directory, directory.stat().st_mtime_ns).get(_fold(name), ())
+
+
+@lru_cache(maxsize=256)
+def _names_by_form(directory: Path, _modified_ns: int) -> Mapping[str, tuple[str, ...]]:
+    """The names of the directories in `directory` by their folded form, sorted. The time of the
+    last change is part of the key of the cache."""
+    names: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for name in sorted(entry.name for entry in os.scandir(directory) if entry.is_dir()):
+        names[_fold(name)] += (name,)
+    return names
+
+
+def _fold(name: str) -> str:
+    """The name without what readers overlook: case, and the form of characters (the Kelvin sign and
+    the letter K, ß and ss)."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
