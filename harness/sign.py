@@ -1,7 +1,6 @@
 """Signs a bundle's manifest with an SSH key, as git signs commits."""
 
 import contextlib
-import tempfile
 from pathlib import Path
 
 from checker import CheckerError
@@ -112,23 +111,19 @@ def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: st
         raise SigningError(_describe_refusal(bundle, refusal)) from None
     if principal not in allowed.principals:
         raise SigningError(_describe_unknown(bundle, allowed, principal))
-    with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
-        path = Path(directory) / "manifest.sig"
-        path.write_bytes(signature)
-        try:
-            verify_signature(
-                path,
-                signature,
-                manifest,
-                f"--principal {principal}",
-                principal,
-                SUBMISSION_NAMESPACE,
-                allowed.keyring,
-            )
-        except Refused as refusal:
-            raise SigningError(_describe_refusal(bundle, refusal)) from None
-        except CheckerError as error:
-            raise SigningError(str(error)) from None
+    try:
+        verify_signature(
+            signature,
+            manifest,
+            f"--principal {principal}",
+            principal,
+            SUBMISSION_NAMESPACE,
+            allowed.keyring,
+        )
+    except Refused as refusal:
+        raise SigningError(_describe_refusal(bundle, refusal)) from None
+    except CheckerError as error:
+        raise SigningError(str(error)) from None
     return ""
 
 

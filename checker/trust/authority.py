@@ -124,10 +124,9 @@ def _guess_submissions(bundle: Path, root: Path, keyring: Keyring) -> Path:
     return bundle.parent.parent if root in (bundle, bundle.parent) else root
 
 
-def verify_submitter(
-    bundle: Path, contents: dict[str, bytes], authority: Authority, valid_at: str = ""
-) -> str:
-    """The principal who signed `bundle`, with a key that is valid now, or was at `valid_at`.
+def verify_submitter(contents: dict[str, bytes], authority: Authority, valid_at: str = "") -> str:
+    """The principal who signed the bundle with the files `contents`, with a key that is valid now,
+    or was at `valid_at`.
 
     Raises Refused if no principal with the authority signed, or if any signature is not good, and
     CheckerError without ssh-keygen.
@@ -155,7 +154,6 @@ def verify_submitter(
         if principal not in authority.principals:
             raise _unauthorized(name, principal, authority, expected)
         fingerprint = verify_signature(
-            bundle / name,
             contents[name],
             contents[MANIFEST_FILE],
             name,

@@ -125,12 +125,12 @@ def establish_trust(
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
     try:
-        signer = verify_submitter(path, contents, authority, accepted_at)
+        signer = verify_submitter(contents, authority, accepted_at)
         check_place(contents, stated, authority.signed_place)
         submitter = signer
     except Refused as refusal:
         problems += refusal.problems
-    records = read_records(path, contents, authority.keyring, authority.center, accepted_at)
+    records = read_records(contents, authority.keyring, authority.center, accepted_at)
     # The LOG remembers withdrawals, so that removing the files of one does not revive the bundle.
     if acceptance and authority.place in log.withdrawn and not records.withdrawal:
         problems += _missing_withdrawal(log.withdrawn[authority.place])

@@ -22,6 +22,10 @@ from rules.rule_ids import KEY_UNDER_TWO_NAMES, KEYRING_LINE_UNCLEAR, KEYRING_MI
 
 PRINCIPAL = re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9._-]+")
 _NAMESPACE = re.compile(r"[A-Za-z0-9._@+-]+")
+_SHARED_DOMAINS = frozenset(
+    ["ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "govt", "ne", "net", "or", "org", "re"]
+)
+"""Domains below that of a country in which many organisations register theirs, as in ac.uk."""
 MAX_KEYRING_BYTES = 4 * 2**20
 # Options follow each other without a space, except inside quotes.
 _LINE = re.compile(
@@ -140,11 +144,13 @@ class Keyring:
         # A center could give itself a second name, but it signs with the same key.
         if fingerprint and self.center_has_key(center, fingerprint):
             return f"{principal} signs with a key of {center}"
-        domain = _domain(principal)
-        if domain.split(".")[0] == center.casefold():
+        labels = _domain(principal).split(".")
+        # The last one is a top-level domain, unless it stands alone.
+        if center.casefold() in (labels[:-1] or labels):
             return f"{principal} has a domain called {center}"
-        same_domain = [other for other in self.principals_of(center) if _domain(other) == domain]
-        return f"{principal} has the domain of {same_domain[0]}" if same_domain else ""
+        organisation = _organisation(principal)
+        same = [p for p in self.principals_of(center) if _organisation(p) == organisation]
+        return f"{principal} has the domain of {same[0]}" if same else ""
 
 
 def belongs_to(principal: str, center: str) -> bool:
@@ -159,6 +165,18 @@ def _center(principal: str) -> str:
 
 def _domain(principal: str) -> str:
     return principal.partition("@")[2].casefold()
+
+
+def _organisation(principal: str) -> str:
+    """The part of the mail domain that an organisation registers: example.org of mail.example.org,
+    example.ac.uk of cs.example.ac.uk.
+
+    These are the last two parts, or three where the second to last is a common one below the domain
+    of a country. A list of all public suffixes would change the verdict with its version.
+    """
+    parts = _domain(principal).split(".")
+    is_below_country = len(parts) > 2 and len(parts[-1]) == 2 and parts[-2] in _SHARED_DOMAINS
+    return ".".join(parts[-3:] if is_below_country else parts[-2:])
 
 
 def read_keyring(directory: Path) -> Keyring:

@@ -4,7 +4,6 @@ withdrawals."""
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 from checker.trust.keyring import Keyring, belongs_to
 from checker.trust.signature import verify_signature
@@ -22,6 +21,7 @@ from rules.bundle_format.records import (
 )
 from rules.finding import Problem
 from rules.rule_ids import (
+    KEY_UNDER_TWO_NAMES,
     RECORD_INCOMPLETE,
     RECORD_NAMES_ANOTHER,
     RECORD_OF_ANOTHER_MANIFEST,
@@ -75,14 +75,16 @@ def utc_now() -> str:
 
 
 def read_records(
-    bundle: Path, contents: dict[str, bytes], keyring: Keyring, center: str, valid_at: str = ""
+    contents: dict[str, bytes], keyring: Keyring, center: str, valid_at: str = ""
 ) -> Records:
-    """Read the records among the files of `bundle` (bytes by name), which lies below the directory
-    of `center`.
+    """Read the records among the files of a bundle (bytes by name) that lies below the directory of
+    `center`.
 
     A key counts if it is valid now, or was at `valid_at`. Raises CheckerError without ssh-keygen.
     """
     records = Records()
+    # By the fingerprint of the key.
+    reviewers: dict[str, str] = {}
     names = {
         name.rpartition(".")[0]
         for name in contents
@@ -92,14 +94,13 @@ def read_records(
     for name in sorted(names):
         kind, _, principal = name.removeprefix(f"{SIGNATURE_DIR}/").partition(".")
         try:
-            record, fingerprint = _read_record(
-                bundle, contents, name, kind, principal, keyring, valid_at
-            )
+            record, fingerprint = _read_record(contents, name, kind, principal, keyring, valid_at)
             if kind == REVIEW:
                 review = Review(
                     principal, record["verdict"], record["comment"], record["reviewed_at"]
                 )
                 _check_independence(review, fingerprint, name, keyring, center)
+                _check_own_key(review, name, reviewers.setdefault(fingerprint, principal))
                 records.reviews.append(review)
                 records.problems += _report_rejection(review, name)
             else:
@@ -115,7 +116,6 @@ def read_records(
 
 
 def _read_record(
-    bundle: Path,
     contents: dict[str, bytes],
     name: str,
     kind: str,
@@ -139,7 +139,6 @@ def _read_record(
             "The name of the file contains the principal who signs it.",
         )
     fingerprint = verify_signature(
-        bundle / signature,
         contents[signature],
         contents[document],
         signature,
@@ -212,6 +211,21 @@ def _check_independence(
         expected = f"a principal of another center than {shorten(center)}"
         raise build_refusal(
             REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message
+        )
+
+
+def _check_own_key(review: Review, name: str, key_owner: str) -> None:
+    """Raises Refused if the review is signed with the key of `key_owner`, another reviewer of the
+    bundle."""
+    if key_owner != review.reviewer:
+        raise build_refusal(
+            KEY_UNDER_TWO_NAMES,
+            f"{name}.json",
+            "/reviewer",
+            f"{shorten(review.reviewer)} signs with the key of {shorten(key_owner)}, who also "
+            "reviewed it",
+            "a key for each reviewer",
+            "One key counts for one reviewer. Remove one of the two reviews.",
         )
 
 

@@ -11,6 +11,8 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from checker import CheckerError
@@ -25,6 +27,8 @@ _KEY = re.compile(r"with \S+ key (SHA256:\S+)")
 _CACHE_LIFETIME_S = 60.0
 """How long an answer of ssh-keygen on a key is reused. A key that expires while a round is judged
 counts for at most so long after."""
+_TIME_LIMIT_S = 60.0
+"""How long ssh-keygen may take for one signature. It needs some milliseconds."""
 _accepted_until_s: dict[tuple[object, ...], float] = {}
 """Until when a key is accepted, in s of the monotonic clock: by keyring, principal, namespace, time
 of validity (empty for now) and fingerprint."""
@@ -35,7 +39,6 @@ class SigningError(Exception):
 
 
 def verify_signature(
-    path: Path,
     armoured: bytes,
     content: bytes,
     name: str,
@@ -44,8 +47,8 @@ def verify_signature(
     keyring: Keyring,
     valid_at: str = "",
 ) -> str:
-    """Verify that `principal` signed `content`, and return the fingerprint of the key. The
-    signature is `armoured`, read from the file `path`, and called `name` in messages.
+    """Verify that `principal` signed `content`, and return the fingerprint of the key. `armoured`
+    is the content of the signature file, which messages call `name`.
 
     The key must be valid now, or at the time `valid_at` (such as 2026-11-21T17:00:00Z) if one is
     given: the time at which the LOG recorded that the signature was good. A revoked key is never
@@ -65,18 +68,29 @@ def verify_signature(
     revoked = ("-r", str(keyring.revoked.absolute())) if keyring.revoked else ()
     options = (*allowed, *revoked)
     # As of now first: the time of the LOG is needed only for a key that has expired since.
-    good, answer = _ssh_keygen("verify", namespace, *options, signature=path, content=content)
+    ask = partial(_ssh_keygen, namespace=namespace, signature=armoured, content=content)
     time_of_validity = ""
-    if not good and valid_at and _is_out_of_time(answer):
-        time_of_validity = valid_at
-        verify_time = f"-Overify-time={re.sub('[^0-9]', '', valid_at)}"
-        good, answer = _ssh_keygen(
-            "verify", namespace, *options, verify_time, signature=path, content=content
+    try:
+        good, answer = ask("verify", *options)
+        if not good and valid_at and _is_out_of_time(answer):
+            time_of_validity = valid_at
+            verify_time = f"-Overify-time={re.sub('[^0-9]', '', valid_at)}"
+            good, answer = ask("verify", *options, verify_time)
+        if not good:
+            raise _explain_refusal(answer, ask, name, principal, namespace, allowed, bool(revoked))
+    except subprocess.TimeoutExpired:
+        message = (
+            "Judge the bundle again when the machine has less to do. If that does not help, sign "
+            "it again."
         )
-    if not good:
-        raise _explain_refusal(
-            answer, path, content, name, principal, namespace, allowed, bool(revoked)
-        )
+        raise build_refusal(
+            SIGNATURE_INVALID,
+            name,
+            "",
+            f"ssh-keygen gave no answer within {_TIME_LIMIT_S:g} s",
+            f"a {namespace} signature that ssh-keygen can verify",
+            message,
+        ) from None
     key = _KEY.search(answer)
     if key is None:
         return ""
@@ -141,18 +155,18 @@ def _advise(key: Path, complaint: str) -> str:
 
 def _explain_refusal(
     answer: str,
-    path: Path,
-    content: bytes,
+    ask: Callable[..., tuple[bool, str]],
     name: str,
     principal: str,
     namespace: str,
     allowed: tuple[str, ...],
     has_revoked: bool,
 ) -> Refused:
-    """Why a signature is refused. The refusal stands; this only finds the rule and the message."""
+    """Why a signature is refused. The refusal stands; this only finds the rule and the message.
+    `ask` asks ssh-keygen about the signature."""
     subject = "the manifest" if namespace == SUBMISSION_NAMESPACE else "the document"
     # `check-novalidate` verifies the signature without asking whose key it is.
-    valid, reason = _ssh_keygen("check-novalidate", namespace, signature=path, content=content)
+    valid, reason = ask("check-novalidate")
     if not valid:
         message = (
             f"{subject.capitalize()} was changed after signing, or the signature is for another "
@@ -163,10 +177,7 @@ def _explain_refusal(
         )
     # Verify again without the list of revoked keys: if the signature is then good, the key is on
     # the list.
-    if (
-        has_revoked
-        and _ssh_keygen("verify", namespace, *allowed, signature=path, content=content)[0]
-    ):
+    if has_revoked and ask("verify", *allowed)[0]:
         message = "The key is no longer trusted. Ask its owner to sign again with the new key."
         return build_refusal(
             SIGNER_REVOKED,
@@ -205,33 +216,30 @@ def _is_out_of_time(answer: str) -> bool:
 
 
 def _ssh_keygen(
-    action: str, namespace: str, *options: str, signature: Path, content: bytes
+    action: str, *options: str, namespace: str, signature: bytes, content: bytes
 ) -> tuple[bool, str]:
     """Whether ssh-keygen accepts the signature, and its answer: the line that names the key, or the
-    line that gives the reason."""
-    command = [
-        "ssh-keygen",
-        "-Y",
-        action,
-        *options,
-        "-n",
-        namespace,
-        "-s",
-        str(signature.absolute()),
-    ]
+    line that gives the reason. Raises subprocess.TimeoutExpired."""
     # Read the dates of a keyring as UTC, so that the verdict does not depend on the time zone.
     environment = {**os.environ, "TZ": "UTC"}
-    try:
-        process = subprocess.run(
-            command,
-            input=content,
-            capture_output=True,
-            check=False,
-            close_fds=False,
-            env=environment,
-        )
-    except FileNotFoundError:
-        raise CheckerError(NO_SSH_KEYGEN) from None
+    # ssh-keygen must see the bytes that were read. The file in the bundle may have been replaced
+    # since, by one without end or by a FIFO.
+    with tempfile.NamedTemporaryFile(prefix="wattmark-", suffix=".sig") as file:
+        file.write(signature)
+        file.flush()
+        command = ["ssh-keygen", "-Y", action, *options, "-n", namespace, "-s", file.name]
+        try:
+            process = subprocess.run(
+                command,
+                input=content,
+                capture_output=True,
+                check=False,
+                close_fds=False,
+                env=environment,
+                timeout=_TIME_LIMIT_S,
+            )
+        except FileNotFoundError:
+            raise CheckerError(NO_SSH_KEYGEN) from None
     # ssh-keygen writes most complaints to its error output, but some to its output.
     lines = (process.stderr or process.stdout).decode(errors="replace").strip().splitlines()
     if process.returncode == 0:

@@ -114,7 +114,7 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> Path:
     Raises as `review` does."""
     authority = find_signing_authority(bundle, principal)
     contents = read_files(bundle).contents
-    if read_records(bundle, contents, authority.keyring, authority.center).withdrawal:
+    if read_records(contents, authority.keyring, authority.center).withdrawal:
         raise StatementError(f"{bundle}: it was withdrawn before")
     record = {
         "format": WITHDRAWAL_FORMAT,
@@ -224,14 +224,14 @@ def _write_record(
         for name in (document, signature)
         if (bundle / name).is_file()
     }
-    (bundle / SIGNATURE_DIR).mkdir(exist_ok=True)
+    _require_plain_directory(bundle)
     # Write the files and read them back as the checker of any other person does: only then is it
     # certain that the record counts.
     write_all_durable({bundle / document: content, bundle / signature: signed})
     contents = read_files(bundle).contents
     problems = [
         problem
-        for problem in read_records(bundle, contents, authority.keyring, authority.center).problems
+        for problem in read_records(contents, authority.keyring, authority.center).problems
         # I113 reports a review that rejects: that one counts.
         if problem.violation.file in (document, signature) and problem.rule != REVIEW_REJECTS
     ]
@@ -242,6 +242,18 @@ def _write_record(
         write_all_durable({bundle / name: text for name, text in before.items()})
         raise StatementError(f"the {kind} would not count: {format_problems(problems)}")
     return bundle / document
+
+
+def _require_plain_directory(bundle: Path) -> None:
+    """Make the directory for signatures of `bundle` if there is none. Raises StatementError if it
+    is a link, which could lead out of the bundle."""
+    directory = bundle / SIGNATURE_DIR
+    if directory.is_symlink():
+        raise StatementError(
+            f"{directory}: this is a symbolic link, and nothing is written through it; replace it "
+            "by the directory itself"
+        )
+    directory.mkdir(exist_ok=True)
 
 
 def _record_name(kind: str, principal: str, suffix: str) -> str:

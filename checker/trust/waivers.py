@@ -242,7 +242,6 @@ def _verify_cached(waiver: Waiver, keyring: Keyring, valid_at: str) -> Refused |
     # A refusal is returned, not raised, so that the cache keeps it too.
     try:
         fingerprint = verify_signature(
-            keyring.submissions / f"{waiver.file}.sig",
             waiver.signature,
             waiver.content,
             name,

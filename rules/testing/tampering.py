@@ -30,8 +30,8 @@ from rules.bundle_format.records import (
     Json,
 )
 
-REVIEWER = "reviewer@elsewhere.example.org"
-CHAIR = "chair@round.example.org"
+REVIEWER = "reviewer@elsewhere.example"
+CHAIR = "chair@round.example"
 _AT = "2026-02-01T00:00:00Z"
 
 

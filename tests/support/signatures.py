@@ -73,11 +73,9 @@ def check_signature(
     keyring: Path, signature: bytes, content: bytes, principal: str, namespace: str, at: str
 ) -> str | list[str]:
     """Verify a signature. Returns the fingerprint of the key, or the rules and violations."""
-    path = keyring.parent / "made.sig"
-    path.write_bytes(signature)
     try:
         return verify_signature(
-            path, signature, content, "made.sig", principal, namespace, read_keyring(keyring), at
+            signature, content, "made.sig", principal, namespace, read_keyring(keyring), at
         )
     except Refused as refusal:
         return [f"{p.rule} {p.violation.found}" for p in refusal.problems]

@@ -73,7 +73,7 @@ class TrustRound:
         )
 
     def withdraw(
-        self, bundle: Path, principal: str = "chair@round.example.org", key: Path | None = None
+        self, bundle: Path, principal: str = "chair@round.example", key: Path | None = None
     ) -> Result:
         return run_command(
             "withdraw",
@@ -91,7 +91,7 @@ class TrustRound:
         rule: str,
         *paths: Path,
         options: tuple[str, ...] = (),
-        principal: str = "chair@round.example.org",
+        principal: str = "chair@round.example",
     ) -> Result:
         return run_command(
             "waive",
@@ -123,7 +123,7 @@ def a_round(submissions: Submissions, tmp_path: Path) -> TrustRound:
     submissions.allow(trust_round.reviewer, "alice@elsewhere.org", 'namespaces="review@wattmark"')
     submissions.allow(
         trust_round.chair,
-        "chair@round.example.org",
+        "chair@round.example",
         'namespaces="withdrawal@wattmark,waiver@wattmark"',
     )
     return trust_round

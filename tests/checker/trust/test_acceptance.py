@@ -9,7 +9,7 @@ from conftest import Submissions, copy_evidence
 from support.trust_rounds import add_option, delay_samples, list_rules
 
 from checker.engine import judge, judge_all
-from checker.trust import bundle_trust
+from checker.trust import bundle_trust, manifest
 from checker.trust.acceptance_log import LogEntry, append_entries, read_log
 from checker.verdict import INTERNAL
 from rules import VERSION
@@ -91,7 +91,7 @@ def test_acceptance_is_asked_of_a_result_that_is_read_once(
     forge.write_log(bundle, {"at": "2025-12-30T23:00:00Z"})
     read = []
     monkeypatch.setattr(
-        bundle_trust, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
+        manifest, "read_json", lambda name, raw: read.append(name) or read_json(name, raw)
     )
     assert (list_rules(judge(bundle)), read) == ({"I126"}, [])
     contents = read_files(bundle).contents

@@ -179,7 +179,7 @@ def test_role_counts_for_the_key_whose_line_names_it(
     submissions: Submissions, tmp_path: Path
 ) -> None:
     """The reviewer has two keys. OpenSSH accepts one without namespaces for every namespace."""
-    reviewer = "reviewer@elsewhere.example.org"
+    reviewer = "reviewer@elsewhere.example"
     first, second = make_key(tmp_path / "first"), make_key(tmp_path / "second")
     submissions.allow(first, reviewer, 'valid-after="20200101"')
     submissions.allow(second, reviewer, 'namespaces="review@wattmark"')
@@ -198,7 +198,7 @@ def test_role_counts_for_the_key_whose_line_names_it(
 def test_review_counts_by_the_key_whose_line_names_the_role(
     submissions: Submissions, tmp_path: Path, key: str
 ) -> None:
-    reviewer = "reviewer@elsewhere.example.org"
+    reviewer = "reviewer@elsewhere.example"
     submissions.allow(make_key(tmp_path / "first"), reviewer, 'valid-after="20200101"')
     submissions.allow(make_key(tmp_path / "second"), reviewer, 'namespaces="review@wattmark"')
     bundle = submissions.add()

@@ -2,6 +2,7 @@
 seldom it is asked."""
 
 import base64
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,7 +16,10 @@ from support.signatures import signature_cache as signature_cache
 from support.signatures import ssh_keygen_actions as ssh_keygen_actions
 from support.ssh_agent import agent as agent
 
+from checker.engine import judge
 from checker.trust import signature, sshsig
+from checker.trust.bundle_trust import establish_trust
+from rules.bundle_format.files import read_files
 from rules.bundle_format.records import REVIEW_NAMESPACE
 
 
@@ -231,3 +235,28 @@ def test_signature_by_an_agent_is_plain(
     ]
     assert isinstance(outcomes[0], str) and outcomes[0] == outcomes[1]
     assert ssh_keygen_actions == ["verify"]
+
+
+def test_file_that_was_replaced_after_it_was_read_does_not_matter(
+    submissions: Submissions,
+) -> None:
+    bundle = submissions.add()
+    contents = read_files(bundle).contents
+    (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(b"replaced")
+    trust = establish_trust(bundle, contents, None, bundle)
+    assert (trust.signer, trust.problems) == (PRINCIPAL, ())
+
+
+def test_ssh_keygen_without_an_answer_is_a_finding(
+    submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = submissions.add()
+    program = tmp_path / "bin" / "ssh-keygen"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec sleep 5\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setattr(signature, "_TIME_LIMIT_S", 0.2, raising=False)
+    (finding,) = judge(bundle).findings
+    assert finding.rule == "I106"
+    assert finding.found == "ssh-keygen gave no answer within 0.2 s"

@@ -94,9 +94,9 @@ def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
 def test_rejecting_review_is_a_warning_and_no_reviewer(submissions: Submissions) -> None:
     bundle = submissions.add()
     forge.add_review(bundle, verdict="reject", comment="half")
-    forge.add_review(bundle, "second@elsewhere.example.org")
+    forge.add_review(bundle, "second@elsewhere.example")
     verdict = judge(bundle)
-    assert (verdict.status, verdict.reviewers) == ("pass", ("second@elsewhere.example.org",))
+    assert (verdict.status, verdict.reviewers) == ("pass", ("second@elsewhere.example",))
     assert [(f.rule, f.severity) for f in verdict.findings] == [("I113", Severity.WARNING)]
 
 

@@ -82,7 +82,7 @@ def test_review_that_would_not_count_is_not_left_behind(
     for principal, key, reason in (
         (PRINCIPAL, a_round.reviewer, "a reviewer must be of another center"),
         ("alice@elsewhere.org", make_key(tmp_path / "stranger"), "I107"),
-        ("chair@round.example.org", a_round.chair, "I107"),
+        ("chair@round.example", a_round.chair, "I107"),
         ("alice", a_round.reviewer, "must have the form"),
         ("alice@elsewhere.org", tmp_path / "nokey", "no such key"),
     ):

@@ -3,11 +3,13 @@ that cannot be read."""
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from support.signatures import sign_content
 from support.trust_rounds import TrustRound, delay_samples, list_rules, make_second_run, run_command
 from support.trust_rounds import a_round as a_round
 
@@ -27,10 +29,12 @@ TIES = [
     "zoe@WattMark",
     "zoe@example",
     "zoe@Example.org",
-    "Example@elsewhere.example.org",
+    "Example@elsewhere.org",
+    "zoe@mail.example.org",
+    "zoe@example.mail.org",
 ]
-"""Who has the domain of `example@wattmark`, a domain called like the center `example`, or the
-center's name."""
+"""Who has the domain of `example@wattmark`, a domain with a part called like the center `example`,
+or the center's name."""
 
 
 # Of which center somebody is.
@@ -78,6 +82,58 @@ def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: TrustRound
         assert (
             result.exit_code == 1 and f"zoe@wattmark has the domain of {PRINCIPAL}" in result.output
         )
+
+
+@pytest.mark.parametrize(
+    ("submitter", "reviewer", "is_tied"),
+    [
+        ("example@kit.edu", "zoe@mail.kit.edu", True),
+        ("example@a.kit.edu", "zoe@b.kit.edu", True),
+        ("example@kit.edu", "zoe@tum.edu", False),
+        ("example@cs.oxford.ac.uk", "zoe@physics.oxford.ac.uk", True),
+        ("example@oxford.ac.uk", "zoe@cambridge.ac.uk", False),
+        ("example@lrz.de", "zoe@x.lrz.de", True),
+    ],
+)
+def test_addresses_below_one_registered_domain_are_of_one_center(
+    submissions: Submissions, tmp_path: Path, submitter: str, reviewer: str, is_tied: bool
+) -> None:
+    submissions.allow(make_key(tmp_path / "second"), submitter)
+    bundle = submissions.add()
+    forge.add_review(bundle, reviewer)
+    assert (list_rules(judge(bundle)) == {"I112"}) == is_tied
+
+
+def test_one_key_reviews_under_one_name(a_round: TrustRound) -> None:
+    bundle = a_round.tree.add()
+    a_round.tree.allow(a_round.reviewer, "zoe@third.org", 'namespaces="review@wattmark"')
+    assert a_round.review(bundle).exit_code == 0
+    result = a_round.review(bundle, principal="zoe@third.org")
+    assert result.exit_code == 1 and "I130" in result.output, result.output
+    assert judge(bundle).reviewers == ("alice@elsewhere.org",)
+    # The command refuses it, and so does the check of what somebody wrote by hand.
+    record = bundle / "signatures" / "review.alice@elsewhere.org.json"
+    second = json.loads(record.read_text()) | {"reviewer": "zoe@third.org"}
+    content = json.dumps(second).encode()
+    (bundle / "signatures" / "review.zoe@third.org.json").write_bytes(content)
+    signed = sign_content(a_round.reviewer, content, "review@wattmark")
+    (bundle / "signatures" / "review.zoe@third.org.sig").write_bytes(signed)
+    verdict = judge(bundle)
+    assert (verdict.reviewers, list_rules(verdict)) == (("alice@elsewhere.org",), {"I130"})
+
+
+@pytest.mark.parametrize("statement", ["review", "withdraw"])
+def test_nothing_is_written_through_a_linked_directory(
+    a_round: TrustRound, tmp_path: Path, statement: str
+) -> None:
+    bundle = a_round.tree.add()
+    target = Path(shutil.move(bundle / "signatures", tmp_path / "target"))
+    (bundle / "signatures").symlink_to(target)
+    before = sorted(target.iterdir())
+    options = ("--verdict", "reject", "--comment", WHY) if statement == "review" else ()
+    result = getattr(a_round, statement)(bundle, *options)
+    assert (result.exit_code, sorted(target.iterdir())) == (1, before)
+    assert "signatures: this is a symbolic link" in result.output
 
 
 # Reviews.
@@ -172,10 +228,8 @@ def test_withdrawal_is_told_with_who_and_when(a_round: TrustRound) -> None:
     bundle = a_round.tree.add()
     a_round.withdraw(bundle)
     verdict = judge(bundle)
-    assert (verdict.withdrawn_by, verdict.withdrawn_at[:2]) == ("chair@round.example.org", "20")
-    expected = (
-        f"withdrawn by chair@round.example.org, {verdict.withdrawn_at}: The clocks were locked."
-    )
+    assert (verdict.withdrawn_by, verdict.withdrawn_at[:2]) == ("chair@round.example", "20")
+    expected = f"withdrawn by chair@round.example, {verdict.withdrawn_at}: The clocks were locked."
     assert expected in run_command("verify", bundle).output
     (bundles,) = json.loads(render(RoundView((verdict,))))["bundles"]
     assert [bundles[key] for key in ("withdrawn_by", "withdrawn_at")] == [
