@@ -222,3 +222,37 @@ def test_text_and_json_name_the_reproduction(reproduced: ReproducedRound) -> Non
     assert original["trust_level"] == "submitted"
     assert original["reproductions"] == [reproduction["reproduces"]]
     assert reproduction["reproduces"]["agrees"] is False
+
+
+def set_first_losses(evidence: EvidenceFrames, losses: list[float]) -> None:
+    """State the losses of the steps of the first epoch."""
+    epoch = evidence.result["epochs"][0]
+    count = evidence.result["settings"]["batches_per_epoch"]
+    epoch["losses"] = [*losses, *([epoch["loss"]] * (count - len(losses)))]
+
+
+@pytest.mark.parametrize(("seed", "counts"), [(1, False), (2, True)])
+def test_reproduction_with_the_seed_must_have_the_losses_of_the_original(
+    submissions: Submissions, tmp_path: Path, seed: int, counts: bool
+) -> None:
+    key = make_key(tmp_path / "other")
+    submissions.allow(key, REPRODUCER)
+    evidence = copy_evidence()
+    set_first_losses(evidence, [7.0, 6.7, 6.8, 6.4, 6.5, 6.2, 6.3, 6.0])
+    reproduced = ReproducedRound(submissions, submissions.add(evidence), key)
+    reproduction = reproduced.make_evidence(seed=seed)
+    set_first_losses(reproduction, [6.0, 6.3, 6.2, 6.5, 6.4, 6.8, 6.7, 7.0])
+    path = reproduced.add(reproduction)
+    verdicts = reproduced.judge()
+    assert ("X120" in list_rules(verdicts[path])) is not counts
+    assert bool(verdicts[reproduced.original].reproducers) is counts
+
+
+def test_copy_of_the_original_is_no_reproduction(reproduced: ReproducedRound) -> None:
+    copy = copy_evidence()
+    use_other_boards(copy)
+    copy.result["reproduces"] = forge.describe_original(reproduced.original)
+    path = reproduced.add(copy)
+    verdicts = reproduced.judge()
+    assert {"X102", "X103"} & list_errors(verdicts[path])
+    assert verdicts[reproduced.original].reproductions == ()

@@ -31,12 +31,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.power_series import correlate_lagged
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
+
+Losses = NDArray[np.float64]
 
 RULE = RoundRule(__name__, "X116", Severity.WARNING, added="1.5.0")
 
@@ -62,9 +65,7 @@ def _compare(group: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     losses = np.array([run.first_losses for run in group])
     for index, run in enumerate(group):
         usual = np.median(np.delete(losses, index, axis=0), axis=0)
-        difference = abs(float(losses[index].mean() / usual.mean()) - 1)
-        # None, losses that do not change, is no agreement either.
-        correlation = correlate_lagged(np.diff(losses[index]), np.diff(usual), 0) or 0.0
+        difference, correlation = _compare_losses(losses[index], usual)
         if difference > MAX_DIFFERENCE or correlation < MIN_CORRELATION:
             other = group[1 if index == 0 else 0]
             observed = (
@@ -76,3 +77,21 @@ def _compare(group: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
                 f"at least {MIN_CORRELATION:g}"
             )
             yield run.path, Violation(RESULT, "/epochs/0/losses", observed, expected)
+
+
+def have_equal_origin(run: RunSummary, other: RunSummary) -> bool:
+    """Whether the first losses of two runs of one configuration and seed agree, or one of the runs
+    does not list them."""
+    if not run.first_losses or not other.first_losses:
+        return True
+    losses, usual = np.array(run.first_losses), np.array(other.first_losses)
+    difference, correlation = _compare_losses(losses, usual)
+    return difference <= MAX_DIFFERENCE and correlation >= MIN_CORRELATION
+
+
+def _compare_losses(losses: Losses, usual: Losses) -> tuple[float, float]:
+    """The relative difference of the means of two series of losses, shape (n,), and the correlation
+    of their changes."""
+    difference = abs(float(losses.mean() / usual.mean()) - 1)
+    # None, losses that do not change, is no agreement either.
+    return difference, correlate_lagged(np.diff(losses), np.diff(usual), 0) or 0.0

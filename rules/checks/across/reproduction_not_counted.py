@@ -6,12 +6,14 @@ Looks at bundles whose result.json has `reproduces`. The rule reports such a bun
 - no bundle that passes and was not withdrawn has the SHA-256 of `MANIFEST.json` that it states;
 - its signer is that of the original;
 - it shares an accelerator with the original, by UUID. Demos are left out here, because simulated
-  boards share their names.
+  boards share their names;
+- it has the seed of the original, and their first losses contradict each other by the measure of
+  X116. Bundles of older harnesses do not list these losses.
 
 ## Why it is bad
-The run itself is sound, but it does not support the original. A repetition by the same submitter or
-on the same board repeats the faults of the original too, such as those of its meter. It is a note,
-because nothing in the bundle is wrong.
+The run may be sound, but it does not support the original. A repetition by the same submitter or on
+the same board repeats the faults of the original too, such as those of its meter. Other losses show
+that one of the runs did other work. It is a note, because nothing in the bundle need be wrong.
 
 ## What to do
 Check the whole directory `submissions/`, so that the original is judged too. Otherwise let another
@@ -25,12 +27,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rules.bundle_format.table import RESULT
+from rules.checks.across.losses_contradict_seed import have_equal_origin
 from rules.declarations import OriginalRun
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, find_reproductions
+from rules.run_summary import RunSummary, find_reproductions, list_configuration
 
 RULE = RoundRule(__name__, "X120", Severity.NOTE, added="1.5.0")
+
+SHOWN_LOSSES = 3
 
 
 @RULE.check
@@ -50,7 +55,7 @@ def _find_reasons(
             f"the original, {stated.path}",
         )
         return
-    if run.signer == original.signer:
+    if (run.signer or "").casefold() == (original.signer or "").casefold():
         yield f"signed by {run.signer}, as the original", "another submitter"
     shared_boards = set(run.boards) & set(original.boards)
     if shared_boards and run.standing != "demo":
@@ -58,3 +63,13 @@ def _find_reasons(
             f"{', '.join(sorted(shared_boards))}, which the original {original.name} used too",
             "other accelerators",
         )
+    has_same_work = list_configuration(run) == list_configuration(original)
+    if has_same_work and run.seed == original.seed and not have_equal_origin(run, original):
+        yield (
+            f"first losses {_format_losses(run)}",
+            f"about {_format_losses(original)}, as in {original.name} with the same seed",
+        )
+
+
+def _format_losses(run: RunSummary) -> str:
+    return ", ".join(f"{loss:.4g}" for loss in run.first_losses[:SHOWN_LOSSES])
