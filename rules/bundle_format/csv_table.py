@@ -3,6 +3,7 @@ malformed and the message must name the row."""
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
+from rules.bundle_format.counts import check_table, check_texts
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
@@ -30,12 +32,21 @@ COLUMNS = {
     "batches.csv.gz": BATCH_COLUMNS,
     REQUESTS_FILE: REQUEST_COLUMNS,
 }
-MAX_ROWS = 4_000_000
+MAX_ROWS = 500_000
+"""Eight boards that are read ten times a second have so many samples after an hour and three
+quarters, 128 boards after six and a half minutes. The largest run so far has 17 601."""
+_MAX_TEXT_LENGTH = 4_096
+"""Characters of a text in a table, the same as in the JSON files."""
+_MAX_LINE_BYTES = 2**18
+"""Bytes of a line, more than those of four texts of the largest length."""
+_MAX_SLOW_ROWS = 50_000
+"""How many rows the slow reader looks at. It takes a second for them."""
 _MAX_NUMBER = 2**53
 """The largest whole number up to which a double represents every whole number exactly."""
 _MAX_OFFENCES = 5
 _MAX_CYCLE = 64
 """`_decode_cycle` looks for at most this many texts in the repeated order."""
+_UNPORTABLE_MARK = re.compile(rb'[ \t](?=[,\n])|(?<=[,\n])[ \t]|"(?=,)|0[xX]')
 _UNPORTABLE = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
     b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
@@ -44,7 +55,8 @@ _UNPORTABLE = {
     b"X": (b"0X",),
 }
 """Parts of text that pyarrow accepts in a number and other readers do not, by the character that
-they contain. The search for one character comes first, because it is faster."""
+they contain. The search for one character comes first, because it is faster.
+`_UNPORTABLE_MARK` finds the same."""
 _NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
 
 
@@ -62,6 +74,8 @@ def read_table(name: str, text: bytes) -> Table:
     # A row ends with a line break, so a shorter text cannot have too many rows.
     if len(text) > MAX_ROWS and (rows := text.count(b"\n") - text.endswith(b"\n")) > MAX_ROWS:
         raise build_size_refusal(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
+    if len(text) > _MAX_LINE_BYTES:
+        _check_line_lengths(name, text)
     if not text.endswith(b"\n"):
         # The code below expects a line break after every line, also after the header.
         text += b"\n"
@@ -73,21 +87,34 @@ def read_table(name: str, text: bytes) -> Table:
     try:
         if any(
             mark in text for sign, marks in _UNPORTABLE.items() if sign in text for mark in marks
-        ) and _has_offence(name, text, columns):
-            raise _InvalidTable("numbers that are not decimal digits alone")
-        return _parse(text, columns)
+        ):
+            _check_marked_rows(text, columns)
+        table = _parse(name, text, columns)
     except (ValueError, OverflowError, _InvalidTable) as error:
         # The slow reader runs only now: it can name the row, and pyarrow cannot.
         offences = list(islice(_find_offences(name, text, columns), _MAX_OFFENCES))
-        # pyarrow refuses what the slow reader accepts. The table is still refused, without a row.
+        # pyarrow refuses what the slow reader accepts, or the offence is further down. The table is
+        # still refused, without a row.
         if not offences:
             raise _malformed(
                 name, "", shorten(str(error)), "rows of the columns in the header"
             ) from None
         raise Refused(*offences) from None
+    check_table(name, table)
+    return table
 
 
-def _parse(text: bytes, columns: tuple[str, ...]) -> Table:
+def _check_line_lengths(name: str, text: bytes) -> None:
+    """Raises Refused for a line of more cells or longer texts than any row has."""
+    breaks = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    longest = int(np.diff(breaks, prepend=-1, append=len(text)).max())
+    if longest > _MAX_LINE_BYTES:
+        raise build_size_refusal(
+            name, f"a line of {longest} bytes", f"at most {_MAX_LINE_BYTES} bytes"
+        )
+
+
+def _parse(name: str, text: bytes, columns: tuple[str, ...]) -> Table:
     if b"\r" in text or b"\0" in text:
         raise _InvalidTable("rows that are not one line each")
     types = {c: pa.string() if c in TEXT_COLUMNS else pa.int64() for c in columns}
@@ -105,23 +132,48 @@ def _parse(text: bytes, columns: tuple[str, ...]) -> Table:
     arrays = {c: table[c].chunk(0) for c in columns}
     return Table.of(
         {
-            c: _decode_text(arrays[c], c) if c in TEXT_COLUMNS else _decode_numbers(arrays[c], c)
+            c: _decode_text(name, arrays[c], c)
+            if c in TEXT_COLUMNS
+            else _decode_numbers(arrays[c], c)
             for c in columns
         }
     )
 
 
-def _has_offence(name: str, text: bytes, columns: tuple[str, ...]) -> bool:
-    return next(_find_offences(name, text, columns), None) is not None
+def _check_marked_rows(text: bytes, columns: tuple[str, ...]) -> None:
+    """Raises _InvalidTable if a row has text that pyarrow accepts in a number and other readers do
+    not."""
+    position = text.find(b"\n")
+    for _ in range(_MAX_SLOW_ROWS):
+        mark = _UNPORTABLE_MARK.search(text, position)
+        if mark is None:
+            return
+        begin = text.rfind(b"\n", 0, mark.start()) + 1
+        position = text.find(b"\n", mark.start())
+        try:
+            # The row alone: a cell that goes on in the next row is an offence.
+            (cells,) = csv.reader([text[begin:position].decode()], strict=True)
+        except (csv.Error, ValueError) as error:
+            raise _InvalidTable(str(error)) from None
+        if len(cells) != len(columns) or any(map(_describe_expected, columns, cells)):
+            raise _InvalidTable("numbers that are not decimal digits alone")
+    raise _InvalidTable(f"more than {_MAX_SLOW_ROWS} rows with quoted cells or blanks")
 
 
-def _decode_text(array: "pa.StringArray", column: str) -> Text:
-    """Return a column of text. Raises _InvalidTable."""
+def _decode_text(name: str, array: "pa.StringArray", column: str) -> Text:
+    """Return a column of text. Raises _InvalidTable, and Refused if it has too many texts."""
     text = _decode_cycle(array)
     if text is None:
         encoded = array.dictionary_encode()
+        check_texts(name, column, len(encoded.dictionary))
         text = Text(
             _view_integers(encoded.indices, np.int32), tuple(encoded.dictionary.to_pylist())
+        )
+    if (longest := max(map(len, text.names), default=0)) > _MAX_TEXT_LENGTH:
+        raise build_size_refusal(
+            name,
+            f"a text of {longest} characters in {column}",
+            f"at most {_MAX_TEXT_LENGTH} characters",
         )
     if column in REQUIRED_COLUMNS and "" in text.names:
         raise _InvalidTable(f"empty cells in {column}")
@@ -189,12 +241,12 @@ def _view_integers(array: "pa.Array", dtype: type) -> NDArray[Any]:
 
 
 def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator[Problem]:
-    """The violations of a table, row by row. Data rows count from 1."""
+    """The violations in the first rows of a table, row by row. Data rows count from 1."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
     next(reader)
     row = 0
     try:
-        for row, cells in enumerate(reader, 1):
+        for row, cells in enumerate(islice(reader, _MAX_SLOW_ROWS), 1):
             place = f"row {row}"
             # A quoted cell with a line break shifts all later rows, so nothing more can be located.
             if reader.line_num != row + 1:

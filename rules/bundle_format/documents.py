@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jsonschema_rs
 
 from rules import RELEASED
-from rules.bundle_format.files import Refused, build_refusal, shorten
+from rules.bundle_format.counts import check_document
+from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import RESULT_FORMAT, Json
 from rules.finding import Problem, Violation
 from rules.protocol import PROTOCOLS
@@ -23,7 +24,19 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
+MAX_VALUES = 500_000
+"""Values in a JSON file: numbers, texts, lists and objects. The result of 1 024 accelerators has
+half of it."""
+_MAX_EXPLAINED_VALUES = 20_000
+"""Up to so many values, the validator with detailed errors is used. It takes 20 µs for each."""
+_MAX_NUMBER_LENGTH = 1_000
 _MAX_ERRORS = 10
+_SCHEMA_ADVICE = (
+    "The file does not match the schema of its format. bench-submit writes bundles; do not edit "
+    "them."
+)
+_MAX_SHOWN = 200
+"""Characters of a message of the fast validator, which contains the value."""
 # Many JSON readers hold integers in 64 bits and would read a larger number differently.
 _INT64 = range(-(2**63), 2**63)
 
@@ -59,8 +72,11 @@ def read_document(name: str, raw: bytes, *expected_formats: str) -> Json:
         and rules_version not in RELEASED
     ):
         raise _refuse_format(name, "/rules_version", rules_version, f"one of {', '.join(RELEASED)}")
+    check_document(name, value)
     if _fast_validator(document_format).is_valid(value):
         return value
+    if count_values(raw) > _MAX_EXPLAINED_VALUES:
+        raise Refused(Problem(SCHEMA_VIOLATED, _find_first_violation(name, value, document_format)))
     # The validator reports each missing key alone. `dict.fromkeys` makes them one finding.
     problems = [
         Problem(SCHEMA_VIOLATED, violation)
@@ -74,6 +90,8 @@ def read_document(name: str, raw: bytes, *expected_formats: str) -> Json:
 def read_json(name: str, raw: bytes) -> Any:
     """The value of the JSON text `raw` (RFC 8259, UTF-8, no BOM). Raises Refused, also for text
     that other programs may read differently."""
+    if (count := count_values(raw)) > MAX_VALUES:
+        raise build_size_refusal(name, f"about {count} values", f"at most {MAX_VALUES} values")
     try:
         # Some readers skip a byte order mark, others fail.
         if raw.startswith(b"\xef\xbb\xbf"):
@@ -110,6 +128,11 @@ def read_json(name: str, raw: bytes) -> Any:
     return value
 
 
+def count_values(raw: bytes) -> int:
+    """At least the number of values in a JSON text. A comma in a text counts as one more."""
+    return 1 + raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
+
 def _parse_object(pairs: list[tuple[str, Any]]) -> Json:
     # Python keeps the last of two equal keys. Other readers keep the first.
     value = dict(pairs)
@@ -129,8 +152,8 @@ def _parse_integer(text: str) -> int:
 
 
 def _parse_float(text: str) -> float:
-    # 1e999 is valid JSON, but becomes infinite.
-    if not isfinite(value := float(text)):
+    # 1e999 is valid JSON, but becomes infinite. The conversion of millions of digits takes long.
+    if len(text) > _MAX_NUMBER_LENGTH or not isfinite(value := float(text)):
         raise _Ambiguous(f"the number {shorten(text)}, which no double holds")
     return value
 
@@ -139,20 +162,25 @@ def _refuse_constant(text: str) -> NoReturn:
     raise _Ambiguous(f"{text}, which is not JSON")
 
 
+def _find_first_violation(name: str, value: Json, expected_format: str) -> Violation:
+    """The first violation in a large document, by the fast validator."""
+    error = next(_fast_validator(expected_format).iter_errors(value))
+    pointer = _format_pointer(error.instance_path)
+    return Violation(name, pointer, error.message[:_MAX_SHOWN], "a valid value", _SCHEMA_ADVICE)
+
+
+def _format_pointer(path: Iterable[str | int]) -> str:
+    # The escapes of a JSON pointer (RFC 6901).
+    return "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in path)
+
+
 def _find_violations(name: str, value: Json, expected_format: str) -> Iterator[Violation]:
-    message = (
-        "The file does not match the schema of its format. bench-submit writes bundles; do not "
-        "edit them."
-    )
     # Bounded, because a wrong list of a million entries has a million errors.
     errors = islice(_validator(expected_format).iter_errors(value), _MAX_ERRORS)
     # The validator reports unknown keys in the order of a set, which differs between processes.
     for error in sorted(errors, key=lambda e: [str(p) for p in e.absolute_path]):
-        # The escapes of a JSON pointer (RFC 6901).
-        pointer = "".join(
-            "/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path
-        )
-        yield Violation(name, pointer, shorten(error.instance), _describe_expected(error), message)
+        pointer, expected = _format_pointer(error.absolute_path), _describe_expected(error)
+        yield Violation(name, pointer, shorten(error.instance), expected, _SCHEMA_ADVICE)
 
 
 def _describe_expected(error: "ValidationError") -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import ClassVar
 
-from rules.bundle_format.documents import read_document
+from rules.bundle_format.documents import MAX_VALUES, count_values, read_document
 from rules.bundle_format.files import Refused, build_size_refusal
 from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Json
 from rules.finding import Problem
 
-MAX_EVENTS = 100_000
-"""Limit of a file. An attempt has about 15 events per accelerator and 20 more."""
+MAX_EVENTS = 32_768
+"""Limit of a file. An attempt has about 15 events per accelerator and 20 more, so two attempts of
+1 024 accelerators fit."""
 _MAX_PROBLEMS = 5
 
 
@@ -178,12 +179,16 @@ def encode_events(events: Iterable[Event]) -> bytes:
 
 def read_events(text: bytes) -> tuple[Event, ...]:
     """Read the unpacked text of events.jsonl.gz. Raises Refused, with the numbers of the lines."""
-    lines = text.removesuffix(b"\n").split(b"\n") if text else []
-    if len(lines) > MAX_EVENTS:
-        raise build_size_refusal(EVENTS_FILE, f"{len(lines)} lines", f"at most {MAX_EVENTS} lines")
+    line_count = text.count(b"\n") + (not text.endswith(b"\n"))
+    if line_count > MAX_EVENTS:
+        raise build_size_refusal(EVENTS_FILE, f"{line_count} lines", f"at most {MAX_EVENTS} lines")
+    if count_values(text) > MAX_VALUES:
+        raise build_size_refusal(
+            EVENTS_FILE, f"more than {MAX_VALUES} values", f"at most {MAX_VALUES} values"
+        )
     events: list[Event] = []
     problems: list[Problem] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n") if text else [], 1):
         try:
             events.append(event_from_json(read_document(EVENTS_FILE, line, EVENT_FORMAT)))
         except Refused as refusal:

@@ -33,8 +33,11 @@ MAX_BYTES = {
 }
 """Largest size on disk, in bytes, by name. The largest run so far needs a thousandth of it."""
 MAX_SIGNATURE_BYTES = 64 * 1024
+MAX_SIGNATURE_FILES = 64
+"""One signature of the submitter, and two files for each review and withdrawal. Verifying each
+signature can take a process of its own."""
 MAX_UNPACKED_BYTES = {
-    **dict.fromkeys(TABLE_FILES, 256 * _MIB),
+    **dict.fromkeys(TABLE_FILES, 96 * _MIB),
     LOG_FILE: 64 * _MIB,
     EVENTS_FILE: 32 * _MIB,
 }
@@ -246,7 +249,11 @@ def _read_signatures(files: Files, directory: Path) -> list[str]:
         mode = (directory / SIGNATURE_DIR).lstat().st_mode
         if not stat.S_ISDIR(mode):
             raise _refuse_kind(SIGNATURE_DIR, mode, "a directory")
-        for name in sorted(entry.name for entry in (directory / SIGNATURE_DIR).iterdir()):
+        names = sorted(entry.name for entry in (directory / SIGNATURE_DIR).iterdir())
+        if len(names) > MAX_SIGNATURE_FILES:
+            found, expected = f"{len(names)} files", f"at most {MAX_SIGNATURE_FILES} files"
+            raise build_size_refusal(SIGNATURE_DIR, found, expected)
+        for name in names:
             inner = f"{SIGNATURE_DIR}/{name}"
             if _SIGNATURE_NAME.fullmatch(name):
                 _read_into(files, directory, inner, MAX_SIGNATURE_BYTES)

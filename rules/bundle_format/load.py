@@ -6,7 +6,7 @@ from typing import Any
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.events import read_events
-from rules.bundle_format.files import Files, Refused, unpack
+from rules.bundle_format.files import Files, Refused, build_size_refusal, unpack
 from rules.bundle_format.records import (
     EVENTS_FILE,
     EVIDENCE_FILES,
@@ -19,6 +19,9 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.finding import Problem
+
+MAX_LOG_LINES = 500_000
+"""The longest log so far has 142 lines."""
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
@@ -33,7 +36,7 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
             elif name in TABLE_FILES:
                 records[name] = read_table(name, unpack(name, content))
             elif name == LOG_FILE:
-                records[name] = unpack(name, content).decode()
+                records[name] = _read_log(unpack(name, content))
             elif name == EVENTS_FILE:
                 records[name] = read_events(unpack(name, content))
         except Refused as refusal:
@@ -49,6 +52,13 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
     samples, batches = (records[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
     log, requests, events = records[LOG_FILE], records.get(REQUESTS_FILE), records.get(EVENTS_FILE)
     return Evidence(result, system, environment, samples, batches, log, requests, events), problems
+
+
+def _read_log(text: bytes) -> str:
+    """The text of the log. Raises Refused if it has too many lines."""
+    if (lines := text.count(b"\n")) > MAX_LOG_LINES:
+        raise build_size_refusal(LOG_FILE, f"{lines} lines", f"at most {MAX_LOG_LINES} lines")
+    return text.decode()
 
 
 def read_published(path: Path, content: bytes, expected_format: str) -> Json:

@@ -121,10 +121,10 @@ def expand_by_accelerator(samples: Table, values: Mapping[str, float]) -> Floats
     return by_code[accelerators.codes]
 
 
-def format_rows(table: Table, mask: Mask) -> str:
-    """Return the first and the last row of the table in the mask, shape (n,), as `rows 12-40`.
-    Rows of a file count from 1."""
-    places = table.places[mask]
+def format_rows(table: Table, selection: Rows) -> str:
+    """Return the first and the last selected row of the table as `rows 12-40`. Rows of a file count
+    from 1."""
+    places = table.places[selection]
     first, last = int(places.min()) + 1, int(places.max()) + 1
     return f"row {first}" if first == last else f"rows {first}-{last}"
 
@@ -134,7 +134,13 @@ def find_offenders(samples: Table, wrong: Mask) -> Iterator[tuple[str, str, int]
     these samples, and their number."""
     if not wrong.any():
         return
+    rows = np.flatnonzero(wrong)
     accelerators = samples.text("accelerator")
-    for accelerator in accelerators.at(wrong).distinct():
-        mask = wrong & accelerators.equals(accelerator)
-        yield accelerator, format_rows(samples, mask), int(mask.sum())
+    codes = accelerators.codes[rows]
+    # One stable sort and not a mask for each accelerator, of which there may be a thousand.
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(rows[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    # The rows of a group rise, so this is the order of the file.
+    for group in sorted(groups, key=lambda group: int(group[0])):
+        name = accelerators.names[accelerators.codes[group[0]]]
+        yield name, format_rows(samples, group), len(group)

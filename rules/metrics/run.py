@@ -14,8 +14,9 @@ work. It follows that J per item x items/s per accelerator = W in every epoch.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 
@@ -41,6 +42,8 @@ from rules.metrics.serving import compute_serving_figures
 from rules.protocol import PROTOCOLS, Agreement, Protocol
 from rules.workloads import Size, workloads
 
+_Key = TypeVar("_Key", int, str)
+
 
 def compute_figures(
     run: RunDeclaration,
@@ -61,9 +64,10 @@ def compute_figures(
     by_counter = counter_passes(scored, protocol)
     peak, flops = peak_flops(run, system), _flops_per_item(run)
     mfu_per_rate = flops / peak if flops and peak else None
+    parts_by_epoch = _group(parts, lambda part: part.epoch)
     epochs = tuple(
-        _compute_epoch([p for p in parts if p.epoch == epoch], protocol, by_counter, mfu_per_rate)
-        for epoch in sorted({part.epoch for part in parts})
+        _compute_epoch(parts_by_epoch[epoch], protocol, by_counter, mfu_per_rate)
+        for epoch in sorted(parts_by_epoch)
     )
     return RunFigures(
         epochs=epochs,
@@ -72,6 +76,14 @@ def compute_figures(
         observed=tuple(_observe_power(scored, by_counter, run.power.cap_w, protocol)),
         serving=None if requests is None else _compute_serving(requests, scored),
     )
+
+
+def _group(parts: Sequence[Part], key: Callable[[Part], _Key]) -> dict[_Key, list[Part]]:
+    """The parts by a key, in the order of the first part of each."""
+    groups: dict[_Key, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(key(part), []).append(part)
+    return groups
 
 
 def _compute_serving(requests: Table, scored: Sequence[Part]) -> ServingFigures:
@@ -238,9 +250,7 @@ def _mean_reading(part: Part, column: str) -> float | None:
 def _observe_power(
     scored: Sequence[Part], by_counter: bool, cap_w: float | None, protocol: Protocol
 ) -> Iterator[ObservedPower]:
-    # `dict.fromkeys` keeps the order of result.json. A set would not.
-    for accelerator in dict.fromkeys(part.accelerator for part in scored):
-        parts = [part for part in scored if part.accelerator == accelerator]
+    for accelerator, parts in _group(scored, lambda part: part.accelerator).items():
         energy_j = math.fsum(_energy_of_record_j(part, by_counter) for part in parts)
         mean_power_w = energy_j / math.fsum(part.active_s for part in parts)
         yield ObservedPower(

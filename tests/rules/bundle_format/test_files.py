@@ -48,7 +48,7 @@ def test_largest_sizes_of_files_on_disk_and_unpacked():
     )
     assert {s for n, s in MAX_BYTES.items() if n not in TABLE_FILES} == {16 * mib}
     assert {
-        **dict.fromkeys(TABLE_FILES, 256 * mib),
+        **dict.fromkeys(TABLE_FILES, 96 * mib),
         "log.txt.gz": 64 * mib,
         "events.jsonl.gz": 32 * mib,
     } == MAX_UNPACKED_BYTES

@@ -56,6 +56,11 @@ CASES |= {
     "json_deep_arrays": (
         "S104",
         True,
+        replace_content("environment.json", b"[" * 10**5 + b"]" * 10**5),
+    ),
+    "json_too_many_values": (
+        "S103",
+        True,
         replace_content("environment.json", b"[" * 10**6 + b"]" * 10**6),
     ),
     "json_deep_objects": (
@@ -118,7 +123,8 @@ CASES |= {
     "shape_object_for_array": ("S107", True, set_result_fields(epochs={})),
     "shape_null_in_array": ("S107", True, set_result_fields(ranks=[None])),
     "shape_newline_in_run_id": ("S107", True, set_result_fields(run_id="20260101T000000Z-evil\n")),
-    "shape_many_violations": ("S107", True, set_result_fields(readbacks=[[]] * 100_000)),
+    "shape_many_violations": ("S107", True, set_result_fields(readbacks=[[]] * 10_000)),
+    "shape_too_many_readbacks": ("S111", True, set_result_fields(readbacks=[[]] * 100_000)),
     "shape_unknown_workload": ("T108 T101", True, set_result_fields(workload="../../etc/passwd")),
     # Tables.
     "table_empty": ("S109", True, replace_content(SAMPLES, gzip.compress(b""))),

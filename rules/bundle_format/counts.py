@@ -1,0 +1,98 @@
+"""How many epochs, ranks, accelerators and nodes a bundle may name (rule S111).
+
+The time and memory of judging grow with these numbers. Small files can name millions of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rules.bundle_format.files import Refused, build_refusal
+from rules.bundle_format.records import REQUESTS_FILE, Json
+from rules.bundle_format.table import BATCHES, RESULT, SYSTEM, Table
+from rules.rule_ids import TOO_MANY_PARTS
+
+MAX_EPOCHS = 1_000
+"""Protocol 1.0 has 11 epochs. A thousand epochs of 30 s take more than eight hours."""
+MAX_ACCELERATORS = 1_024
+"""128 nodes of eight boards. The largest run so far has four boards."""
+MAX_RANKS = MAX_NODES = MAX_ACCELERATORS
+"""A rank and a node have at least one accelerator."""
+MAX_PARTS = 16_384
+"""Pairs of epoch and accelerator. 1 024 accelerators in 11 epochs are 11 264."""
+MAX_READBACKS = MAX_PARTS
+"""A run reads the limits of each accelerator back before it, after each epoch and at its end. For
+1 024 accelerators in 11 epochs these are 13 312 readbacks."""
+MAX_TEXTS = MAX_ACCELERATORS
+"""Different texts in a column of a table. Accelerators are the most numerous."""
+
+
+def check_table(name: str, table: Table) -> None:
+    """Raises Refused if a table has too many epochs or ranks."""
+    if name not in (BATCHES, REQUESTS_FILE) or not len(table):
+        return
+    epochs, ranks = table.ints("epoch"), table.ints("rank")
+    for column, numbers, limit in (("epoch", epochs, MAX_EPOCHS), ("rank", ranks, MAX_RANKS)):
+        # Epochs and ranks count from 0, so the largest number bounds how many there are.
+        if (largest := int(numbers.max())) >= limit:
+            raise _refuse(name, "", f"{column} {largest}", f"{column}s 0 to {limit - 1}")
+    pairs = int(np.count_nonzero(np.bincount(epochs * MAX_RANKS + ranks)))
+    if pairs > MAX_PARTS:
+        raise _refuse(name, "", f"{pairs} pairs of epoch and rank", f"at most {MAX_PARTS}")
+
+
+def check_texts(name: str, column: str, count: int) -> None:
+    """Raises Refused if a column of text has too many different texts."""
+    if count > MAX_TEXTS:
+        found, expected = f"{count} different texts in {column}", f"at most {MAX_TEXTS}"
+        raise _refuse(name, "", found, expected)
+
+
+def check_document(name: str, document: Json) -> None:
+    """Raises Refused if a document has lists that are too long. The document need not be valid by
+    its schema."""
+    problems = tuple(
+        problem
+        for pointer, count, limit in _count_lists(name, document)
+        if count > limit
+        for problem in _refuse(name, pointer, f"{count} entries", f"at most {limit}").problems
+    )
+    if problems:
+        raise Refused(*problems)
+
+
+def _count_lists(name: str, document: Json) -> Iterator[tuple[str, int, int]]:
+    """The lists of a document that name parts of a run: pointer, number of entries and limit."""
+    if name == RESULT:
+        yield "/ranks", _count(document, "ranks"), MAX_RANKS
+        yield "/ranks/*/accelerators", _count(document, "ranks", "accelerators"), MAX_ACCELERATORS
+        yield "/readbacks", _count(document, "readbacks"), MAX_READBACKS
+        yield "/epochs", _count(document, "epochs"), MAX_EPOCHS
+        yield "/epochs/*/accelerators", _count(document, "epochs", "accelerators"), MAX_PARTS
+        yield "/observed", _count(document, "observed"), MAX_ACCELERATORS
+        yield "/clocks", _count(document, "clocks"), MAX_READBACKS
+    elif name == SYSTEM:
+        yield "/nodes", _count(document, "nodes"), MAX_NODES
+        yield "/nodes/*/accelerators", _count(document, "nodes", "accelerators"), MAX_ACCELERATORS
+
+
+def _count(document: Json, key: str, inner_key: str = "") -> int:
+    """The number of entries of a list, or of all lists `inner_key` in its entries."""
+    entries = _get_list(document, key)
+    if not inner_key:
+        return len(entries)
+    return sum(len(_get_list(entry, inner_key)) for entry in entries)
+
+
+def _get_list(value: Any, key: str) -> list[Any]:
+    entries = value.get(key) if isinstance(value, dict) else None
+    return entries if isinstance(entries, list) else []
+
+
+def _refuse(name: str, pointer: str, found: str, expected: str) -> Refused:
+    message = (
+        "No run has so many, and judging them takes too long. Check what wrote the file. If a real "
+        "run needs more, open an issue: the rule book sets these limits."
+    )
+    return build_refusal(TOO_MANY_PARTS, name, pointer, found, expected, message)

@@ -1,0 +1,27 @@
+"""The bundle has more epochs, ranks or accelerators than any run
+
+## What it does
+Counts the parts of a run that the tables, result.json and system.json name. A bundle has at most 1
+000 epochs, 1 024 ranks, 1 024 nodes, 1 024 accelerators, 16 384 pairs of epoch and rank, 16 384
+pairs of epoch and accelerator, 16 384 readbacks, and 1 024 different texts in a column of a table.
+Epochs and ranks count from 0.
+
+## Why it is bad
+The time and memory of judging grow with the number of parts and not only with the size of the
+files. A file of some megabytes can name millions of them. Protocol 1.0 has 11 epochs, and 1 024
+accelerators are 128 nodes of eight boards. They have 11 264 parts. A thousand epochs of 30 s take
+more than eight hours.
+
+## What to do
+Check the program that wrote the file. If a real run needs more, open an issue: the rule book sets
+these limits.
+
+## Source
+CWE-770, Allocation of Resources Without Limits or Throttling.
+"""
+
+from rules.finding import Severity
+from rules.rule import FormRule
+from rules.rule_ids import TOO_MANY_PARTS
+
+RULE = FormRule(__name__, TOO_MANY_PARTS, Severity.ERROR, added="1.5.0")
