@@ -44,6 +44,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Subm
         directory = shutil.copytree(
             good_bundle, good_bundle.parent.parent / name / "run-of-the-case"
         )
+        # The manifest names the place of the bundle, so a copy elsewhere needs another one.
+        if not reseal:
+            submissions.reseal(directory)
         spoil(directory)
         if reseal:
             submissions.reseal(directory)
