@@ -15,6 +15,7 @@ import click
 
 from checker import CheckerError
 from checker.formats import FORMATS
+from checker.options import EXPECT_HEAD
 
 FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
 """Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, and 1 if the reader of the
@@ -28,6 +29,7 @@ COMMANDS = {
     "waive": ("checker.trust.cli:waive", "sign that a rule is waived for some bundles"),
     "withdraw": ("checker.trust.cli:withdraw", "sign that a bundle is withdrawn"),
     "accept": ("checker.trust.cli:accept", "write into the LOG what passes"),
+    "log": ("checker.trust.cli:log", "print the head of the LOG"),
 }
 """The commands that may take the place of the first PATH: module, function and description. `load`
 imports the module."""
@@ -142,6 +144,7 @@ def _require_paths(
     type=click.Choice(["accepted", "reproduced"]),
     help="Fail if a bundle is not in the LOG, or not reproduced by another submitter.",
 )
+@EXPECT_HEAD
 @click.option(
     "--fix",
     is_flag=True,
@@ -158,6 +161,7 @@ def check(
     baseline: Path | None,
     new_baseline: Path | None,
     required_level: str | None,
+    expected_head: str,
     fix: bool,
 ) -> None:
     """Judge every bundle below each PATH by the rule book.
@@ -181,6 +185,8 @@ def check(
     from checker.terminal import colour_mode, show_progress
 
     refuse_keyring(keyring, local)
+    if local and expected_head:
+        raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
     unfixed = 0
     try:
         selection = parse_selection(select, ignore, baseline, local)
@@ -190,7 +196,9 @@ def check(
             from checker.fix import fix_all
 
             unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
-        judged = judge_all(paths, keyring, signed=not local, watch=show_progress)
+        judged = judge_all(
+            paths, keyring, signed=not local, watch=show_progress, expected_head=expected_head
+        )
         view = replace(select_findings(judged, selection), unfixed=unfixed)
         if new_baseline:
             write_baseline(new_baseline, view.verdicts)

@@ -61,6 +61,7 @@ def judge_all(
     evidence: bool = True,
     watch: Watch = lambda judged, _: judged,
     keep: Keep | None = None,
+    expected_head: str = "",
 ) -> Round:
     """Judge everything below `roots`, in as many processes as there are cores.
 
@@ -68,7 +69,8 @@ def judge_all(
     integrity and signatures are judged: that the files are those that were signed, and by whom. A
     path without a bundle has a failing verdict of its own. `watch` sees the progress. `keep` is
     called with each bundle that passed, in the process that has read it, and its verdict holds what
-    it returns; keep that small. Raises CheckerError as `judge` does.
+    it returns; keep that small. With `expected_head`, a line of the LOG must have this hash. Raises
+    CheckerError as `judge` does.
     """
     targets: dict[Path, _Target] = {}
     verdicts: list[Verdict] = []
@@ -96,7 +98,7 @@ def judge_all(
     trusts = [item.trust for item in judged]
     if signed:
         round_problems = (
-            *check_round_files(trusts, roots),
+            *check_round_files(trusts, roots, expected_head),
             *check_nested_keyrings(keyrings, targets),
         )
         verdicts += judge_round_problems(round_problems, roots)

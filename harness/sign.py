@@ -4,11 +4,11 @@ import contextlib
 from pathlib import Path
 
 from checker import CheckerError
+from checker.directory_names import check_names
 from checker.find import display_path
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
 from checker.trust.manifest import lacks_place_rightly, read_result
-from checker.trust.places import check_names
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest

@@ -63,11 +63,20 @@ class AcceptanceLog:
     """By path."""
     withdrawn: Mapping[str, LogLine] = field(default_factory=dict)
     """By path; a bundle that was withdrawn was accepted before."""
-    lines: int = 0
-    head: str = START
-    """The hash of the last line. Whoever wrote it down elsewhere notices when lines at the end are
-    missing."""
+    hashes: tuple[str, ...] = ()
+    """The hash of each line."""
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return len(self.hashes)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line. Whoever wrote it down elsewhere notices when lines at the end
+        are missing."""
+        return self.hashes[-1] if self.hashes else START
 
 
 def read_log(submissions: Path) -> AcceptanceLog:
@@ -99,16 +108,17 @@ def _parse_log(raw: bytes) -> AcceptanceLog:
     trusted."""
     accepted: dict[str, LogLine] = {}
     withdrawn: dict[str, LogLine] = {}
-    head, previous = START, None
+    hashes: list[str] = []
+    previous = None
     latest = (datetime.now(UTC) + _CLOCK_TOLERANCE).strftime("%Y-%m-%dT%H:%M:%SZ")
     # With line ends, because the hash covers the bytes of the line as they are.
-    raw_lines = raw.splitlines(keepends=True)
-    for number, raw_line in enumerate(raw_lines, start=1):
-        line = _parse_line(number, raw_line, head)
+    for number, raw_line in enumerate(raw.splitlines(keepends=True), start=1):
+        line = _parse_line(number, raw_line, hashes[-1] if hashes else START)
         _check_order(line, previous, latest)
         _add_line(line, accepted, withdrawn)
-        head, previous = hashlib.sha256(raw_line).hexdigest(), line
-    return AcceptanceLog(accepted, withdrawn, len(raw_lines), head)
+        hashes.append(hashlib.sha256(raw_line).hexdigest())
+        previous = line
+    return AcceptanceLog(accepted, withdrawn, tuple(hashes))
 
 
 def _parse_line(number: int, raw: bytes, head: str) -> LogLine:
@@ -275,6 +285,24 @@ def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
             "/rules_version",
             found,
             "an acceptance under that rule book or a newer one",
+            message,
+        ).problems
+
+
+def find_missing_head(log: AcceptanceLog, head: str) -> Iterator[Problem]:
+    """Report that no line of the LOG has the hash `head`, which was published when that line was
+    the last one. Nothing is reported for a broken LOG."""
+    if head not in log.hashes and not log.problems:
+        message = (
+            "Lines at the end are missing, or the LOG was rewritten. Restore the LOG from the "
+            "repository's history, and check that the head was copied correctly."
+        )
+        yield from build_refusal(
+            LOG_BROKEN,
+            ACCEPTANCE_FILE,
+            "",
+            f"{log.lines} lines with the head {log.head}",
+            f"a line with the hash {head}",
             message,
         ).problems
 

@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.directory_names import check_names
 from checker.trust.keyring import Keyring, belongs_to, read_keyring
-from checker.trust.places import check_names
 from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.manifest import SignedPlace

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from checker.directory_names import find_collisions
 from checker.trust.acceptance_log import (
     LogLine,
     find_contradictions,
     find_missing_bundles,
+    find_missing_head,
     parse_version,
     read_log,
 )
 from checker.trust.authority import find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
 from checker.trust.manifest import check_place, read_result
-from checker.trust.places import find_collisions
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
@@ -156,10 +157,13 @@ def establish_trust(
     )
 
 
-def check_round_files(trusts: Sequence[Trust], roots: Sequence[Path]) -> Iterator[RoundProblem]:
+def check_round_files(
+    trusts: Sequence[Trust], roots: Sequence[Path], expected_head: str
+) -> Iterator[RoundProblem]:
     """Check the LOGs, waivers and keyrings on which the trust in the judged bundles depends.
 
-    `roots` are the checked paths: every bundle that the LOG lists below them must be present.
+    `roots` are the checked paths: every bundle that the LOG lists below them must be present. A
+    line of the LOG must have the hash `expected_head`, unless it is empty.
     """
     for directory in dict.fromkeys(trust.keyring for trust in trusts if trust.keyring):
         # Cached: the bundles have been judged by it.
@@ -174,7 +178,8 @@ def check_round_files(trusts: Sequence[Trust], roots: Sequence[Path]) -> Iterato
             for place in _checked_places(centers, roots)
         ]
         missing = [p for below in checked for p in find_missing_bundles(log, below, present)]
-        for problem in dict.fromkeys((*log.problems, *missing)):
+        truncated = find_missing_head(log, expected_head) if expected_head else ()
+        for problem in dict.fromkeys((*log.problems, *truncated, *missing)):
             yield RoundProblem(submissions / ACCEPTANCE_FILE, "log", problem)
         for file, problem in judge_waivers(keyring_of_round, utc_now())[1]:
             yield RoundProblem(submissions / file, "waiver", problem)

@@ -14,13 +14,14 @@ from checker import CheckerError
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
+from checker.options import EXPECT_HEAD
 from checker.printable import printable
 from checker.terminal import SEVERITY_COLOURS, colour_mode, show_progress
 from checker.trust import accepting, signing
-from checker.trust.acceptance_log import read_log
+from checker.trust.acceptance_log import AcceptanceLog, read_log
 from checker.trust.records import utc_now
 from checker.trust.signature import SigningError
-from checker.trust.statements import StatementError
+from checker.trust.statements import StatementError, find_log_directory, format_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
 from rules.registry import rules_by_id
@@ -200,16 +201,47 @@ def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
 )
-def verify(paths: tuple[Path, ...], keyring: Path | None) -> None:
+@EXPECT_HEAD
+def verify(paths: tuple[Path, ...], keyring: Path | None, expected_head: str) -> None:
     """Verify integrity and signatures below each PATH, without judging the evidence.
 
     The command compares files with manifests, and verifies the signatures of manifests, reviews,
     withdrawals and waivers against the keyring and the LOG. It prints the head of the LOG: compare
     it with the published one. Exits with 1 if anything is wrong.
     """
-    judged = _run(lambda: judge_all(paths, keyring, evidence=False, watch=show_progress))
+    judged = _run(
+        lambda: judge_all(
+            paths, keyring, evidence=False, watch=show_progress, expected_head=expected_head
+        )
+    )
     click.echo("\n".join(_format_verification(judged)), color=colour_mode())
     sys.exit(_FAILED if any(v.status == "fail" for v in judged.verdicts) else 0)
+
+
+@click.group(context_settings=_HELP)
+def log() -> None:
+    """Print what the LOG says of itself."""
+
+
+@log.command(context_settings=_HELP)
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+def head(path: Path) -> None:
+    """Print the number of lines and the head of the LOG that PATH belongs to.
+
+    The head is the hash of the last line. Publish it outside the repository. Everybody else then
+    notices missing lines with `bench-check --expect-head HASH`.
+    """
+    submissions = _run(lambda: find_log_directory(path))
+    acceptance_log = read_log(submissions)
+    if acceptance_log.problems:
+        raise click.ClickException(format_problems(acceptance_log.problems))
+    log_path = display_path(submissions / ACCEPTANCE_FILE, [path])
+    click.echo(f"{printable(str(log_path))}: {_describe_log(acceptance_log)}")
+
+
+def _describe_log(acceptance_log: AcceptanceLog) -> str:
+    plural = "" if acceptance_log.lines == 1 else "s"
+    return f"{acceptance_log.lines} line{plural}, head {acceptance_log.head}"
 
 
 def _format_verification(judged: Round) -> Iterator[str]:
@@ -219,13 +251,12 @@ def _format_verification(judged: Round) -> Iterator[str]:
     broken_logs = {verdict.path for verdict in verdicts if verdict.standing == "log"}
     good_logs = 0
     for submissions in judged.submissions:
-        path, log = submissions / ACCEPTANCE_FILE, read_log(submissions)
-        if log.lines:
+        path, acceptance_log = submissions / ACCEPTANCE_FILE, read_log(submissions)
+        if acceptance_log.lines:
             # A LOG has a verdict only if it has a problem, so good ones are counted here.
             good_logs += path not in broken_logs
             status = "" if path in broken_logs else f"{_GOOD}, "
-            lines = f"{log.lines} line{'' if log.lines == 1 else 's'}, head {log.head}"
-            yield f"{printable(str(path))}: {status}{lines}"
+            yield f"{printable(str(path))}: {status}{_describe_log(acceptance_log)}"
         elif path not in broken_logs:
             yield f"{printable(str(path))}: none"
     bad = sum(v.status == "fail" for v in verdicts)

@@ -1,15 +1,16 @@
 """What signed statements and acceptances share: who may make them for a path, and how the command
 reports problems."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from checker.find import display_path, find_places
 from checker.printable import printable
-from checker.trust.authority import Authority, find_authority
+from checker.trust.authority import Authority, find_authority, find_keyrings_above
 from checker.trust.keyring import PRINCIPAL
 from rules.bundle_format.files import Refused
-from rules.bundle_format.records import EVIDENCE_FILES, MANIFEST_FILE
+from rules.bundle_format.records import ACCEPTANCE_FILE, EVIDENCE_FILES, MANIFEST_FILE
 from rules.finding import Problem
 
 
@@ -50,6 +51,23 @@ def find_submissions(path: Path) -> Path:
     if not find_places(path).bundles:
         raise StatementError(f"{path}: no bundle at or below it")
     return _find_authority(path).keyring.submissions
+
+
+def find_log_directory(path: Path) -> Path:
+    """The directory `submissions` that `path` is or lies in, which has a LOG. Raises
+    StatementError."""
+    keyrings = find_keyrings_above(path.resolve())
+    if not keyrings:
+        raise StatementError(
+            f"{path}: no keyring at or above it, so it is no submissions directory"
+        )
+    submissions = keyrings[0].parent
+    if not os.path.lexists(submissions / ACCEPTANCE_FILE):
+        raise StatementError(
+            f"{display_path(submissions, [path])}: there is no {ACCEPTANCE_FILE} yet; bench-check "
+            "accept writes it"
+        )
+    return submissions
 
 
 def _find_authority(path: Path) -> Authority:

@@ -7,7 +7,8 @@ Reads `submissions/LOG` line by line and checks that
 - times and rule book versions never decrease;
 - no time is more than one day in the future, and each version is that of a released rule book;
 - each directory is accepted once;
-- only accepted bundles are withdrawn, each once.
+- only accepted bundles are withdrawn, each once;
+- with `--expect-head HASH`, one of the lines has this hash.
 
 ## Why it is bad
 The acceptance log states when each bundle was accepted, and by which rule book. A line that was
@@ -16,8 +17,7 @@ present rule book then judges all of them.
 
 ## What to do
 Restore the log from the history of the repository. Only append lines, with `bench-check accept`.
-Lines missing at the end do not break the chain: compare the head that `bench-check verify` prints
-with the published one.
+Lines missing at the end do not break the chain: pass the published head with `--expect-head`.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
