@@ -1,5 +1,6 @@
 """Makes the request for a reproduction from the bundle of its original."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import click
 
 from checker import CheckerError
-from checker.judging.bundle_judge import JudgeOptions, judge_bundles
+from checker.judging.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
 from checker.verdict import Verdict
 from harness.cli_options import make_request
 from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, PlanError, RunRequest
@@ -33,10 +34,15 @@ def make_reproduction_request(
     Prints which software differs. Raises PlanError if the bundle does not pass, and MeterError if
     there is no such meter.
     """
-    statement = _read_original(bundle.resolve())
-    _print_software_differences(statement.packages)
-    run = statement.run
+    original, packages = _read_original(bundle.resolve())
+    _print_software_differences(packages)
+    run = original.run
     settings, requests = run.settings, run.settings.requests
+    if settings.nodes > 1 and options["head"] is None:
+        raise PlanError(
+            f"{bundle} ran on {settings.nodes} nodes; start this command on each of them, with "
+            "--node N and --head HOST:PORT"
+        )
     # Other boards may need another meter. Those of a simulation do not.
     if meter is None and run.sampling.meter.startswith(SIMULATED_METER):
         meter = run.sampling.meter
@@ -59,7 +65,7 @@ def make_reproduction_request(
             "prompt_tokens": requests.prompt_tokens if requests else None,
             "output_tokens": requests.output_tokens if requests else None,
             "rate_per_s": requests.rate_per_s if requests else None,
-            "original": Original(statement.name_bundle(bundle.resolve()), run, statement.system),
+            "original": original,
         },
     )
 
@@ -70,49 +76,53 @@ class _Statement:
 
     run: RunDeclaration
     system: SystemDeclaration
-    packages: dict[str, str]
+    packages: Mapping[str, str]
     """Version by name of the package."""
 
     @staticmethod
     def of(bundle: Bundle) -> "_Statement":
-        packages = dict(bundle.environment_declaration.packages)
+        packages = bundle.environment_declaration.packages
         return _Statement(bundle.declaration, bundle.system_declaration, packages)
 
-    def name_bundle(self, bundle: Path) -> OriginalReference:
-        return OriginalReference(
-            run_id=self.run.run_id,
-            path="/".join(bundle.parts[-3:]),
-            manifest_sha256=sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest(),
-            boards=tuple(uuid for rank in self.run.ranks for uuid in rank.accelerators),
-        )
 
-
-def _read_original(bundle: Path) -> _Statement:
-    """Judge the bundle to reproduce, and return what it states. Raises PlanError if it does not
-    pass."""
+def _read_original(bundle: Path) -> tuple[Original, Mapping[str, str]]:
+    """Judge the bundle to reproduce, and return it with the versions of its packages. Raises
+    PlanError if it does not pass."""
     try:
-        verdict = _judge(bundle, signed=True)
+        judged = _judge(bundle, signed=True)
     # A compute node may have no ssh-keygen. Whoever checks the reproduction verifies the signature.
     except CheckerError as error:
         click.echo(f"the signature of {bundle} is not verified: {error}", err=True)
-        verdict = _judge(bundle, signed=False)
-    if isinstance(verdict.kept, _Statement):
-        return verdict.kept
-    reasons = [
-        f"  {f.rule} {f.file} {f.pointer}: found {f.found}, expected {f.expected}. {f.message}"
-        for f in verdict.findings
-        if f.severity == Severity.ERROR
-    ]
-    if verdict.withdrawn:
-        reasons.append(f"  withdrawn by {verdict.withdrawn_by}: {verdict.withdrawn}")
-    listing = "\n".join(reasons)
-    raise PlanError(f"{bundle}: only a bundle that passes can be reproduced:\n{listing}")
+        judged = _judge(bundle, signed=False)
+    statement = judged.verdict.kept
+    if not isinstance(statement, _Statement):
+        listing = "\n".join(_list_reasons(judged.verdict))
+        raise PlanError(f"{bundle}: only a bundle that passes can be reproduced:\n{listing}")
+    reference = OriginalReference(
+        run_id=statement.run.run_id,
+        path=judged.trust.place or "/".join(bundle.parts[-3:]),
+        manifest_sha256=sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest(),
+        boards=tuple(uuid for rank in statement.run.ranks for uuid in rank.accelerators),
+    )
+    return Original(reference, statement.run, statement.system), statement.packages
 
 
-def _judge(bundle: Path, signed: bool) -> Verdict:
+def _judge(bundle: Path, signed: bool) -> JudgedBundle:
     options = JudgeOptions(signed=signed, keep=_Statement.of)
     (judged,) = judge_bundles({bundle: bundle}, options)
-    return judged.verdict
+    return judged
+
+
+def _list_reasons(verdict: Verdict) -> Iterator[str]:
+    """Why the bundle does not pass, one reason a line."""
+    for finding in verdict.findings:
+        if finding.severity == Severity.ERROR:
+            place = " ".join(filter(None, (finding.rule, finding.file, finding.pointer)))
+            yield (
+                f"  {place}: found {finding.found}, expected {finding.expected}. {finding.message}"
+            )
+    if verdict.withdrawn:
+        yield f"  withdrawn by {verdict.withdrawn_by}: {verdict.withdrawn}"
 
 
 def _choose_epoch_s(original_s: float) -> float | None:
@@ -130,7 +140,7 @@ def _find_own_implementation(run: RunDeclaration) -> str | None:
     return None if name in (reference, SIMULATED_WORK) else name
 
 
-def _print_software_differences(packages: dict[str, str]) -> None:
+def _print_software_differences(packages: Mapping[str, str]) -> None:
     """Print the packages whose version is another one here. They may explain a difference, and do
     not prevent a reproduction."""
     present = read_package_versions()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence, make_key
+from support.bundles import rederive
 
 from checker import CheckerError
 from checker.cli import check
@@ -22,6 +23,7 @@ from harness.run.planning import make_plan
 from harness.run.preflight import find_remarks
 from harness.system import DESCRIPTION
 from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.testing.mutations import add_twin
 
 COMMITTED = Path(__file__).parents[2] / "submissions" / "reference"
 BUNDLES = sorted(path.parent for path in COMMITTED.glob("*/*/result.json"))
@@ -136,6 +138,18 @@ def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
     same_board = replace(planned.devices[0], uuid=uuid)
     (remark,) = (r for r in find_remarks(replace(planned, devices=(same_board,))) if "X120" in r)
     assert remark.startswith(f"{uuid}: the original ran on this accelerator")
+
+
+def test_original_on_two_nodes_asks_for_the_address_of_the_first(submissions: Submissions) -> None:
+    evidence = copy_evidence()
+    add_twin(evidence, node="node1")
+    rederive(evidence)
+    bundle = submissions.add(evidence)
+    with pytest.raises(PlanError, match="ran on 2 nodes; start this command on each of them"):
+        request_reproduction(bundle)
+    options = {**NO_OPTIONS, "head": "node0:29500"}
+    run_request = make_reproduction_request(bundle, None, node=1, **options)
+    assert (run_request.nodes, run_request.node) == (2, 1)
 
 
 def reproduce(bundle: Path, *options: str) -> Result:
