@@ -191,9 +191,16 @@ def plan_run(run_request: RunRequest) -> Plan:
     description = read_description(run_request.system)
     # All nodes see the same simulated boards, so each node takes its own part of them.
     first_index = run_request.node * run_request.gpus if run_request.simulate else 0
-    machine = _inspect_machine(
-        choose_meter(run_request), run_request.gpus, run_request.cap_w, first_index
-    )
+    try:
+        machine = _inspect_machine(
+            choose_meter(run_request), run_request.gpus, run_request.cap_w, first_index
+        )
+    except PlanError as error:
+        if run_request.original is None:
+            raise
+        # The message may name options of `run`, whose values come from the original.
+        original = run_request.original.reference.path
+        raise PlanError(f"{original} cannot be reproduced here: {error}") from None
     return make_plan(run_request, machine, description, hash_source())
 
 

@@ -18,6 +18,7 @@ from checker.judging import bundle_judge
 from harness.cli import main
 from harness.power.source import Device
 from harness.reproduce import make_reproduction_request
+from harness.run.command import plan_run, simulate_boards
 from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
 from harness.run.planning import make_plan
 from harness.run.preflight import find_remarks
@@ -166,6 +167,15 @@ def test_bundle_that_fails_is_refused_with_its_findings(
     assert "only a bundle that passes can be reproduced" in result.output
     assert "I101 system.json" in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_machine_that_cannot_have_the_cap_of_the_original_is_refused(
+    good_request: RunRequest,
+) -> None:
+    run_request = replace(good_request, simulate="h200", cap_w=900.0)
+    message = r"example/h200x2/\S+ cannot be reproduced here: --cap 900: SIM-H200-0 can be set to"
+    with simulate_boards("h200"), pytest.raises(PlanError, match=message):
+        plan_run(run_request)
 
 
 def test_directory_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
