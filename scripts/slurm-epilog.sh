@@ -1,24 +1,88 @@
 #!/bin/sh
-# A Slurm epilog (`Epilog=` in slurm.conf): puts the power caps back that a job has left, whatever ended it. Slurm kills all
-# that is in a job's cgroup, the watchdog of `bench-submit run --cap` too.
+# A Slurm epilog (`Epilog=` in slurm.conf): restores the power caps, and the performance levels of AMD, that a job has left,
+# however it ended. Slurm kills all processes in the cgroup of a job, also the watchdog of `bench-submit run --cap`.
 #
-# It acts where scripts/wattmark-cap has set a limit, or where a run has left its journal. Where it fails, Slurm drains the
-# node, as it should be: its GPUs are not as they were.
+# It acts if scripts/wattmark-cap has set a limit, or if a run has left its journal. If it fails, Slurm drains the node, as it
+# should: its GPUs do not have their usual settings.
 set -uf
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 WATTMARK_CAP=/usr/local/sbin/wattmark-cap
+CAP_TIMEOUT_S=60
+LOCK_TIMEOUT_S=30
+SYSFS=/sys
 STAMP=/run/wattmark-cap
 JOURNAL=/var/lib/wattmark/caps.json
-# What the GPUs of this site are held at between jobs: `default` for the boards' own limit, or watts.
+# The limit of the GPUs of this site between jobs: `default` for the default of the boards, or watts.
 SITE_CAP=default
 
-if [ -e "$STAMP" ] || [ -e "$JOURNAL" ]; then
-    said=$("$WATTMARK_CAP" "$SITE_CAP" 2>&1) || {
-        logger -t wattmark "job ${SLURM_JOB_ID-}: caps not restored: $said"
-        exit 1
-    }
-    rm -f "$STAMP" "$JOURNAL"
+log() {
+    logger -t wattmark "job ${SLURM_JOB_ID-}: $1"
+}
+
+is_needed() {
+    [ -e "$STAMP" ] || [ -e "$JOURNAL" ]
+}
+
+# The boards of the journal whose performance level a run changed, as lines `NAME LEVEL`. The journal has a line per field.
+changed_levels() {
+    awk -F '"' '$2 == "uuid" { name = $4 } $2 == "found_state" && NF > 3 { print name, $4 }' "$JOURNAL"
+}
+
+# The directory in sysfs of the board $1, which is named by its id or its PCI address.
+find_device() {
+    set +f
+    for device in "$SYSFS"/class/drm/card*/device; do
+        case $1 in
+        GPU-*) [ "GPU-$(cat "$device/unique_id" 2>/dev/null)" = "$1" ] ;;
+        *) grep -qsx "PCI_SLOT_NAME=${1#PCI-}" "$device/uevent" ;;
+        esac && echo "$device" && return
+    done
+    return 1
+}
+
+# The kernel's name of the performance level $1 of AMD SMI.
+kernel_level() {
+    case $1 in
+    stable_std) echo profile_standard ;;
+    stable_*) echo "profile_${1#stable_}" ;;
+    determinism) echo perf_determinism ;;
+    *) echo "$1" ;;
+    esac
+}
+
+restore_levels() {
+    status=0
+    while read -r name level; do
+        [ -n "$name" ] || continue
+        level=$(kernel_level "$level")
+        if ! file=$(find_device "$name")/power_dpm_force_performance_level ||
+            ! echo "$level" >"$file" || [ "$(cat "$file")" != "$level" ]; then
+            log "$name: performance level not restored: $level"
+            status=1
+        fi
+    done <<LEVELS
+$(changed_levels)
+LEVELS
+    return "$status"
+}
+
+is_needed || exit 0
+# The lock of the runs. A watchdog that outlived its run may be restoring the limits now.
+if [ -d "${JOURNAL%/*}" ]; then
+    umask 077
+    exec 9>>"${JOURNAL%/*}/caps.lock"
+    flock -w "$LOCK_TIMEOUT_S" 9 || log "another process held the lock of $JOURNAL; restoring without it"
+    is_needed || exit 0
 fi
+# Descriptor 9 is closed, so that a command that hangs does not keep the lock.
+message=$(timeout -k 5 "$CAP_TIMEOUT_S" "$WATTMARK_CAP" "$SITE_CAP" 2>&1 9>&-) || {
+    log "caps not restored: $message (status $?)"
+    exit 1
+}
+if [ -e "$JOURNAL" ]; then
+    restore_levels || exit 1
+fi
+rm -f "$STAMP" "$JOURNAL"
 exit 0

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from harness import interrupts
 from harness.interrupts import Interrupted
+from harness.power.cap_host import explain_container
 from harness.power.cap_journal import (
     JOURNAL_FILE,
     SavedLimit,
@@ -21,6 +22,7 @@ from harness.power.cap_journal import (
     new_journal,
     refuse_foreign_limits,
     refuse_stale_journal,
+    register_journal,
     state_directory,
 )
 from harness.power.cap_restore import RestoreError, describe_limit, restore_boards
@@ -78,9 +80,12 @@ def explain_refusal(meter: str) -> str | None:
     source = source_class(meter)
     if not issubclass(source, CapControl):
         return f"the meter {meter} cannot set power caps"
-    if not source.simulated and os.geteuid() != 0:
+    if source.simulated:
+        return None
+    if os.geteuid() != 0:
         return ABOUT_CAPS
-    return None
+    directory = state_directory(meter)
+    return None if directory is None else explain_container(directory)
 
 
 @contextmanager
@@ -97,9 +102,8 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     directory = state_directory(plan.meter)
     # A run as found sets nothing. It needs no lock, journal or watchdog.
     if plan.found_mw is None and plan.found_state is None:
-        if directory is not None:
-            # Limits that another run set and has not restored are not "as found".
-            refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in plan.devices})
+        # Limits that another run set and has not restored are not "as found".
+        refuse_foreign_limits(plan.meter, [device.uuid for device in plan.devices])
         with closing(open_source(plan.meter)) as source:
             _check_unchanged(source, plan)
         yield lambda: None
@@ -109,11 +113,15 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
         raise MeterError(
             f"{plan.meter}: a cap can be set on simulated boards in a process of their own only"
         )
+    if not source_class(plan.meter).simulated and (reason := explain_container(directory)):
+        raise NotAllowedError(reason)
     path = directory / JOURNAL_FILE
     # The source stays open: a driver without clients may be unloaded, which resets the limits.
     with lock_directory(directory), closing(open_source(plan.meter)) as source:
         # To overwrite the journal of a killed run would lose the limits that it found.
         refuse_stale_journal(path)
+        # Boards that have the planned settings already, but from another run.
+        refuse_foreign_limits(plan.meter, [device.uuid for device in plan.devices])
         _check_unchanged(source, plan)
         with _restoring(source, path, plan) as watchdog:
             yield watchdog.ensure_running
@@ -127,7 +135,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
     try:
         # The journal is on disk and the watchdog runs before the first limit changes. A process
         # killed at any moment thus leaves limits that something can restore.
-        journal.write(path)
+        register_journal(journal, path)
         watchdog = Watchdog(path)
         _apply(source, plan, journal.accelerators)
         yield watchdog

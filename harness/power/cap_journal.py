@@ -3,25 +3,37 @@
 The journal holds the limit and the power state that each accelerator had before the run. It is
 written before anything is set, and removed when everything is restored. It is one file in a state
 directory, beside a lock file. The owner of the journal holds the lock as long as it lives, so only
-one run of a node sets limits at a time.
+one run of a state directory sets limits at a time.
+
+Runs can have different state directories. Each run therefore registers the boards that it changes
+in a directory of the host: a link per board, to the journal that names it.
 """
 
-import fcntl
 import json
 import os
 import platform
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
+from urllib.parse import quote
 
+from harness.power.cap_host import read_boot_id
+from harness.power.cap_lock import (
+    LOCK_FILE,
+    LockedError,
+    hold_lock,
+    is_held,
+    make_private_directory,
+)
 from harness.power.limits import ABOUT_CAPS
 from harness.power.source import STATE_VARIABLE, MeterError, NotAllowedError
 from harness.power.sources import source_class, source_names
 from rules.bundle_format.files import open_plain
+from rules.bundle_format.seal import sync_directory, write_durable
 
 JOURNAL_FILE = "caps.json"
 FORMAT = "wattmark-caps/1"
@@ -31,7 +43,6 @@ is refused."""
 _STEP_S = 0.05
 _MAX_BYTES = 2**20
 """More than the journal of any node needs. An entry takes about 120 bytes."""
-_LOCK_FILE = "caps.lock"
 
 
 class BlockedError(MeterError):
@@ -60,6 +71,8 @@ class Journal:
     started_at: str
     accelerators: tuple[SavedLimit, ...]
     format: str = FORMAT
+    boot_id: str | None = None
+    """Of the host, which a container shares. None in journals of earlier versions."""
 
     @property
     def owner(self) -> str:
@@ -75,21 +88,13 @@ class Journal:
 
         Raises MeterError; the file then has its former content.
         """
-        # A rename within one directory is atomic: a reader sees the former or the new journal.
-        draft = path.with_suffix(".writing")
         try:
-            with draft.open("w") as file:
-                file.write(json.dumps(asdict(self), indent=1) + "\n")
-                file.flush()
-                # Without this, a power failure after the rename can leave an empty journal.
-                os.fsync(file.fileno())
-            draft.chmod(0o644)  # users who may not set a cap can read who does
-            draft.rename(path)
-            # A rename is durable only when the directory is on disk too.
+            # scripts/slurm-epilog.sh reads this too, and expects a line per field.
+            write_durable(path, (json.dumps(asdict(self), indent=1) + "\n").encode())
+            path.chmod(0o644)  # users who may not set a cap can read who does
+            # The rename is durable only when the directory is on disk too.
             sync_directory(path.parent)
         except OSError as error:
-            # A full disk leaves a partial draft.
-            draft.unlink(missing_ok=True)
             raise MeterError(
                 f"{path}: the journal cannot be written ({error.strerror}), and nothing is "
                 "set without one"
@@ -129,7 +134,11 @@ class Journal:
         return journal
 
     def remove(self, path: Path) -> None:
-        """Remove the file and return when the removal is on disk."""
+        """Unregister the boards, remove the file, and return when the removal is on disk."""
+        # All boards of the run: the journal may hold only those that were restored last.
+        for link in _list_registrations(self.meter):
+            if link.readlink() == path:
+                link.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
 
@@ -153,27 +162,45 @@ def _check_types(*records: Journal | SavedLimit) -> None:
 def new_journal(meter: str, run_id: str, accelerators: tuple[SavedLimit, ...]) -> Journal:
     """A journal that this process owns."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Journal(meter, run_id, platform.node(), os.getpid(), now, accelerators)
+    return Journal(
+        meter, run_id, platform.node(), os.getpid(), now, accelerators, boot_id=read_boot_id()
+    )
 
 
 def state_directory(meter: str) -> Path | None:
     """The directory of the journal for the accelerators of `meter`. None for simulated boards that
     only one process sees."""
-    return source_class(meter).journal_directory()
+    directory = source_class(meter).journal_directory()
+    # Without links: a link on the way could lead elsewhere after the directory was checked.
+    return None if directory is None else directory.resolve()
 
 
 def state_directories() -> list[Path]:
-    """The state directories of this node: that of its accelerators, and that of the simulator if
-    WATTMARK_SIMULATOR names one."""
+    """The state directories of this node: that of its accelerators, that of the simulator if
+    WATTMARK_SIMULATOR names one, and those in which registered boards have a journal."""
     directories = []
     for name in source_names():
         try:
-            directory = state_directory(name)
+            candidates = [state_directory(name), *_find_registered(name)]
         except MeterError:  # a source file with a mistake in it has set no cap
             continue
-        if directory is not None and directory not in directories:
-            directories.append(directory)
-    return directories
+        directories += [directory for directory in candidates if directory is not None]
+    return list(dict.fromkeys(directories))
+
+
+def _find_registered(meter: str) -> Iterator[Path]:
+    """The directories of the journals with which boards are registered."""
+    for link in _list_registrations(meter):
+        # Not Path.exists, which raises an error for a directory that only root may look into.
+        if os.access(link, os.F_OK):
+            yield link.readlink().parent
+
+
+def _list_registrations(meter: str) -> list[Path]:
+    """The links of the registered boards, to their journals."""
+    board_directory = source_class(meter).board_directory()
+    entries = [] if board_directory is None else sorted(board_directory.glob("*"))
+    return [entry for entry in entries if entry.is_symlink()]
 
 
 def journal_paths() -> list[Path]:
@@ -182,9 +209,52 @@ def journal_paths() -> list[Path]:
     return [path for path in paths if path.exists()]
 
 
-def refuse_foreign_limits(
-    path: Path, uuids: Collection[str] | None, timeout_s: float = 0.0
-) -> None:
+def register_journal(journal: Journal, path: Path) -> None:
+    """Write a journal at `path` and register its boards.
+
+    Raises BlockedError if the journal of another run names one of the boards, and MeterError.
+    """
+    board_directory = source_class(journal.meter).board_directory()
+    if board_directory is None:
+        journal.write(path)
+        return
+    uuids = [limit.uuid for limit in journal.accelerators]
+    # Under the lock, so that of two runs the later one sees the journal of the earlier one.
+    with lock_directory(board_directory):
+        refuse_foreign_limits(journal.meter, uuids)
+        for uuid in uuids:
+            link = _board_link(board_directory, uuid)
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
+        journal.write(path)
+
+
+def _board_link(board_directory: Path, uuid: str) -> Path:
+    return board_directory / quote(uuid, safe="")
+
+
+def refuse_foreign_limits(meter: str, uuids: Collection[str], timeout_s: float = 0.0) -> None:
+    """Raise BlockedError if, after `timeout_s`, the journal of the state directory or a journal
+    with which one of these boards is registered still names one of them."""
+    source = source_class(meter)
+    paths = set()
+    if (directory := state_directory(meter)) is not None:
+        paths.add(directory / JOURNAL_FILE)
+    if (board_directory := source.board_directory()) is not None:
+        for uuid in uuids:
+            with suppress(OSError):  # the board is not registered
+                paths.add(_board_link(board_directory, uuid).readlink())
+    for path in sorted(paths):
+        _refuse_limits(path, uuids, timeout_s)
+
+
+def refuse_any_limits(meter: str, timeout_s: float) -> None:
+    """Raise BlockedError if there is still a journal in the state directory after `timeout_s`."""
+    if (directory := state_directory(meter)) is not None:
+        _refuse_limits(directory / JOURNAL_FILE, None, timeout_s)
+
+
+def _refuse_limits(path: Path, uuids: Collection[str] | None, timeout_s: float) -> None:
     """Raise BlockedError if the journal at `path` still names one of these boards after
     `timeout_s`. `uuids` None stands for any board."""
     deadline_s = time.monotonic() + timeout_s
@@ -222,76 +292,45 @@ def _describe_running(path: Path, journal: Journal) -> str:
 
 
 def is_locked(directory: Path) -> bool:
-    """Whether a process holds the lock of a state directory.
-
-    Tries a shared lock, because several processes may ask at once, and because it takes no right to
-    write the file.
-    """
-    try:
-        with (directory / _LOCK_FILE).open() as lock:
-            # Closing the file releases the lock.
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # there is no lock file, or this user may not read it
-        return False
-    return False
+    """Whether a run, `restore` or a watchdog holds the lock of a state directory."""
+    return is_held(directory / LOCK_FILE)
 
 
 @contextmanager
-def lock_directory(directory: Path, timeout_s: float = GRACE_S) -> Iterator[None]:
-    """Hold the lock of a state directory while the block runs.
+def lock_directory(
+    directory: Path, timeout_s: float = GRACE_S, despite_other_users: bool = False
+) -> Iterator[None]:
+    """Hold the lock of a directory while the block runs. Make the directory if needed.
 
-    Raises BlockedError if another process holds it for longer than `timeout_s`, NotAllowedError or
-    MeterError if the directory cannot be written.
+    Raises BlockedError if another process holds the lock for longer than `timeout_s`,
+    NotAllowedError or MeterError if the directory cannot be written or another user may write it.
+    With `despite_other_users` the block runs without the lock if only processes of other users
+    hold it.
     """
-    try:
-        if not directory.exists():
-            directory.mkdir(parents=True)
-            # The umask of root may be strict. All users must be able to read who holds the limits.
-            directory.chmod(0o755)
-        # Mode "a" creates the file if needed and never changes it. The file is not removed
-        # afterwards: another process could hold a lock on the removed file.
-        lock = (directory / _LOCK_FILE).open("a")
-    except PermissionError as error:
-        raise NotAllowedError(f"{error.filename}: may not be written; {ABOUT_CAPS}") from None
-    except OSError as error:
-        raise MeterError(
-            f"{error.filename}: cannot be written ({error.strerror}); name a directory of "
-            f"this node with {STATE_VARIABLE}"
-        ) from None
-    with lock:
-        deadline_s = time.monotonic() + timeout_s
-        # Poll instead of a blocking flock, which has no timeout.
-        while not _try_lock(lock):
-            if time.monotonic() >= deadline_s:
-                # The holder writes its journal only after it has the lock, so there may be none
-                # yet.
-                path = directory / JOURNAL_FILE
-                journal = Journal.read(path)
-                raise BlockedError(
-                    f"{directory}: another bench-submit is about to set the power limits of "
-                    "this node; wait for its end"
-                    if journal is None
-                    else _describe_running(path, journal)
-                )
-            time.sleep(_STEP_S)
+    with ExitStack() as stack:
+        try:
+            make_private_directory(directory)
+            stack.enter_context(hold_lock(directory / LOCK_FILE, timeout_s, despite_other_users))
+        except LockedError as error:
+            raise BlockedError(_describe_locked(directory, error)) from None
+        except PermissionError as error:
+            raise NotAllowedError(f"{error.filename}: may not be written; {ABOUT_CAPS}") from None
+        except OSError as error:
+            raise MeterError(
+                f"{error.filename}: cannot be written ({error.strerror}); name a directory of "
+                f"this node with {STATE_VARIABLE}"
+            ) from None
         yield
 
 
-def _try_lock(lock: IO[str]) -> bool:
-    try:
-        # The kernel releases a flock when its holder ends, also by SIGKILL.
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def sync_directory(directory: Path) -> None:
-    """Return when the entries of a directory (files renamed into it or removed) are on disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _describe_locked(directory: Path, error: LockedError) -> str:
+    if error.foreign_holder is not None:
+        return f"{directory / LOCK_FILE}: {error.foreign_holder} holds this lock; end this process"
+    path = directory / JOURNAL_FILE
+    if (journal := Journal.read(path)) is not None:
+        return _describe_running(path, journal)
+    # A run writes its journal only after it has the lock, so there may be none yet.
+    return (
+        f"{directory}: another bench-submit is about to set the power limits of this node; wait "
+        "for its end"
+    )

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from harness.power.cap_host import read_boot_id
 from harness.power.cap_journal import Journal, SavedLimit, lock_directory
 from harness.power.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.rocm_devices import VISIBLE_VARIABLES
@@ -25,20 +26,41 @@ def restore(path: Path) -> list[tuple[str, bool]]:
     Raises MeterError while the run of the journal is running, if it is of another host, or if the
     meter cannot be used.
     """
-    with lock_directory(path.parent):
+    with lock_directory(path.parent, despite_other_users=True):
         journal = Journal.read(path)
         if journal is None:
             return []
-        # The state directory can lie on a file system that several nodes share.
-        if journal.host != platform.node():
-            raise MeterError(
-                f"{path}: {journal.owner} set limits on {journal.host}; restore them there"
-            )
         # The shell of an administrator can make other boards visible than the run had.
         for variable in VISIBLE_VARIABLES:
             os.environ.pop(variable, None)
-        with closing(open_source(journal.meter)) as source:
+        with closing(_open_source_of(path, journal)) as source:
             return restore_boards(source, path, journal)
+
+
+def _open_source_of(path: Path, journal: Journal) -> PowerSource:
+    """Open the meter of a journal. Raises MeterError if the journal is of another host.
+
+    The state directory can lie on a file system that several nodes share, and the journal can be of
+    a container, which has a host name of its own. The journal is of this host if it is of the same
+    boot, if this host has one of its boards, or if it has the same host name.
+    """
+    is_of_this_boot = journal.boot_id is not None and journal.boot_id == read_boot_id()
+    is_known = is_of_this_boot or journal.host == platform.node()
+    foreign = MeterError(
+        f"{path}: {journal.owner} set limits on {journal.host}; restore them there"
+    )
+    try:
+        source = open_source(journal.meter)
+    except MeterError:
+        if is_known:
+            raise
+        raise foreign from None
+    # The PCI address, the name of a board without an id, exists on every host.
+    uuids = {limit.uuid for limit in journal.accelerators if not limit.uuid.startswith("PCI-")}
+    if not is_known and not uuids & {device.uuid for device in source.devices()}:
+        source.close()
+        raise foreign
+    return source
 
 
 def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tuple[str, bool]]:

@@ -2,17 +2,18 @@
 JOURNAL`.
 
 It waits for its standard input to close, which Linux does when the harness ends in any way, also by
-SIGKILL. It then restores what the journal still holds. If it cannot (the power failed, or the
-watchdog was killed too), the journal stays, no run starts on these boards, and `bench-submit
-restore` restores the limits.
+SIGKILL. It then restores what the journal still holds, and tries again after growing pauses if a
+board or the meter refuses. If it cannot (the power failed, or the watchdog was killed too), the
+journal stays, no run starts on these boards, and `bench-submit restore` restores the limits.
 """
 
 import contextlib
-import math
 import os
 import select
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +25,11 @@ from harness.power.sources import open_source
 
 READY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
+PAUSES_S = tuple(2.0**n for n in range(12))
+"""The pauses before further attempts to restore: 1 s, doubled until they add up to over an hour. A
+busy driver needs seconds, a driver that is loaded again needs minutes."""
+STEP_S = 0.5
+"""How often a waiting watchdog checks that the journal is still that of its run."""
 
 
 class WatchdogError(MeterError):
@@ -107,20 +113,58 @@ def watch(path: Path) -> None:
     # Returns when the other end of the pipe is closed, which the kernel does for a killed harness
     # too.
     sys.stdin.buffer.read()
-    # After a normal end the journal is gone, and its directory may be too. `lock_directory` would
-    # make the directory again.
-    if not path.exists():
-        return
-    # The lock may be held by a `bench-submit restore`, so there is no deadline.
-    with lock_directory(path.parent, timeout_s=math.inf):
-        remaining = Journal.read(path)
-        # Meanwhile the limits may have been restored and another run may have begun.
-        if remaining is None or not remaining.is_same_run(journal):
+    _restore_what_remains(path, journal)
+
+
+def _restore_what_remains(path: Path, journal: Journal) -> None:
+    """Try to restore until all boards are restored, or the journal is gone or of another run."""
+    lines: list[str] = []
+    for pause_s in (0, *PAUSES_S):
+        # After a normal end the journal is gone, and its directory may be too. `lock_directory`
+        # would make the directory again.
+        if not _keeps_journal(path, journal, pause_s):
             return
-        with closing(open_source(journal.meter)) as source:
-            for line, _ in restore_boards(source, path, remaining):
-                with contextlib.suppress(OSError):  # the terminal may be gone
-                    print(f"wattmark: {line}", file=sys.stderr, flush=True)
+        results = _try_to_restore(path, journal)
+        previous_lines, lines = lines, [line for line, _ in results]
+        if lines != previous_lines:
+            _print_lines(lines)
+        if all(is_restored for _, is_restored in results):
+            return
+    _print_lines([f"{path}: the watchdog has ended its attempts; try: bench-submit restore"])
+
+
+def _keeps_journal(path: Path, journal: Journal, pause_s: float) -> bool:
+    """Wait for `pause_s`. Returns whether the journal is still that of this run; if it is not,
+    sooner."""
+    deadline_s = time.monotonic() + pause_s
+    while (present := Journal.read(path)) is not None and present.is_same_run(journal):
+        remaining_s = deadline_s - time.monotonic()
+        if remaining_s <= 0:
+            return True
+        time.sleep(min(STEP_S, remaining_s))
+    return False
+
+
+def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
+    """Restore what the journal at `path` holds. Returns a line for each board, or for the error,
+    and whether it is restored."""
+    try:
+        # The lock is held by `bench-submit restore`, or by another user in order to prevent this.
+        with lock_directory(path.parent, despite_other_users=True):
+            remaining = Journal.read(path)
+            # Meanwhile the limits may have been restored and another run may have begun.
+            if remaining is None or not remaining.is_same_run(journal):
+                return []
+            with closing(open_source(journal.meter)) as source:
+                return restore_boards(source, path, remaining)
+    except MeterError as error:
+        return [(str(error), False)]
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        for line in lines:
+            print(f"wattmark: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ from rules.bundle_format.records import Reading
 
 STATE_VARIABLE = "WATTMARK_STATE"
 STATE_DIRECTORY = Path("/var/lib/wattmark")
+BOARD_DIRECTORY = Path("/run/wattmark")
+"""Where runs register the boards whose limits they set. No variable changes it, because runs with
+different state directories can set limits on the same boards."""
 
 
 class MeterError(Exception):
@@ -92,6 +95,12 @@ class PowerSource(ABC):
         """The directory of the cap journal for these accelerators, None if their caps cannot be
         changed."""
         return Path(os.environ.get(STATE_VARIABLE) or STATE_DIRECTORY)
+
+    @classmethod
+    def board_directory(cls) -> Path | None:
+        """The directory in which all runs of the host register these boards. None if all runs on
+        these boards have the same journal directory."""
+        return BOARD_DIRECTORY
 
     @abstractmethod
     def devices(self) -> list[Device]:

@@ -20,21 +20,28 @@ from rules.metrics import run as metrics
 from rules.workloads import workloads
 
 BISECTIONS = 2
+WATCH_S = 1.0
+"""How often a trial checks that the watchdog of the power limits runs."""
 
 
 def find_highest(
-    plan: Plan, limit: int, directory: Path, view: View, events: RunEvents
+    plan: Plan,
+    limit: int,
+    directory: Path,
+    view: View,
+    events: RunEvents,
+    ensure_watchdog: Callable[[], None],
 ) -> tuple[int, tuple[TrialResult, ...]]:
     """Return the highest stable batch size per accelerator up to `limit`, and all trials in order.
 
     Each trial starts processes of its own, so a failed trial leaves no memory allocated. The size
     is doubled until a trial fails (or halved until one succeeds), and the gap is bisected twice.
-    Raises PlanError if not even one item fits.
+    Raises PlanError if not even one item fits, and what `ensure_watchdog` raises.
     """
     trials: list[TrialResult] = []
 
     def is_stable(batch_size: int) -> bool:
-        trial = _try_batch(plan.make_trial(batch_size), directory, view)
+        trial = _try_batch(plan.make_trial(batch_size), directory, view, ensure_watchdog)
         trials.append(trial)
         events.add(BatchTrial, **asdict(trial))
         rate = "" if trial.items_per_s is None else f", {trial.items_per_s:.5g} items/s"
@@ -77,7 +84,9 @@ def _search(start: int, limit: int, is_stable: Callable[[int], bool]) -> int | N
     return stable_size
 
 
-def _try_batch(plan: Plan, directory: Path, view: View) -> TrialResult:
+def _try_batch(
+    plan: Plan, directory: Path, view: View, ensure_watchdog: Callable[[], None]
+) -> TrialResult:
     """Build, warm up and calibrate with the batch size of the plan."""
     # A directory of its own, because the workers write files of the same names in every trial.
     trial_directory = directory / f"trial-{plan.batch_size}"
@@ -85,7 +94,8 @@ def _try_batch(plan: Plan, directory: Path, view: View) -> TrialResult:
     plan.save(trial_directory)
     with make_workers(plan, trial_directory, view) as workers:
         # Without a deadline: how long compiling takes is not known. An interrupt ends the wait.
-        workers.wait()
+        while workers.wait(WATCH_S) is None:
+            ensure_watchdog()
     events = list(WorkerEventReader(trial_directory, plan.ranks).read_new())
     calibration = next((event for event in events if isinstance(event, EpochCalibrated)), None)
     finished_ranks = sum(isinstance(event, WorkerFinished) for event in events)

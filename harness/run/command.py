@@ -1,7 +1,7 @@
 """The steps of `bench-submit run`: plan, preflight, attempt and pre-check; and those of `sign`."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,8 @@ from harness import interrupts
 from harness.power.cap_apply import applied_cap
 from harness.power.cap_journal import (
     GRACE_S,
-    JOURNAL_FILE,
     BlockedError,
     refuse_foreign_limits,
-    state_directory,
 )
 from harness.power.cap_restore import RestoreError
 from harness.power.limits import format_limit
@@ -251,8 +249,7 @@ def _inspect_machine(name: str, count: int, cap_w: float | None, first_index: in
     with closing(open_source(name)) as source:
         devices = preflight.select_devices(source, count, first_index)
         # Limits that a killed run left behind are not "as found".
-        if (directory := state_directory(name)) is not None:
-            refuse_foreign_limits(directory / JOURNAL_FILE, {d.uuid for d in devices}, GRACE_S)
+        refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
         run_cap_w, found_mw = preflight.determine_cap(source, devices, cap_w)
         if objections := list(preflight.find_objections(source, devices)):
             raise PlanError(
@@ -291,7 +288,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             events.start(plan)
             with applied_cap(plan) as ensure_watchdog:
                 if plan.batch_search == ():
-                    plan = _find_highest_batch(plan, directory, view, events)
+                    plan = _find_highest_batch(plan, directory, view, events, ensure_watchdog)
                 session.run(plan, directory, target, view, events, cluster, ensure_watchdog)
     # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
@@ -324,13 +321,20 @@ def _run_pre_check(target: Path, console: Console) -> bool:
     return not errors
 
 
-def _find_highest_batch(plan: Plan, directory: Path, view: View, events: RunEvents) -> Plan:
-    """Return the plan with the highest stable batch size, and save it. Raises PlanError."""
+def _find_highest_batch(
+    plan: Plan,
+    directory: Path,
+    view: View,
+    events: RunEvents,
+    ensure_watchdog: Callable[[], None],
+) -> Plan:
+    """Return the plan with the highest stable batch size, and save it. Raises PlanError, and what
+    `ensure_watchdog` raises."""
     workload = workloads()[plan.workload]
     limit = workload.size(plan.size).max_batch_size * (
         len(plan.devices) if workload.mode == "inference" else 1
     )
-    highest, trials = batchsize.find_highest(plan, limit, directory, view, events)
+    highest, trials = batchsize.find_highest(plan, limit, directory, view, events, ensure_watchdog)
     view.print_line(
         f"{highest} requests in flight"
         if plan.requests

@@ -11,14 +11,13 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from harness.power.cap_journal import sync_directory
 from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation, find_workload, hash_file
 from harness.system import hash_source
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import Json
-from rules.bundle_format.seal import write_durable
+from rules.bundle_format.seal import sync_directory, write_durable
 
 FORMAT = "wattmark-sweep/1"
 DEFAULT_CAPS_W = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 750.0)

@@ -16,10 +16,8 @@ from harness.interrupts import Interrupted
 from harness.power.cap_apply import explain_refusal
 from harness.power.cap_journal import (
     GRACE_S,
-    JOURNAL_FILE,
     BlockedError,
-    refuse_foreign_limits,
-    state_directory,
+    refuse_any_limits,
 )
 from harness.power.cap_restore import RestoreError
 from harness.power.sampler import SamplerError
@@ -181,13 +179,12 @@ def _find_refusal(
         return None
     if reason := explain_refusal(meter):
         return NotAllowedError(f"--caps: {reason}; --caps {AS_FOUND} does not need this right")
-    if (directory := state_directory(meter)) is not None:
-        try:
-            # Check all boards, because only one run of a node may set limits at a time. A watchdog
-            # may still be restoring the limits of a killed run, so wait for the grace period.
-            refuse_foreign_limits(directory / JOURNAL_FILE, None, GRACE_S)
-        except BlockedError as error:
-            return error
+    try:
+        # Of all boards, because only one run of a state directory sets limits at a time. A watchdog
+        # may still be restoring the limits of a killed run, so wait for the grace period.
+        refuse_any_limits(meter, GRACE_S)
+    except BlockedError as error:
+        return error
     return None
 
 

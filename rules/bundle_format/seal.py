@@ -1,6 +1,7 @@
 """Writes the JSON files of a bundle and its manifest: the same bytes for the same content."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -94,3 +95,17 @@ def write_all_durable(contents: Mapping[Path, bytes]) -> None:
         for draft in drafts.values():
             with contextlib.suppress(OSError):
                 draft.unlink()
+
+
+def sync_directory(directory: Path) -> None:
+    """Return when the entries of a directory (files renamed into it or removed) are on disk. Raises
+    OSError."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a directory.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)

@@ -20,15 +20,16 @@ from rules.bundle_format.records import (
     TEXT_COLUMNS,
     Evidence,
 )
-from rules.bundle_format.seal import encode_json, seal, write_durable
+from rules.bundle_format.seal import encode_json, seal, sync_directory, write_durable
 from rules.bundle_format.table import Table
 
 
 def write(evidence: Evidence, directory: Path) -> None:
     """Write the bundle to `directory`, which must not exist.
 
-    The bundle is renamed into place when it is complete, so there is never a partial one. Raises
-    FileExistsError if the directory exists, and OSError if it cannot be written.
+    The bundle is renamed into place when it is complete, so there is never a partial one. It is on
+    disk when this function returns. Raises FileExistsError if the directory exists, and OSError if
+    it cannot be written.
     """
     if directory.exists():
         raise FileExistsError(
@@ -56,7 +57,11 @@ def write(evidence: Evidence, directory: Path) -> None:
         write_durable(draft / name, content)
     # Last, because the manifest holds the hashes of all other files.
     seal(draft)
+    # The files are on disk, but a directory entry is so only when its directory is synced. The
+    # caller removes the files of the run next, so a power cut could otherwise lose the run.
+    sync_directory(draft)
     draft.rename(directory)
+    sync_directory(directory.parent)
 
 
 def _pack_table(table: Table, columns: tuple[str, ...]) -> bytes:

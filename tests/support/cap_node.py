@@ -17,6 +17,7 @@ from support import fake_nvml
 from support.fake_nvml import FakeNvml
 from support.kills import read_command_line, wait_for
 
+from harness.power import source
 from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
@@ -48,6 +49,7 @@ class Node:
         self.boards = root / "boards.json"
         self.change(uuids=[A, B], limits={A: 700_000, B: 700_000}, root=True, deaf=[])
         fake_nvml.write_module(root, self.boards)
+        self.boards_directory = redirect_board_directory(root, monkeypatch)
         self.nvml = FakeNvml.of_file(self.boards)
         monkeypatch.setitem(sys.modules, "pynvml", self.nvml)
         monkeypatch.setenv("PYTHONPATH", f"{root}:{TESTS}")
@@ -73,6 +75,14 @@ class Node:
         machine = Machine("nvidia", "cuda", "580", devices, "P0", cap_w, found_mw or None)
         return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
+    def __enter__(self) -> "Node":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        # End watchdogs that still try to restore limits of this node.
+        self.journal.unlink(missing_ok=True)
+        wait_for(lambda: not find_watchdogs(self))
+
     @contextmanager
     def hold_cap_elsewhere(self):
         """Start another process that holds 400 W on both boards while the block runs. Yields the
@@ -89,6 +99,18 @@ class Node:
         finally:
             process.kill()
             process.communicate()
+
+
+def redirect_board_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let this process and those that it starts register boards in a directory of the test instead
+    of the node's. `root` must be on PYTHONPATH: its sitecustomize.py does so in each process."""
+    directory = root / "registered-boards"
+    (root / "sitecustomize.py").write_text(
+        "from pathlib import Path\n\nfrom harness.power import source\n\n"
+        f"source.BOARD_DIRECTORY = Path({str(directory)!r})\n"
+    )
+    monkeypatch.setattr(source, "BOARD_DIRECTORY", directory)
+    return directory
 
 
 def has_ended(pid: int) -> bool:

@@ -41,6 +41,11 @@ class SimulatedSource(PowerSource, CapControl):
         path = os.environ.get(VARIABLE)
         return Path(path).parent if path else None
 
+    @classmethod
+    def board_directory(cls) -> Path | None:
+        """None: the boards of a simulator have one journal, beside its socket."""
+        return None
+
     def __init__(
         self,
         ask: Ask,

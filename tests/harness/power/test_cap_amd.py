@@ -1,6 +1,7 @@
 """Caps and performance levels of AMD GPUs that are set for a run, on a fake of AMD SMI."""
 
 import sys
+from collections.abc import Iterator
 
 import pytest
 from support.cap_node import Node, find_watchdogs
@@ -19,8 +20,9 @@ from harness.system import DESCRIPTION
 
 
 @pytest.fixture
-def node(tmp_path, monkeypatch) -> Node:
-    return Node(tmp_path, monkeypatch)
+def node(tmp_path, monkeypatch) -> Iterator[Node]:
+    with Node(tmp_path, monkeypatch) as new_node:
+        yield new_node
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -25,8 +26,9 @@ from harness.run import evidence
 
 
 @pytest.fixture
-def node(tmp_path, monkeypatch) -> Node:
-    return Node(tmp_path, monkeypatch)
+def node(tmp_path, monkeypatch) -> Iterator[Node]:
+    with Node(tmp_path, monkeypatch) as new_node:
+        yield new_node
 
 
 def test_a_cap_is_set_while_it_is_held_and_what_was_found_comes_back(node):

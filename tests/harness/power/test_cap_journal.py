@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from harness.power.cap_journal import (
     is_locked,
     lock_directory,
     new_journal,
+    refuse_any_limits,
     refuse_foreign_limits,
 )
 from harness.power.limits import is_same_limit, set_cap
@@ -34,8 +36,9 @@ from harness.run import command
 
 
 @pytest.fixture
-def node(tmp_path, monkeypatch) -> Node:
-    return Node(tmp_path, monkeypatch)
+def node(tmp_path, monkeypatch) -> Iterator[Node]:
+    with Node(tmp_path, monkeypatch) as new_node:
+        yield new_node
 
 
 def test_what_a_power_cut_leaves_is_refused_until_it_is_restored(node):
@@ -143,7 +146,6 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
     ):
         node.change(deaf=[A])
     assert node.limits == {A: 400_000, B: 700_000}
-    wait_for(lambda: not find_watchdogs(node))  # which has tried once more
     assert [limit.uuid for limit in Journal.read(node.journal).accelerators] == [A]
     result = CliRunner().invoke(main, ["restore"])
     assert result.exit_code == 1 and "the board has 400 W; not restored to 700 W" in result.output
@@ -151,6 +153,7 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
     result = CliRunner().invoke(main, ["restore"])
     assert (result.exit_code, result.output) == (0, f"{A}: restored to 700 W\n")
     assert node.limits == AS_FOUND and not node.journal.exists()
+    wait_for(lambda: not find_watchdogs(node))  # which has nothing more to restore
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,7 @@ def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node
     ["", "[]", '{"format": "wattmark-caps/1"', '{"accelerators": [{"uuid": "x"}]}', "\0" * 64],
 )
 def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
-    node.state.mkdir()
+    node.state.mkdir(0o755)
     node.journal.write_text(text)
     for plan in (node.plan(), node.plan(700, found_mw={})):
         with pytest.raises(
@@ -174,12 +177,46 @@ def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
     assert node.limits == AS_FOUND
 
 
-def test_a_journal_of_another_host_is_left_to_that_host(node):
-    cut_power(node)
-    replace(Journal.read(node.journal), host="elsewhere").write(node.journal)
+@pytest.mark.parametrize("boot_id", [None, "another-boot"])
+@pytest.mark.parametrize("uuid", ["GPU-elsewhere", "PCI-0000:e5:00.0"])
+def test_a_journal_of_another_host_is_left_to_that_host(node, boot_id, uuid):
+    """The address PCI-… is that of a board on both hosts."""
+    node.change(uuids=[A, B, "PCI-0000:e5:00.0"])
+    node.state.mkdir(0o755)
+    limits = (SavedLimit(uuid, 700_000, None),)
+    journal = new_journal("nvidia", "a-run", limits)
+    replace(journal, host="elsewhere", boot_id=boot_id).write(node.journal)
     result = CliRunner().invoke(main, ["restore"])
     assert result.exit_code == 1 and "on elsewhere; restore them there" in result.output
-    assert node.limits == SET and node.journal.exists()
+    assert node.limits == AS_FOUND and node.journal.exists()
+
+
+@pytest.mark.parametrize("uuid", [A, "PCI-0000:e5:00.0"])
+def test_a_journal_with_another_host_name_is_restored_on_the_host_of_its_boards(node, uuid):
+    """A container has a host name of its own. After a reboot only the names of boards identify the
+    host."""
+    node.change(uuids=[A, B, uuid], limits={**AS_FOUND, uuid: 400_000})
+    node.nvml.uuids = (A, B, uuid)
+    node.state.mkdir(0o755)
+    journal = replace(
+        new_journal("nvidia", "a-run", (SavedLimit(uuid, 700_000, None),)), host="container"
+    )
+    if uuid == A:
+        journal = replace(journal, boot_id="the-boot-before")
+    journal.write(node.journal)
+    result = CliRunner().invoke(main, ["restore"])
+    assert (result.exit_code, node.limits[uuid]) == (0, 700_000), result.output
+
+
+def test_a_journal_of_an_earlier_version_is_read_and_restored(node):
+    """It has no boot id."""
+    cut_power(node)
+    document = json.loads(node.journal.read_text())
+    del document["boot_id"]
+    node.journal.write_text(json.dumps(document))
+    assert Journal.read(node.journal).boot_id is None
+    assert CliRunner().invoke(main, ["restore"]).exit_code == 0
+    assert node.limits == AS_FOUND
 
 
 def record_disk(monkeypatch, path: Path) -> list[tuple[str, bool]]:
@@ -206,7 +243,7 @@ def test_a_journal_is_on_disk_before_it_has_its_name_and_its_name_before_a_limit
     path = tmp_path / JOURNAL_FILE
     forced = record_disk(monkeypatch, path)
     JOURNAL.write(path)
-    assert forced == [("caps.writing", False), (tmp_path.name, True)]
+    assert forced == [(".caps.json.writing", False), (tmp_path.name, True)]
     assert Journal.read(path) == JOURNAL
     forced.clear()
     JOURNAL.remove(path)
@@ -238,13 +275,15 @@ def test_a_journal_without_a_limit_is_one_of_a_power_state(tmp_path):
     assert Journal.read(path) == journal
 
 
-def test_one_board_in_common_is_enough_to_refuse_a_run(tmp_path):
-    path = tmp_path / JOURNAL_FILE
-    JOURNAL.write(path)
-    for uuids in ({A}, {B}, {A, "GPU-other"}, None):
+def test_one_board_in_common_is_enough_to_refuse_a_run(node):
+    node.state.mkdir(0o755)
+    JOURNAL.write(node.journal)
+    for uuids in ([A], [B], [A, "GPU-other"]):
         with pytest.raises(BlockedError, match="a-run"):
-            refuse_foreign_limits(path, uuids)
-    refuse_foreign_limits(path, {"GPU-other"})
+            refuse_foreign_limits("nvidia", uuids)
+    with pytest.raises(BlockedError, match="a-run"):
+        refuse_any_limits("nvidia", 0)
+    refuse_foreign_limits("nvidia", ["GPU-other"])
 
 
 def test_who_looks_at_the_lock_is_not_taken_for_who_holds_it(tmp_path):

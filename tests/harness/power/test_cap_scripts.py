@@ -8,9 +8,12 @@ the test.
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
+
+from harness.power.cap_journal import SavedLimit, lock_directory, new_journal
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 NAMES = ("wattmark-cap", "slurm-prolog.sh", "slurm-epilog.sh")
@@ -269,6 +272,113 @@ def test_the_epilog_clears_up_after_a_run_that_was_killed_with_its_watchdog(site
     site.journal.write_text("{}")
     assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
     assert site.limits == ["700.00"] * 4 and not site.journal.exists()
+
+
+def write_journal(site: Site, *limits: tuple[str, int | None, str | None]) -> None:
+    saved_limits = tuple(SavedLimit(*limit) for limit in limits)
+    new_journal("amd", "a-run", saved_limits).write(site.journal)
+
+
+def make_amd_site(site: Site) -> tuple[Path, Path]:
+    """Two boards of AMD at 400 W and the performance level `auto`, as a run leaves them. Only the
+    first has a unique id. Returns their directories in sysfs."""
+    (site.bin / "nvidia-smi").unlink()
+    devices = []
+    for number, unique_id in enumerate(["3ec1f21ab7d2a1c0", ""]):
+        cap = add_amd_board(site, f"card{number}")
+        cap.write_text("400000000\n")
+        device = cap.parents[2]
+        (device / "power_dpm_force_performance_level").write_text("auto\n")
+        (device / "uevent").write_text(f"DRIVER=amdgpu\nPCI_SLOT_NAME=0000:e{number}:00.0\n")
+        if unique_id:
+            (device / "unique_id").write_text(f"{unique_id}\n")
+        devices.append(device)
+    return devices[0], devices[1]
+
+
+def read_levels(*devices: Path) -> list[str]:
+    return [(d / "power_dpm_force_performance_level").read_text().strip() for d in devices]
+
+
+def test_the_epilog_restores_the_performance_level_of_each_board_of_the_journal(site):
+    devices = make_amd_site(site)
+    write_journal(
+        site, ("GPU-3ec1f21ab7d2a1c0", 750_000, "high"), ("PCI-0000:e1:00.0", 750_000, "low")
+    )
+    result = site.run("slurm-epilog.sh", SLURM_JOB_ID="7")
+    assert (result.returncode, site.log) == (0, "") and not site.journal.exists()
+    assert read_levels(*devices) == ["high", "low"]
+    assert (devices[0] / "hwmon/hwmon3/power1_cap").read_text() == "750000000\n"
+
+
+def test_the_epilog_leaves_a_performance_level_that_no_run_changed(site):
+    devices = make_amd_site(site)
+    write_journal(site, ("GPU-3ec1f21ab7d2a1c0", 750_000, None), ("PCI-0000:e1:00.0", None, "high"))
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert read_levels(*devices) == ["auto", "high"]
+
+
+@pytest.mark.parametrize("board", ["GPU-0000000000000001", "PCI-0000:e1:00.0"])
+def test_an_epilog_that_cannot_restore_a_level_keeps_the_journal_and_fails(site, board):
+    """The first board is gone. The second one refuses the level."""
+    _, device = make_amd_site(site)
+    (device / "power_dpm_force_performance_level").unlink()
+    (device / "power_dpm_force_performance_level").mkdir()
+    write_journal(site, (board, 750_000, "high"))
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 1
+    assert site.journal.exists() and f"{board}: performance level not restored: high" in site.log
+
+
+def test_the_epilog_waits_for_the_lock_of_a_watchdog_that_is_restoring(site):
+    """And leaves the boards alone if the watchdog has restored them meanwhile."""
+    site.journal.write_text("{}")
+    with lock_directory(site.root):
+        epilog = subprocess.Popen([site.bin / "slurm-epilog.sh"])
+        time.sleep(1)
+        assert (site.root / "calls").read_text() == "" and epilog.poll() is None
+        site.journal.unlink()
+    assert epilog.wait(30) == 0 and (site.root / "calls").read_text() == ""
+    assert (site.root / "caps.lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_epilog_restores_without_a_lock_that_somebody_keeps(site):
+    """All processes of the job have ended, so it is no watchdog of its run."""
+    site.run("wattmark-cap", "400")
+    site.install("slurm-epilog.sh", LOCK_TIMEOUT_S="1")
+    with lock_directory(site.root):
+        assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.limits == ["700.00"] * 4 and "held the lock" in site.log
+
+
+def test_an_epilog_whose_cap_command_hangs_fails_in_a_bounded_time(site):
+    site.run("wattmark-cap", "400")
+    site.program("wattmark-cap", "#!/bin/sh\nsleep 600\n")
+    site.install("slurm-epilog.sh", CAP_TIMEOUT_S="1")
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 1
+    assert "caps not restored" in site.log
+
+
+def test_a_prolog_whose_cap_command_hangs_ends_in_a_bounded_time(site):
+    site.program("wattmark-cap", "#!/bin/sh\nsleep 600\n")
+    site.install("slurm-prolog.sh", CAP_TIMEOUT_S="1")
+    comment = "wattmark-cap=400"
+    assert site.run("slurm-prolog.sh", SLURM_JOB_COMMENT=comment).returncode == 0
+    assert "wattmark" in site.log
+
+
+def test_a_comment_of_many_words_sets_one_cap(site):
+    site.program("wattmark-cap", f'#!/bin/sh\necho "$@" >>{site.root}/calls\n')
+    comment = " ".join(f"wattmark-cap={watts}" for watts in range(200, 700))
+    assert site.run("slurm-prolog.sh", SLURM_JOB_COMMENT=comment).returncode == 0
+    assert (site.root / "calls").read_text() == "200\n"
+
+
+@pytest.mark.parametrize("cap_text", ["", "4OO", "-rf", "0400", "99999", "default", "$(id)"])
+def test_the_prolog_passes_on_whole_watts_only(site, cap_text):
+    site.program("wattmark-cap", f'#!/bin/sh\necho "$@" >>{site.root}/calls\n')
+    comment = f"wattmark-cap={cap_text}"
+    assert site.run("slurm-prolog.sh", SLURM_JOB_COMMENT=comment).returncode == 0
+    assert (site.root / "calls").read_text() == "" and "whole watts" in site.log
 
 
 def test_the_epilog_knows_a_limit_of_the_sites_own(site):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from harness.power.source import MeterError
 
 
 @pytest.fixture
-def node(tmp_path, monkeypatch) -> Node:
-    return Node(tmp_path, monkeypatch)
+def node(tmp_path, monkeypatch) -> Iterator[Node]:
+    with Node(tmp_path, monkeypatch) as new_node:
+        yield new_node
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
@@ -128,7 +130,7 @@ def start_watchdog(path: Path) -> "subprocess.Popen[str]":
 
 def test_the_watchdog_refuses_boards_that_its_meter_does_not_show(node):
     """So that no limit is set that it could not restore."""
-    node.state.mkdir()
+    node.state.mkdir(0o755)
     limits = (SavedLimit(A, 700_000, None), SavedLimit("GPU-other", 700_000, None))
     new_journal("nvidia", "a-run", limits).write(node.journal)
     out, error = start_watchdog(node.journal).communicate(timeout=DEADLINE_S)
@@ -136,7 +138,7 @@ def test_the_watchdog_refuses_boards_that_its_meter_does_not_show(node):
 
 
 def test_the_watchdog_leaves_no_directory_behind_where_all_is_restored(node):
-    node.state.mkdir()
+    node.state.mkdir(0o755)
     new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
     watchdog = start_watchdog(node.journal)
     assert watchdog.stdout.readline() == "ready\n"
@@ -159,7 +161,7 @@ def test_files_of_the_working_directory_do_not_shadow_modules_of_the_watchdog(no
 
 def test_the_watchdog_reports_what_it_restores_on_stderr(node):
     """Its standard output is a pipe to the harness, which may be gone."""
-    node.state.mkdir()
+    node.state.mkdir(0o755)
     node.change(limits={A: 400_000, B: 700_000})
     new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
     watchdog = start_watchdog(node.journal)
@@ -167,3 +169,56 @@ def test_the_watchdog_reports_what_it_restores_on_stderr(node):
     output, error = watchdog.communicate(timeout=DEADLINE_S)
     assert output == "" and node.limits == AS_FOUND
     assert error.startswith(f"wattmark: {A}") and "700 W" in error
+
+
+@pytest.fixture
+def refused_watchdog(node) -> "Iterator[subprocess.Popen[str]]":
+    """A watchdog whose first attempt to restore 700 W on board A was refused."""
+    node.state.mkdir(0o755)
+    node.change(limits={A: 400_000, B: 700_000}, root=False)
+    new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
+    watchdog = start_watchdog(node.journal)
+    assert watchdog.stdout.readline() == "ready\n"
+    watchdog.stdin.close()
+    line = watchdog.stderr.readline()
+    assert line.startswith(f"wattmark: {A}: ") and "not restored to 700 W" in line
+    yield watchdog
+    watchdog.kill()
+    watchdog.wait()
+
+
+def test_the_watchdog_tries_again_when_a_board_refuses(node, refused_watchdog):
+    node.change(root=True)
+    assert refused_watchdog.wait(DEADLINE_S) == 0
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_a_watchdog_that_tries_again_lets_restore_have_the_lock(node, refused_watchdog):
+    time.sleep(1.5)
+    with lock_directory(node.state):
+        node.change(root=True)
+        time.sleep(2.5)
+        assert node.limits == {A: 400_000, B: 700_000}
+    assert refused_watchdog.wait(DEADLINE_S) == 0
+    assert node.limits == AS_FOUND
+
+
+def test_a_watchdog_ends_between_two_attempts_when_its_journal_is_gone(node, refused_watchdog):
+    node.journal.unlink()
+    assert refused_watchdog.wait(30) == 0
+    assert node.limits == {A: 400_000, B: 700_000}
+
+
+def test_a_watchdog_ends_between_two_attempts_when_the_journal_is_of_another_run(
+    node, refused_watchdog
+):
+    node.change(root=True)
+    new_journal("nvidia", "b-run", (SavedLimit(A, 600_000, None),)).write(node.journal)
+    assert refused_watchdog.wait(30) == 0
+    assert node.limits == {A: 400_000, B: 700_000}
+
+
+def test_the_pauses_between_attempts_grow_and_end():
+    pauses_s = cap_watchdog.PAUSES_S
+    assert list(pauses_s) == sorted(pauses_s) and pauses_s[0] <= 1
+    assert 3600 <= sum(pauses_s) <= 7200

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +25,10 @@ from support.kills import DEADLINE_S
 
 from checker.engine import judge
 from harness.cli import main
+from harness.power.cap_watchdog import WatchdogError
 from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
+from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.session import RunFailed
 
@@ -135,6 +139,47 @@ def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
     assert all(t["items_per_s"] > 0 for t in trials if t["outcome"] == "ok")
     assert set(read_evidence(bundle).batches["items"]) == {12}
     assert judge(bundle, signed=False).status == "pass"
+
+
+def test_a_watchdog_that_died_ends_the_search_for_a_batch(tmp_path, monkeypatch):
+    def refuse() -> None:
+        raise WatchdogError("no watchdog starts")
+
+    monkeypatch.setattr(command, "applied_cap", lambda plan: nullcontext(refuse))
+    monkeypatch.setattr(batchsize, "WATCH_S", 0.1, raising=False)
+    plan = replace(make_test_plan("support.implementations:build_hungry"), batch_search=())
+    with pytest.raises(WatchdogError, match="no watchdog starts"):
+        carry_out(plan, tmp_path)
+    assert [path.name for path in (tmp_path / ".running").glob("trial-*")] == ["trial-4"]
+    assert wait_until_gone(tmp_path)
+
+
+def test_a_bundle_is_on_disk_before_the_files_of_its_run_are_removed(tmp_path, monkeypatch):
+    """A power cut would otherwise lose a finished run."""
+    calls = []
+    plain_fsync, plain_rename, plain_rmtree = os.fsync, Path.rename, shutil.rmtree
+
+    def fsync(descriptor):
+        calls.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        plain_fsync(descriptor)
+
+    def rename(path, target):
+        calls.append(("rename", Path(target).name))
+        return plain_rename(path, target)
+
+    def rmtree(path, *arguments, **options):
+        calls.append(("remove", Path(path).name))
+        plain_rmtree(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    bundle = carry_out(make_test_plan(), tmp_path)
+    draft = f".{bundle.name}.writing"
+    start = calls.index(("sync", ".MANIFEST.json.writing"))
+    steps = [call for call in calls[start:] if call[1] in (draft, bundle.name, tmp_path.name)]
+    assert steps == [("sync", draft), ("rename", bundle.name), ("sync", tmp_path.name)]
+    assert calls.index(("sync", tmp_path.name)) < calls.index(("remove", ".running"))
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path):
