@@ -95,7 +95,8 @@ class Verdict:
     """The bundle as a reproduction that counts. It supports its original and is no result of its
     own."""
     kept: object = field(default=None, compare=False)
-    """What the argument `keep` of `judge_all` returned for the bundle, if it passed."""
+    """What the argument `keep` of `judge_all` returned for the bundle, if it passed. For published
+    figures, the object in the file."""
 
     @property
     def reviewers(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def main(
     from checker.selection import refuse_keyring
     from checker.verdict import TrustLevel
     from reporting.charts import ChartError, build_charts
-    from reporting.collect import NothingFoundError, collect
+    from reporting.collect import EvidenceChangedError, NothingFoundError, collect
     from reporting.page import build_page, render_page, write_tables
 
     refuse_keyring(keyring, local)
@@ -89,7 +89,13 @@ def main(
             write_figures(
                 (chart for table in page.tables for chart in build_charts(table)), figures
             )
-    except (ChartError, CheckerError, NothingFoundError, OutputError) as error:
+    except (
+        ChartError,
+        CheckerError,
+        EvidenceChangedError,
+        NothingFoundError,
+        OutputError,
+    ) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{target}: cannot be written: {error.strerror}") from None

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from checker.engine import judge_all
 from checker.find import find_places
+from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.paper import Paper
 from reporting.results_model import (
@@ -16,13 +18,17 @@ from reporting.results_model import (
 )
 from reporting.run_record import RunRecord, summarize_bundle
 from rules.bundle import Bundle
-from rules.bundle_format.files import MAX_BYTES, read_files, read_plain
-from rules.bundle_format.load import read_evidence, read_published
-from rules.bundle_format.records import PUBLISHED_FORMAT
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
+from rules.bundle_format.records import MANIFEST_FILE
 
 
 class NothingFoundError(Exception):
     """There is nothing to report on. The message names the path."""
+
+
+class EvidenceChangedError(Exception):
+    """A bundle is no longer what was judged. The message names its directory."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     verdicts = judge_all(paths, keyring, signed=not local, keep=summarize_bundle).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
-    papers = [_read_paper(v.path) for v in passed if v.standing == "published"]
+    papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]
     rows = name_centers(
         [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
     )
@@ -74,11 +80,20 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     return Collected(rows, papers, failed, withdrawn, local)
 
 
-def read_bundle(path: Path) -> Bundle:
-    """Read an accepted bundle with its raw tables."""
-    return Bundle(path, (), read_evidence(read_files(path))[0])
+def read_bundle(path: Path, manifest_sha256: str) -> Bundle:
+    """Read an accepted bundle with its raw tables.
 
-
-def _read_paper(path: Path) -> Paper:
-    content = read_plain(path, path.name, MAX_BYTES["result.json"])
-    return Paper.from_document(read_published(path, content, PUBLISHED_FORMAT))
+    Raises EvidenceChangedError unless its files are those that were judged: the manifest has the
+    SHA-256 `manifest_sha256`, and the files are those of the manifest.
+    """
+    files = read_files(path)
+    manifest = files.contents.get(MANIFEST_FILE, b"")
+    if (
+        sha256(manifest).hexdigest() != manifest_sha256
+        or files.problems
+        or any(find_manifest_problems(files.contents))
+    ):
+        raise EvidenceChangedError(
+            f"{path}: the bundle changed after it was judged; run bench-report again"
+        )
+    return Bundle(path, (), read_evidence(files)[0])

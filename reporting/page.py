@@ -151,8 +151,9 @@ def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
 
 
 def _cite_paper(paper: Paper) -> Json:
-    citation = {"authors": paper.authors, "year": paper.year, "title": paper.title}
-    return citation | ({} if paper.link is None else {"url": paper.link})
+    authors, title = escape_invisible(paper.authors), escape_invisible(paper.title)
+    citation = {"authors": authors, "year": paper.year, "title": title}
+    return citation | ({} if paper.link is None else {"url": escape_invisible(paper.link)})
 
 
 def _read_template(name: str) -> str:

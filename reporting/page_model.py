@@ -193,7 +193,8 @@ def _build_run_tables(
         if row.provenance:
             # Summaries do not hold the raw tables, so these are read again, for at most two
             # bundles.
-            yield build_trace_table(read_bundle(row.provenance.run.path), f"{id}-trace-{place}")
+            bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
+            yield build_trace_table(bundle, f"{id}-trace-{place}")
 
 
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:

@@ -26,15 +26,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reporting.latex import escape_latex
+
 Value = float | int | str | bool | None
 TableRow = Mapping[str, Value]
 
 KINDS = ("measured", "printed", "assumed", "bound")
 """Measured by a bundle, printed in a paper, based on a stated assumption, or a lower bound."""
 
-_INVISIBLE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_INVISIBLE_LETTERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
 )
+"""Letters and marks without a shape of their own, most of them ignorable by default (Unicode
+Standard, section 5.21). `str.isprintable` accepts them."""
+_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Where a spreadsheet could begin a formula: at the start of a cell, and after a character that
+separates cells in some countries. Blanks before the sign and full-width signs count too."""
 
 _DIGITS = 10
 """Significant digits in the page and its downloads: more than any measurement has, in half the
@@ -42,6 +50,7 @@ bytes of a full float."""
 
 NO_BREAK = "\u202f"
 """Narrow no-break space, between groups of three digits."""
+_BLANKS = frozenset(f"\t\n{NO_BREAK}")
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,9 @@ class ReportTable:
                 raise ValueError(
                     f"table {self.id}: a row has keys that no column has: {sorted(unknown_keys)}"
                 )
+        # Titles and notes contain names from strangers.
+        for name in ("title", "about"):
+            object.__setattr__(self, name, escape_invisible(getattr(self, name)))
         # Round once, here. The page and its script then round the same values that a reader
         # downloads.
         rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
@@ -133,7 +145,7 @@ def to_record(table: ReportTable) -> dict[str, Any]:
 
 def to_csv(table: ReportTable) -> str:
     """The table as CSV (RFC 4180) with one header line of keys. None is an empty cell. Text that
-    a spreadsheet would run as a formula gets a leading apostrophe."""
+    a spreadsheet could run as a formula gets an apostrophe before it."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(table.keys)
@@ -148,8 +160,7 @@ def _format_csv_cell(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # A spreadsheet runs a cell as a formula if it starts with one of these characters.
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+        return _FORMULA.sub(r"\1'", value)
     # `repr` is the shortest text that reads back as the same number.
     return repr(value)
 
@@ -170,8 +181,15 @@ def _normalize(value: Value) -> Value:
 
 def escape_invisible(text: str) -> str:
     """Escape every character that is invisible or changes the text direction, because names come
-    from strangers."""
-    return _INVISIBLE.sub(lambda match: match[0].encode("unicode-escape").decode(), text)
+    from strangers. Tabs, line breaks and narrow blanks stay."""
+    if text.isprintable() and not _INVISIBLE_LETTERS.search(text):
+        return text
+    return "".join(
+        c
+        if c in _BLANKS or (c.isprintable() and not _INVISIBLE_LETTERS.match(c))
+        else c.encode("unicode-escape").decode()
+        for c in text
+    )
 
 
 def format_value(column: Column, row: TableRow) -> str:
@@ -264,14 +282,14 @@ def to_latex(table: ReportTable) -> str:
         "% needs \\usepackage{booktabs}",
         "\\begin{table}",
         "\\centering",
-        f"\\caption{{{_escape_latex(table.title)}}}",
+        f"\\caption{{{escape_latex(table.title)}}}",
         f"\\label{{tab:{table.id}}}",
         f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in columns)}}}",
         "\\toprule",
-        " & ".join(_escape_latex(c.label) for c in columns) + " \\\\",
+        " & ".join(escape_latex(c.label) for c in columns) + " \\\\",
         "\\midrule",
         *(
-            " & ".join(_escape_latex(cell) for cell in cells) + " \\\\"
+            " & ".join(escape_latex(cell) for cell in cells) + " \\\\"
             for cells in _format_rows(table, columns)
         ),
         "\\bottomrule",
@@ -298,33 +316,3 @@ def _escape_markdown(cell: str) -> str:
     for character in "\\`*_[]<>|~#&$":
         cell = cell.replace(character, f"\\{character}")
     return " ".join(cell.split())
-
-
-_LATEX_ESCAPES = {
-    "\\": "\\textbackslash{}",
-    "<": "\\textless{}",
-    ">": "\\textgreater{}",
-    "|": "\\textbar{}",
-    # LaTeX would read these two at the start of a row as arguments of the preceding `\\`.
-    "[": "{[}",
-    "*": "{*}",
-    "{": "\\{",
-    "}": "\\}",
-    "~": "\\textasciitilde{}",
-    "^": "\\textasciicircum{}",
-    "≈": "$\\approx$",
-    "≥": "$\\geq$",
-    "≤": "$\\leq$",
-    "\u00d7": "$\\times$",
-    "\u2212": "$-$",
-    NO_BREAK: "\\,",
-    "\u2013": "--",
-    "·": "$\\cdot$",
-    "²": "$^2$",
-} | {character: f"\\{character}" for character in "&%$#_"}
-
-
-def _escape_latex(cell: str) -> str:
-    return "".join(
-        _LATEX_ESCAPES.get(character, character) for character in re.sub(r"[ \t\n]+", " ", cell)
-    )

@@ -178,6 +178,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             Path(*verdict.reproduces.original.parts[-3:]).as_posix()
             if verdict.reproduces
             else None,
+            verdict.manifest_sha256,
         ),
     )
 

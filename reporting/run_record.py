@@ -134,6 +134,9 @@ class Provenance:
     original: str | None = None
     """Center, system and run of the result that this run reproduces; None if it reproduces none."""
 
+    manifest_sha256: str = ""
+    """The SHA-256 of the manifest that was judged."""
+
     @property
     def trust(self) -> str:
         """How far others have confirmed the run: reviewed, accepted, reproduced."""

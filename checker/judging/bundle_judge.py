@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
 from rules.bundle_format.files import MAX_BYTES, Refused, read_files, read_plain
 from rules.bundle_format.load import read_evidence, read_published
-from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT
+from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT, Json
 from rules.finding import Finding, Problem, Severity
 from rules.registry import bundle_rules, form_rules, judge_form, rules_by_id
 from rules.rule import BundleRule, FormRule
@@ -129,16 +130,17 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
 
 
 def judge_published(path: Path) -> Verdict:
-    """Judge a file of published figures: its location and its form. Nobody signs it."""
+    """Judge a file of published figures: its location and its form. Nobody signs it. A file that
+    passes is kept in the verdict as the object that it holds."""
+    document: Json | None = None
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
-        read_published(
-            path, read_plain(path, path.name, MAX_BYTES["result.json"]), PUBLISHED_FORMAT
-        )
+        content = read_plain(path, path.name, MAX_BYTES["result.json"])
+        document = read_published(path, content, PUBLISHED_FORMAT)
     except Refused as refusal:
         problems = refusal.problems
-    return judge_problems(path, "published", problems)
+    return replace(judge_problems(path, "published", problems), kept=document)
 
 
 def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:
@@ -153,8 +155,9 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
     if options.evidence:
         evidence, evidence_problems = read_evidence(files)
         problems += evidence_problems
-    trust = Trust()
-    if options.signed and MANIFEST_FILE in files.contents:
+    manifest = files.contents.get(MANIFEST_FILE)
+    trust = Trust(manifest_sha256=sha256(manifest).hexdigest() if manifest else "")
+    if options.signed and manifest is not None:
         result = evidence.result if evidence else None
         trust = establish_trust(path, files.contents, options.keyring, root, result)
     bundle = Bundle(path, (*problems, *trust.problems), evidence)

@@ -84,7 +84,7 @@
     const cell = (value) => {
       if (value === null || value === undefined) return "";
       if (typeof value !== "string") return String(value);
-      const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+      const safe = value.replace(/(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'"); // as in report_table.py
       return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
     };
     const { keys } = tables[id];
