@@ -88,12 +88,12 @@ def determine_cap(
 
 
 def require_answer(source: PowerSource, uuid: str, readback: Readback) -> None:
-    """Raise MeterError if a board gives neither a readback nor a reading. Its limits are then
+    """Raise MeterError if a board gives neither a power limit nor a reading. Its limits are then
     unknown."""
-    # An empty readback alone is normal: a meter without limits gives one.
-    if readback == Readback() and (status := source.read(uuid).status) != "ok":
+    # A readback without a limit alone is normal: some meters have no limits.
+    if limit_to_restore(readback) is None and (status := source.read(uuid).status) != "ok":
         raise MeterError(
-            f"{uuid}: the board gives no readback, and no reading either ({status}); ask an "
+            f"{uuid}: the board gives no power limit, and no reading either ({status}); ask an "
             "administrator to check it"
         )
 

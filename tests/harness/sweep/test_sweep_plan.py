@@ -301,13 +301,13 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
         work.ask("work", uuid=vanished, workload="resnet50-train")
         work.close()
         says = (
-            f"{vanished}: the board gives no readback, and no reading either ({vanished} does "
+            f"{vanished}: the board gives no power limit, and no reading either ({vanished} does "
             "not answer"
         )
         assert says in join_output(
             invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
         )
-        with pytest.raises(MeterError, match="gives no readback"):
+        with pytest.raises(MeterError, match="gives no power limit"):
             command.plan_run(RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300))
 
 

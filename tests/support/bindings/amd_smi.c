@@ -9,13 +9,15 @@ enum { SUCCESS = 0, INVAL = 1, NOT_SUPPORTED = 2, NO_PERM = 10, NOT_INIT = 32, N
 
 #include "amd_smi_stubs.h"
 
-/* Leave the function with the error that a test has chosen for it. */
-#define CHECK(board)                                                                               \
+/* Leave the function with the error that a test has chosen for it or for its kind. */
+#define CHECK_KIND(board, kind)                                                                    \
     do {                                                                                           \
-        int code = is_open ? find_error(board, __func__) : NOT_INIT;                               \
+        int code = is_open ? find_error(board, __func__, kind) : NOT_INIT;                         \
         if (code)                                                                                  \
             return code;                                                                           \
     } while (0)
+#define CHECK_FINDING(board) CHECK_KIND(board, "finding")
+#define CHECK(board) CHECK_KIND(board, "readings")
 
 static int is_open;
 
@@ -156,7 +158,7 @@ int amdsmi_get_gpu_vbios_info(Board *board, struct_amdsmi_vbios_info_t *info) {
 }
 
 int amdsmi_get_gpu_device_bdf(Board *board, union_amdsmi_bdf_t *bdf) {
-    CHECK(board);
+    CHECK_FINDING(board);
     bdf->as_uint = 0;
     bdf->struct_amdsmi_bdf_t.bus_number = (uint64_t)board->bus;
     return SUCCESS;
@@ -169,13 +171,13 @@ int amdsmi_get_gpu_compute_partition(Board *board, char *mode, uint32_t length) 
 }
 
 int amdsmi_get_gpu_kfd_info(Board *board, struct_amdsmi_kfd_info_t *info) {
-    CHECK(board);
+    CHECK_FINDING(board);
     info->node_id = (uint32_t)(board - boards->board) + 2; /* nodes 0 and 1 are CPUs */
     return SUCCESS;
 }
 
 int amdsmi_get_gpu_enumeration_info(Board *board, struct_amdsmi_enumeration_info_t *info) {
-    CHECK(board);
+    CHECK_FINDING(board);
     info->hip_id = (uint32_t)(board - boards->board);
     return SUCCESS;
 }

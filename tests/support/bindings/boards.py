@@ -11,6 +11,8 @@ from pathlib import Path
 FILE_VARIABLE = "WATTMARK_TEST_BOARDS"
 """Names the file to the libraries."""
 EVERY_FUNCTION = "*"
+EVERY_READING = "readings"
+"""The functions that do not belong to finding a board."""
 
 
 class Board(ctypes.Structure):
@@ -40,7 +42,8 @@ class Board(ctypes.Structure):
         ("sm_mhz", ctypes.c_int64),
         ("bus", ctypes.c_int64),
     )
-    """`failing`: the C function that returns `error_code`, or `*` for all of them, or `field N`.
+    """`failing`: the C function that returns `error_code`, or EVERY_FUNCTION, EVERY_READING or
+    `field N`.
     `requested_mw`: the limit that was set. The smaller of it and `ceiling_mw` is in force.
     `demand_mw`: what the board draws without a limit.
     `ignores_limits`: the board takes a limit, returns success and does not keep it.

@@ -14,13 +14,15 @@ enum {
     DRIVER_NOT_LOADED = 9,
 };
 
-/* Leave the function with the error that a test has chosen for it. */
-#define CHECK(board)                                                                               \
+/* Leave the function with the error that a test has chosen for it or for its kind. */
+#define CHECK_KIND(board, kind)                                                                    \
     do {                                                                                           \
-        int code = clients ? find_error(board, __func__) : UNINITIALIZED;                          \
+        int code = clients ? find_error(board, __func__, kind) : UNINITIALIZED;                    \
         if (code)                                                                                  \
             return code;                                                                           \
     } while (0)
+#define CHECK_FINDING(board) CHECK_KIND(board, "finding")
+#define CHECK(board) CHECK_KIND(board, "readings")
 
 /* A function that gives one number of a board. */
 #define GETTER(function, type, expression)                                                         \
@@ -31,9 +33,9 @@ enum {
     }
 
 /* A function that gives one text of a board. */
-#define TEXT(function, text)                                                                       \
+#define TEXT(function, check, text)                                                                       \
     int function(Board *board, char *value, unsigned length) {                                     \
-        CHECK(board);                                                                              \
+        check(board);                                                                              \
         return (unsigned)snprintf(value, length, "%s", text) < length ? SUCCESS                    \
                                                                       : INSUFFICIENT_SIZE;         \
     }
@@ -70,14 +72,14 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, Board **board) {
     if (index >= boards->count)
         return INVALID_ARGUMENT;
-    CHECK(&boards->board[index]);
+    CHECK_FINDING(&boards->board[index]);
     *board = &boards->board[index];
     return SUCCESS;
 }
 
-TEXT(nvmlDeviceGetUUID, board->uuid)
-TEXT(nvmlDeviceGetName, board->name[0] ? board->name : "NVIDIA H200")
-TEXT(nvmlDeviceGetVbiosVersion, "96.00.BC.00.01")
+TEXT(nvmlDeviceGetUUID, CHECK_FINDING, board->uuid)
+TEXT(nvmlDeviceGetName, CHECK, board->name[0] ? board->name : "NVIDIA H200")
+TEXT(nvmlDeviceGetVbiosVersion, CHECK, "96.00.BC.00.01")
 GETTER(nvmlDeviceGetPowerUsage, unsigned, mean_power_mw(board))
 GETTER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, total_energy_uj(board) / 1000)
 GETTER(nvmlDeviceGetEnforcedPowerLimit, unsigned, enforced_mw(board))
@@ -162,7 +164,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Board *board, unsigned *count,
 static int read_field(Board *board, c_nvmlFieldValue_t *field) {
     char function[32];
     snprintf(function, sizeof function, "field %u", field->fieldId);
-    int code = find_error(board, function);
+    int code = find_error(board, function, "readings");
     if (code)
         return code;
     if (field->fieldId == 82) {

@@ -1,7 +1,17 @@
 """AMD's meter for a run whose work is on the CPU, because the tests have no GPU."""
 
+import os
+from pathlib import Path
+
+from support.bindings.boards import FILE_VARIABLE
+
 from harness.power.sources.amd import AmdSource
 
 
 class AmdOnCpu(AmdSource):
     torch_device = "cpu"
+
+    @classmethod
+    def board_directory(cls) -> Path:
+        """Where runs register their boards: beside the file of the boards, which are the test's."""
+        return Path(os.environ[FILE_VARIABLE]).parent / "registered-boards"

@@ -1,0 +1,178 @@
+"""Runs at a set cap that are killed, on the real bindings of NVIDIA and AMD over C libraries that
+stand in for those of the drivers: the found limits come back, or the next command says so and
+restores them.
+
+`WATTMARK_KILLS` is the number of moments of each kind (default 2; `make test-kill` takes 20). The
+first moment is when the cap is set. The others are drawn from a seeded generator.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from support.bindings.boards import AMD_LEVEL_HIGH, FOUND_MW
+from support.bindings.build import needs_cc
+from support.bindings.fixtures import libraries as libraries
+from support.bindings.sandbox import (
+    CAP_W,
+    METERS,
+    LibrarySandbox,
+    kill_every_process,
+    kill_harness,
+    kill_harness_and_watchdog,
+    kill_process_group,
+    open_library_sandbox,
+    terminate_harness,
+)
+from support.kills import KILLS, SEED, draw_moments, wait_for
+
+from checker.engine import judge
+from rules.finding import Severity
+
+FOUND = [(FOUND_MW, AMD_LEVEL_HIGH)] * 2
+pytestmark = [needs_cc, pytest.mark.xdist_group("kill-bindings")]
+
+
+WITH_WATCHDOG = (kill_harness, terminate_harness, kill_process_group)
+WITHOUT_WATCHDOG = (kill_harness_and_watchdog, kill_every_process)
+
+
+def parametrize_kills(*kills: Callable[[LibrarySandbox], None]) -> pytest.MarkDecorator:
+    """Each kind of kill at KILLS moments, on NVIDIA's and AMD's boards in turn. None is the moment
+    when the cap is set; the others are shares of the time of a run."""
+    cases = []
+    for number, kill in enumerate(kills):
+        moments = (None, *draw_moments(f"bindings {kill.__name__}", KILLS - 1))
+        meters = cycle(METERS if number % 2 else METERS[::-1])
+        for moment, meter in zip(moments, meters, strict=False):
+            name = f"{kill.__name__}-{'set' if moment is None else moment}-{meter}"
+            cases.append(pytest.param(kill, moment, meter, id=name))
+    return pytest.mark.parametrize(("kill", "moment", "meter"), cases)
+
+
+@pytest.fixture(scope="module")
+def measure_duration(
+    tmp_path_factory: pytest.TempPathFactory, libraries: Path
+) -> Callable[[str], float]:
+    """Measures how many seconds a run takes that nothing ends, by its meter, and checks its
+    bundle."""
+
+    @cache
+    def measure(meter: str) -> float:
+        root = tmp_path_factory.mktemp("usual")
+        with open_library_sandbox(root, libraries, meter) as sandbox:
+            began_s = time.monotonic()
+            sandbox.start_run()
+            assert sandbox.wait_for_exit() == 0, sandbox.output
+            duration_s = time.monotonic() - began_s
+            assert_run_is_sound(sandbox)
+        return duration_s
+
+    return measure
+
+
+def assert_run_is_sound(sandbox: LibrarySandbox) -> None:
+    """The bundle of a run that nothing ended says what the boards did."""
+    assert sandbox.settings == FOUND and not sandbox.journal.exists()
+    assert [board.sets for board in sandbox.boards.board[:2]] == [2, 0]
+    (bundle,) = sandbox.bundles
+    result = json.loads((bundle / "result.json").read_text())
+    assert (result["power"]["mode"], result["power"]["cap_w"]) == ("set", CAP_W)
+    assert set(result["power"]["found_mw"].values()) == {FOUND_MW}
+    assert {readback["enforced_mw"] for readback in result["readbacks"]} == {CAP_W * 1000}
+    # A busy machine may disturb the rhythm of samples, which rules of other families judge.
+    errors = [f for f in judge(bundle, signed=False).findings if f.severity == Severity.ERROR]
+    assert not [finding for finding in errors if finding.rule[0] in "SICMT"], errors
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, libraries: Path, meter: str) -> Iterator[LibrarySandbox]:
+    with open_library_sandbox(tmp_path, libraries, meter) as new_sandbox:
+        yield new_sandbox
+
+
+def start_and_kill(
+    sandbox: LibrarySandbox,
+    kill: Callable[[LibrarySandbox], None],
+    moment: float | None,
+    measure_duration: Callable[[str], float],
+) -> int:
+    """Start a run, kill it at the moment, and wait for all of its processes. Returns its status."""
+    delay_s = 0 if moment is None else moment * measure_duration(sandbox.meter)
+    sandbox.start_run()
+    if moment is None:
+        wait_for(lambda: CAP_W * 1000 in sandbox.caps_mw)
+    time.sleep(delay_s)
+    with suppress(ProcessLookupError):
+        kill(sandbox)
+    return sandbox.wait_for_exit()
+
+
+def assert_restored_or_said(sandbox: LibrarySandbox) -> None:
+    """The found settings are back, or `doctor` and `run` say what to do, and it helps."""
+    if sandbox.journal.exists():
+        doctor = sandbox.run_command("doctor", "--meter", sandbox.meter)
+        assert doctor.returncode == 1 and "bench-submit restore" in doctor.stdout
+        next_run = sandbox.run_command(*sandbox.make_run_arguments())
+        assert next_run.returncode == 2
+        assert "restore them with: bench-submit restore" in next_run.stdout
+        restored = sandbox.run_command("restore")
+        assert restored.returncode == 0, restored.stdout
+        assert "restored to 700 W" in restored.stdout
+    assert sandbox.settings == FOUND and not sandbox.journal.exists()
+
+
+@parametrize_kills(*WITH_WATCHDOG)
+def test_the_watchdog_restores_what_a_killed_run_has_set(sandbox, measure_duration, kill, moment):
+    start_and_kill(sandbox, kill, moment, measure_duration)
+    assert sandbox.settings == FOUND, sandbox.output
+    # A kill between the journal and the first watchdog leaves a journal of limits as they are.
+    assert_restored_or_said(sandbox)
+
+
+@parametrize_kills(*WITHOUT_WATCHDOG)
+def test_the_next_command_restores_what_a_run_killed_with_its_watchdog_has_set(
+    sandbox, measure_duration, kill, moment
+):
+    start_and_kill(sandbox, kill, moment, measure_duration)
+    assert_restored_or_said(sandbox)
+
+
+def start_caps(sandbox: LibrarySandbox) -> float:
+    """Start the process that sets and restores caps. Returns the time when it begins to, in s."""
+    sandbox.start_caps()
+    wait_for(lambda: "planned" in sandbox.output or sandbox.process.poll() is not None)
+    assert "planned" in sandbox.output, sandbox.output
+    return time.monotonic()
+
+
+@pytest.mark.parametrize("meter", METERS)
+def test_caps_of_two_boards_come_back_after_a_kill_while_they_are_set_or_restored(sandbox):
+    """The moments that a whole run has few of, at three times as many of them."""
+    began_s = start_caps(sandbox)
+    assert sandbox.wait_for_exit() == 0, sandbox.output
+    usual_s = time.monotonic() - began_s
+    assert sandbox.settings == FOUND
+    assert [board.sets for board in sandbox.boards.board[:2]] == [6, 6]
+    generator = random.Random(f"{SEED} {sandbox.meter}")
+    for _ in range(3 * KILLS):
+        kill = generator.choice((*WITH_WATCHDOG, *WITHOUT_WATCHDOG))
+        delay_s = generator.uniform(0, usual_s)
+        start_caps(sandbox)
+        time.sleep(delay_s)
+        with suppress(ProcessLookupError):
+            kill(sandbox)
+        sandbox.wait_for_exit()
+        place = f"{kill.__name__} after {delay_s:.3f} of {usual_s:.3f} s"
+        if kill in WITH_WATCHDOG:
+            assert sandbox.settings == FOUND, place
+        if sandbox.journal.exists():
+            restored = sandbox.run_command("restore")
+            assert restored.returncode == 0, (place, restored.stdout)
+        assert sandbox.settings == FOUND and not sandbox.journal.exists(), place

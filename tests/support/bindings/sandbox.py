@@ -1,0 +1,137 @@
+"""Runs on the boards of the C libraries, in processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from support.bindings.boards import AMD_LEVEL_HIGH, Boards, map_boards
+from support.bindings.build import library_environment
+from support.kills import Sandbox
+
+from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.source import STATE_VARIABLE
+from harness.processes import list_descendants
+
+CAP_W = 400
+METERS = ("nvidia_on_cpu", "amd_on_cpu")
+SMOKE_RUN = (
+    "run",
+    "resnet50-train",
+    "--smoke",
+    "--batch=4",
+    "--epoch-seconds=0.2",
+    "--variant=baseline",
+    "--implementation=support.implementations:build",
+)
+SET_AND_RESTORE = """
+import sys, time
+from harness.power.cap_apply import applied_cap
+from harness.run import command
+from harness.run.plan import RunRequest
+meter, cap_w = sys.argv[1], float(sys.argv[2])
+request = RunRequest("resnet50-train", smoke=True, meter=meter, cap_w=cap_w, gpus=2)
+plan = command.plan_run(request)
+print("planned", flush=True)
+for _ in range(3):
+    with applied_cap(plan):
+        time.sleep(0.1)
+"""
+
+
+@dataclass(kw_only=True)
+class LibrarySandbox(Sandbox):
+    """Boards of the C libraries and the directories of the runs on them."""
+
+    meter: str
+    boards: Boards
+
+    @property
+    def settings(self) -> list[tuple[int, int]]:
+        """The limit in mW and the performance level of each board."""
+        return [(board.requested_mw, board.level) for board in self.boards.board[:2]]
+
+    @property
+    def caps_mw(self) -> set[int | None]:
+        return {limit_mw for limit_mw, _ in self.settings}
+
+    @property
+    def journal(self) -> Path:
+        return self.state / JOURNAL_FILE
+
+    def start_run(self) -> None:
+        """Start a smoke run on the first board at `CAP_W`."""
+        self.start(*self.make_run_arguments())
+
+    def start_caps(self) -> None:
+        """Start a process that sets `CAP_W` on both boards and restores them, three times."""
+        command = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(CAP_W)]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, text=True, start_new_session=True
+            )
+
+    def make_run_arguments(self) -> list[str]:
+        return [*SMOKE_RUN, f"--meter={self.meter}", f"--cap={CAP_W}", f"--out={self.out}"]
+
+    def run_command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run bench-submit in a process of its own and wait for its end. Its output is in one line,
+        because messages are wrapped."""
+        command = [sys.executable, "-m", "harness.cli", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        result.stdout = " ".join((result.stdout + result.stderr).split())
+        assert "Traceback" not in result.stdout
+        return result
+
+
+@contextmanager
+def open_library_sandbox(root: Path, libraries: Path, meter: str) -> Iterator[LibrarySandbox]:
+    """Yield a sandbox below `root` with two boards at their default limit. AMD's are at the
+    performance level `high`, so that a run sets the level too."""
+    boards = map_boards(root / "boards")
+    for board in boards.board[:2]:
+        board.level = AMD_LEVEL_HIGH
+    sandbox = LibrarySandbox(
+        root / "out", root / "state", root / "output", meter=meter, boards=boards
+    )
+    sandbox.out.mkdir()
+    environment = library_environment(libraries, root / "boards")
+    environment |= {STATE_VARIABLE: str(sandbox.state)}
+    try:
+        with mock.patch.dict(os.environ, environment, clear=True):
+            yield sandbox
+    finally:
+        if sandbox.process is not None and sandbox.process.poll() is None:
+            sandbox.process.kill()
+            sandbox.process.wait()
+
+
+def kill_harness(sandbox: LibrarySandbox) -> None:
+    os.kill(sandbox.pid, signal.SIGKILL)
+
+
+def terminate_harness(sandbox: LibrarySandbox) -> None:
+    os.kill(sandbox.pid, signal.SIGTERM)
+
+
+def kill_process_group(sandbox: LibrarySandbox) -> None:
+    os.killpg(sandbox.pid, signal.SIGKILL)
+
+
+def kill_harness_and_watchdog(sandbox: LibrarySandbox) -> None:
+    watchdog = sandbox.find_process("watchdog")
+    os.kill(sandbox.pid, signal.SIGKILL)
+    if watchdog is not None:
+        os.kill(watchdog, signal.SIGKILL)
+
+
+def kill_every_process(sandbox: LibrarySandbox) -> None:
+    """As Slurm ends a step: it kills all processes of a control group."""
+    for pid in (sandbox.pid, *list_descendants([sandbox.pid])):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
