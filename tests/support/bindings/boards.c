@@ -35,10 +35,14 @@ static int64_t enforced_mw(Board *board) {
     return min_of(__atomic_load_n(&board->requested_mw, __ATOMIC_SEQ_CST), board->ceiling_mw);
 }
 
+/* The limit changes in the middle of the call. */
 static void request_limit(Board *board, int64_t limit_mw) {
+    useconds_t half_us = (useconds_t)board->set_duration_ms * 500;
+    usleep(half_us);
     __atomic_add_fetch(&board->sets, 1, __ATOMIC_SEQ_CST);
     if (!board->ignores_limits)
         __atomic_store_n(&board->requested_mw, limit_mw, __ATOMIC_SEQ_CST);
+    usleep(half_us);
 }
 
 static int64_t now_ns(void) {

@@ -33,6 +33,7 @@ class Board(ctypes.Structure):
         ("energy_at_ns", ctypes.c_int64),
         ("ignores_limits", ctypes.c_int64),
         ("sets", ctypes.c_int64),
+        ("set_duration_ms", ctypes.c_int64),
         ("is_partitioned", ctypes.c_int64),
         ("ecc_corrected", ctypes.c_int64),
         ("ecc_uncorrected", ctypes.c_int64),
@@ -47,7 +48,7 @@ class Board(ctypes.Structure):
     `requested_mw`: the limit that was set. The smaller of it and `ceiling_mw` is in force.
     `demand_mw`: what the board draws without a limit.
     `ignores_limits`: the board takes a limit, returns success and does not keep it.
-    `sets`: how many limits were set.
+    `sets`: how many limits were set. Each takes `set_duration_ms`.
     `pid`: a process that computes on the board, 0 for none.
     `level`: AMD's performance level. `throttled_count`: how often AMD's limit throttled the board.
     `sm_mhz`: NVIDIA's application clock.

@@ -96,6 +96,8 @@ def open_library_sandbox(root: Path, libraries: Path, meter: str) -> Iterator[Li
     boards = map_boards(root / "boards")
     for board in boards.board[:2]:
         board.level = AMD_LEVEL_HIGH
+        # Long enough for kills to come while a limit is set.
+        board.set_duration_ms = 50
     sandbox = LibrarySandbox(
         root / "out", root / "state", root / "output", meter=meter, boards=boards
     )
