@@ -98,11 +98,13 @@ class Sandbox:
         return sorted(self.out.glob(".*.running"))
 
 
-def wait_for(condition: Callable[[], object], within_s: float = DEADLINE_S) -> None:
+def wait_for(
+    condition: Callable[[], object], within_s: float = DEADLINE_S, step_s: float = 0.02
+) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
+        time.sleep(step_s)
 
 
 def read_complete_rows(path: Path) -> list[list[str]]:

@@ -37,7 +37,6 @@ from harness.run.plan import RunRequest
 meter, cap_w = sys.argv[1], float(sys.argv[2])
 request = RunRequest("resnet50-train", smoke=True, meter=meter, cap_w=cap_w, gpus=2)
 plan = command.plan_run(request)
-print("planned", flush=True)
 for _ in range(3):
     with applied_cap(plan):
         time.sleep(0.1)
