@@ -22,6 +22,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import slow_down, use_other_boards
 
 SCHEMAS = Path(__file__).parents[2] / "rules" / "bundle_format" / "schemas"
+COMMITTED = Path(__file__).parents[2] / "submissions"
 REPRODUCER = "other@lab.example.org"
 
 
@@ -256,3 +257,23 @@ def test_copy_of_the_original_is_no_reproduction(reproduced: ReproducedRound) ->
     verdicts = reproduced.judge()
     assert {"X102", "X103"} & list_errors(verdicts[path])
     assert verdicts[reproduced.original].reproductions == ()
+
+
+def test_committed_reproduction_confirms_its_original() -> None:
+    verdicts = {verdict.path.name: verdict for verdict in judge_all([COMMITTED]).verdicts}
+    reproduction = next(v for v in verdicts.values() if v.signer == "reproduction@wattmark")
+    assert reproduction.status == "pass"
+    assert reproduction.reproduces is not None and reproduction.reproduces.agrees
+    assert abs(reproduction.reproduces.items_per_s_percent) < 1
+    original = verdicts[reproduction.reproduces.original.name]
+    assert original.trust_level == TrustLevel.REPRODUCED
+
+
+def test_output_in_the_page_on_reproductions_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (COMMITTED.parent / "docs" / "reproduce.md").read_text()
+    _, _, block = page.partition("$ bench-check submissions\n")
+    shown_lines = [line for line in block.partition("```")[0].splitlines() if line != "…"]
+    monkeypatch.chdir(COMMITTED.parent)
+    output = CliRunner().invoke(check, ["submissions"]).stdout.splitlines()
+    assert len(shown_lines) == 4
+    assert [line for line in output if line in shown_lines] == shown_lines

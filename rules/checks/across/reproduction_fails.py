@@ -17,8 +17,8 @@ the original. Withdraw the run that turns out to be wrong.
 
 ## Source
 docs/performance.md: the throughputs of three H200 boards with one program at 700 W are up to 3.8 %
-apart. Of the committed runs, 13 are comparable: 6 settings on two or three H200 boards each, at
-700 W. They differ by up to 3.1 % in items/s and 3.5 % in J per item. The spread of other boards and
+apart. Of the committed runs, 14 are comparable: 6 settings on two to four H200 boards each, at
+700 W. They differ by up to 3.2 % in items/s and 3.5 % in J per item. The spread of other boards and
 at other caps is not known.
 """
 
