@@ -171,11 +171,13 @@ class Watch:
     def outside(self) -> list[str]:
         """What was opened that lies neither below the directory watched nor among the checker's own
         files."""
-        allowed = tuple(
-            os.path.realpath(p)
-            for p in (self.inside, sys.prefix, sys.base_prefix, ROOT / "rules", ROOT / "checker")
-        )
-        paths = [path for path in self.opened if path.startswith("/") and path != os.devnull]
+        # ssh-keygen reads a signature from a temporary file.
+        temporary = tempfile.gettempdir()
+        signature = Path(temporary, "wattmark-")
+        own = (sys.prefix, sys.base_prefix, ROOT / "rules", ROOT / "checker", signature)
+        allowed = tuple(os.path.realpath(p) for p in (self.inside, *own))
+        harmless = (os.devnull, temporary)
+        paths = [path for path in self.opened if path.startswith("/") and path not in harmless]
         return [path for path in paths if not os.path.realpath(path).startswith(allowed)]
 
 
@@ -195,7 +197,7 @@ def judge_tree(tree: Tree, trust: bool, scratch: Path, random: Random, watch: Wa
         with limit_time():
             (judged,) = judge_bundles({directory: submissions}, JudgeOptions(signed=trust))
             verdicts = list(add_round_findings([judged]))
-            problems = check_round_files([judged.trust], None, [submissions]) if trust else ()
+            problems = check_round_files([judged.trust], [submissions], "") if trust else ()
             verdicts += engine.judge_round_problems(problems, [submissions])
         if outside := watch.outside():
             raise Outside(outside)

@@ -66,7 +66,11 @@ def find_collisions(submissions: Path, place: str, accepted: Collection[str]) ->
 
 def _list_alike(directory: Path, name: str) -> tuple[str, ...]:
     """The names in `directory` that readers may confuse with `name`, itself among them."""
-    return _names_by_form(directory, directory.stat().st_mtime_ns).get(_fold(name), ())
+    try:
+        return _names_by_form(directory, directory.stat().st_mtime_ns).get(_fold(name), ())
+    except OSError:
+        # The user may enter the directory but not list it. Nobody who can list it is misled.
+        return ()
 
 
 @lru_cache(maxsize=256)

@@ -217,7 +217,10 @@ def report_errors() -> Iterator[None]:
     "--principal", required=True, help="your name in the keyring, such as center@example.org"
 )
 def sign(bundle: Path, key: Path, principal: str) -> None:
-    """Sign the finished BUNDLE with an SSH key."""
+    """Sign the finished BUNDLE with an SSH key, in its directory submissions/CENTER/SYSTEM/RUN.
+
+    The manifest then names center and system. The signature counts in that directory only.
+    """
     from harness.run import command
     from harness.sign import SigningError
 
