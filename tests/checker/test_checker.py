@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -120,8 +121,13 @@ def test_killed_worker_loses_its_own_bundle_only(
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "ssh-keygen"
     original = shutil.which("ssh-keygen")
+    # The path of a signature is that of a temporary file, so compare its content.
+    signature = evil / "signatures" / f"submission.{PRINCIPAL}.sig"
     fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *evil-bundle*) kill -9 $PPID;; *) exec {original} "$@";; esac\n'
+        "#!/bin/sh\n"
+        f"signature={shlex.quote(str(signature))}\n"
+        'for file; do [ -f "$file" ] && cmp -s "$file" "$signature" && kill -9 $PPID; done\n'
+        f'exec {original} "$@"\n'
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

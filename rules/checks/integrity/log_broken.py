@@ -17,7 +17,7 @@ present rule book then judges all of them.
 
 ## What to do
 Restore the log from the history of the repository. Only append lines, with `bench-check accept`.
-Lines missing at the end do not break the chain: pass the published head with `--expect-head`.
+Lines missing at the end do not break the chain. Give the published head with `--expect-head`.
 
 ## Source
 [Trust](../trust.md); ssh-keygen(1), option `-Y verify`.
