@@ -28,6 +28,8 @@ def add_reproductions(
         if original is None or not counts_as_reproduction(passing[run.path].findings):
             continue
         difference = compare_with_original(run.headline, original.headline)
+        if difference is None:
+            continue
         reproduction = Reproduction(
             run.path,
             run.signer or "",

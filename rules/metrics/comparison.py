@@ -61,12 +61,15 @@ class ResultDifference:
     """Whether no figure differs by more than the board spread beyond both 95 % intervals."""
 
 
-def compare_with_original(result: Headline, original: Headline) -> ResultDifference:
-    """How a result differs from that of the same configuration on other boards."""
+def compare_with_original(result: Headline, original: Headline) -> ResultDifference | None:
+    """How a result differs from that of the same configuration on other boards. None if the
+    original did no work, which is possible with a waiver only."""
     speeds = result.items_per_s_per_accelerator, original.items_per_s_per_accelerator
+    if not speeds[1].mean > 0:
+        return None
     agrees = _agree(*speeds)
     joules_per_item_percent = None
-    if result.joules_per_item and original.joules_per_item:
+    if result.joules_per_item and original.joules_per_item and original.joules_per_item.mean > 0:
         energies = result.joules_per_item, original.joules_per_item
         joules_per_item_percent = relative_percent(energies[0].mean, energies[1].mean)
         agrees = agrees and _agree(*energies)

@@ -42,7 +42,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         if original is None or list_configuration(run) != list_configuration(original):
             continue
         difference = compare_with_original(run.headline, original.headline)
-        if difference.agrees:
+        if difference is None or difference.agrees:
             continue
         differences = _format_difference(difference)
         observed = f"{differences} against the original {original.name}"

@@ -13,11 +13,13 @@ from rules.metrics import comparison
 from rules.metrics.comparison import (
     accelerators_needed,
     compare_with_baseline,
+    compare_with_original,
     nodes_that_fit,
     relative_percent,
     score,
     site_kwh,
 )
+from rules.metrics.figures import Estimate, Headline
 from rules.metrics.run import mean_clocks
 
 
@@ -58,6 +60,61 @@ def test_difference_as_large_as_the_board_spread_is_called_one(
 
 def test_no_interval_of_the_baseline_tells_nothing() -> None:
     assert compare_with_baseline(110, (109, 111), 100, None, True) == "no interval"
+
+
+@pytest.fixture
+def original() -> Headline:
+    headline = Bundle(Path("a/b/c"), (), copy_evidence().evidence()).figures.headline
+    return set_means(headline, items_per_s=100.0, joules_per_item=100.0)
+
+
+def set_means(headline: Headline, half_width: float | None = 0.5, **means: float) -> Headline:
+    """The headline with other means and intervals, items/s per accelerator."""
+    values = {
+        name: Estimate(
+            mean, 10, 0.7, None if half_width is None else (mean - half_width, mean + half_width)
+        )
+        for name, mean in means.items()
+    }
+    speed = values.pop("items_per_s", headline.items_per_s_per_accelerator)
+    return replace(headline, items_per_s_per_accelerator=speed, **values)
+
+
+@pytest.mark.parametrize(
+    ("items_per_s", "joules_per_item", "half_width", "agrees"),
+    [
+        (103.7, 96.3, 0.5, True),
+        (104.0, 100.0, 0.1, False),
+        (104.0, 100.0, 5.0, True),
+        (100.0, 96.0, 0.1, False),
+        (96.0, 104.0, 0.1, False),
+        (103.7, 96.3, None, True),
+        (103.9, 100.0, None, False),
+    ],
+)
+def test_reproduction_agrees_within_the_board_spread_or_the_intervals(
+    original: Headline,
+    items_per_s: float,
+    joules_per_item: float,
+    half_width: float | None,
+    agrees: bool,
+) -> None:
+    result = set_means(
+        original, half_width, items_per_s=items_per_s, joules_per_item=joules_per_item
+    )
+    difference = compare_with_original(result, original)
+    assert difference is not None
+    assert difference.items_per_s_percent == pytest.approx(items_per_s - 100)
+    assert difference.joules_per_item_percent == pytest.approx(joules_per_item - 100)
+    assert difference.agrees is agrees
+
+
+def test_original_without_work_or_energy_gives_no_relative_difference(original: Headline) -> None:
+    assert compare_with_original(original, set_means(original, items_per_s=0.0)) is None
+    difference = compare_with_original(original, set_means(original, joules_per_item=0.0))
+    assert difference is not None and difference.joules_per_item_percent is None
+    difference = compare_with_original(replace(original, joules_per_item=None), original)
+    assert difference is not None and difference.joules_per_item_percent is None
 
 
 def test_relative_figure_cost_and_load() -> None:
