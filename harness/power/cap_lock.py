@@ -50,13 +50,15 @@ def make_private_directory(directory: Path) -> None:
     Raises MeterError if another user can change its entries or replace it, and OSError if it cannot
     be made. Otherwise root could follow a link of that user and overwrite any file.
     """
-    for place in (directory, *directory.parents):
+    # From the top: whoever can change a directory can replace those below it.
+    for place in reversed((directory, *directory.parents)):
         if place.exists():
             _refuse_shared(place, is_parent=place != directory)
-    if not directory.exists():
-        directory.mkdir(parents=True)
-        # The umask of root may be strict. All users must be able to read who holds the limits.
-        directory.chmod(0o755)
+        else:
+            place.mkdir()
+            # Whatever the umask: all users must be able to read who holds the limits, and none to
+            # write.
+            place.chmod(0o755)
 
 
 def _refuse_shared(place: Path, is_parent: bool) -> None:

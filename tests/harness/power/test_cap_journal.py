@@ -423,3 +423,15 @@ def test_a_state_directory_is_made_with_its_parents_and_may_be_read_by_all(tmp_p
     state = tmp_path / "var" / "lib" / "wattmark"
     with lock_directory(state):
         assert state.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_state_directory_that_was_made_under_any_umask_is_accepted_later(tmp_path):
+    """Also its parents, which other users must not be able to write."""
+    state = tmp_path / "var" / "lib" / "wattmark"
+    before = os.umask(0)
+    try:
+        for _ in range(2):
+            with lock_directory(state):
+                assert is_locked(state)
+    finally:
+        os.umask(before)
