@@ -137,8 +137,10 @@ class Journal:
         """Unregister the boards, remove the file, and return when the removal is on disk."""
         # All boards of the run: the journal may hold only those that were restored last.
         for link in _list_registrations(self.meter):
-            if link.readlink() == path:
-                link.unlink(missing_ok=True)
+            # A link to a journal that does not exist says nothing.
+            with suppress(OSError):
+                if link.readlink() == path:
+                    link.unlink()
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
 
@@ -224,8 +226,14 @@ def register_journal(journal: Journal, path: Path) -> None:
         refuse_foreign_limits(journal.meter, uuids)
         for uuid in uuids:
             link = _board_link(board_directory, uuid)
-            link.unlink(missing_ok=True)
-            link.symlink_to(path)
+            try:
+                link.unlink(missing_ok=True)
+                link.symlink_to(path)
+            except OSError as error:
+                raise MeterError(
+                    f"{link}: the board cannot be registered ({error.strerror}), and nothing is "
+                    "set without that"
+                ) from None
         journal.write(path)
 
 

@@ -435,3 +435,24 @@ def test_a_state_directory_that_was_made_under_any_umask_is_accepted_later(tmp_p
                 assert is_locked(state)
     finally:
         os.umask(before)
+
+
+def test_a_board_that_cannot_be_registered_is_named_and_nothing_is_set(node):
+    place = node.boards_directory / A
+    place.mkdir(0o755, parents=True)
+    with pytest.raises(MeterError, match=rf"{place}: .* cannot be registered .*nothing is set"):
+        applied_cap(node.plan()).__enter__()
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_a_registration_that_cannot_be_removed_does_not_keep_the_journal(node, monkeypatch):
+    plain = Path.unlink
+
+    def unlink(path, missing_ok=False):
+        if path.parent == node.boards_directory:
+            raise OSError(30, "Read-only file system", str(path))
+        plain(path, missing_ok)
+
+    with applied_cap(node.plan()):
+        monkeypatch.setattr(Path, "unlink", unlink)
+    assert node.limits == AS_FOUND and not node.journal.exists()
