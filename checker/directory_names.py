@@ -4,7 +4,7 @@ the LOG, and people tell centers and systems apart by them."""
 import os
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def find_collisions(submissions: Path, place: str, accepted: Collection[str]) ->
             ).problems
 
 
-def _list_alike(directory: Path, name: str) -> tuple[str, ...]:
+def _list_alike(directory: Path, name: str) -> Sequence[str]:
     """The names in `directory` that readers may confuse with `name`, itself among them."""
     try:
         return _names_by_form(directory, directory.stat().st_mtime_ns).get(_fold(name), ())
@@ -74,12 +74,12 @@ def _list_alike(directory: Path, name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _names_by_form(directory: Path, _modified_ns: int) -> Mapping[str, tuple[str, ...]]:
+def _names_by_form(directory: Path, _modified_ns: int) -> Mapping[str, Sequence[str]]:
     """The names of the directories in `directory` by their folded form, sorted. The time of the
     last change is part of the key of the cache."""
-    names: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    names: dict[str, list[str]] = defaultdict(list)
     for name in sorted(entry.name for entry in os.scandir(directory) if entry.is_dir()):
-        names[_fold(name)] += (name,)
+        names[_fold(name)].append(name)
     return names
 
 

@@ -8,7 +8,7 @@ from checker.directory_names import check_names
 from checker.find import display_path
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
-from checker.trust.manifest import lacks_place_rightly, read_result
+from checker.trust.manifest import may_lack_place, read_result
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest
@@ -55,7 +55,7 @@ def prepare_manifest(bundle: Path, principal: str) -> bytes:
         manifest = read_manifest(raw)
     except Refused as refusal:
         raise SigningError(_describe_refusal(bundle, refusal)) from None
-    if lacks_place_rightly(manifest, read_result(read_files(bundle).contents)):
+    if may_lack_place(manifest, read_result(read_files(bundle).contents)):
         return raw
     return name_place(manifest, find_place(bundle, principal))
 

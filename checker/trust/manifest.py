@@ -133,10 +133,10 @@ def read_result(contents: Mapping[str, bytes]) -> Json:
     return result if isinstance(result, dict) else {}
 
 
-def lacks_place_rightly(manifest: Json, result: Json) -> bool:
-    """Whether the manifest names no place because it is of version 1 and `result`, the object in
-    result.json, is of a rule book before 1.5.0. Such a manifest is never changed: the LOG and
-    reviews hold its hash."""
+def may_lack_place(manifest: Json, result: Json) -> bool:
+    """Whether the manifest of the bundle with this `result` (the object in result.json) needs no
+    place: it is of version 1, and the run of a rule book before 1.5.0. Such a manifest is never
+    changed, because the LOG and reviews hold its hash."""
     is_first_version = manifest["format"] == MANIFEST_FORMAT_WITHOUT_PLACE
     return is_first_version and result.get("rules_version") in _BOOKS_WITHOUT_PLACE
 
@@ -149,7 +149,7 @@ def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) ->
     except Refused:
         return  # `find_manifest_problems` reports that.
     signed_place = read_place(manifest)
-    if signed_place == place or lacks_place_rightly(manifest, result):
+    if signed_place == place or may_lack_place(manifest, result):
         return
     if signed_place is None:
         found = f"{manifest['format']} without center and system"

@@ -136,6 +136,18 @@ def test_bundle_of_an_older_rule_book_is_signed_again_with_the_same_manifest(
     assert list_rules(judge(bundle)) == set()
 
 
+def test_bundle_is_signed_again_in_its_place_with_the_same_manifest(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    bundle = submissions.add()
+    before = (bundle / "MANIFEST.json").read_bytes()
+    key = make_key(tmp_path / "new")
+    submissions.allow(key)
+    sign(bundle, key, PRINCIPAL)
+    assert (bundle / "MANIFEST.json").read_bytes() == before
+    assert list_rules(judge(bundle)) == set()
+
+
 def test_sign_writes_the_place_into_the_manifest(submissions: Submissions) -> None:
     bundle = submissions.add(system="h200/rack-7")
     manifest = json.loads((bundle / "MANIFEST.json").read_text())
