@@ -30,11 +30,19 @@ def restore(path: Path) -> list[tuple[str, bool]]:
         journal = Journal.read(path)
         if journal is None:
             return []
-        # The shell of an administrator can make other boards visible than the run had.
-        for variable in VISIBLE_VARIABLES:
-            os.environ.pop(variable, None)
         with closing(_open_source_of(path, journal)) as source:
             return restore_boards(source, path, journal)
+
+
+def open_all_boards(meter: str) -> PowerSource:
+    """Open the meter with all boards of the node. Raises MeterError.
+
+    The journal names the boards to restore. The shell of an administrator can make other boards
+    visible than the run had, and a lost board that a variable names keeps all from being opened.
+    """
+    for variable in VISIBLE_VARIABLES:
+        os.environ.pop(variable, None)
+    return open_source(meter)
 
 
 def _open_source_of(path: Path, journal: Journal) -> PowerSource:
@@ -50,7 +58,7 @@ def _open_source_of(path: Path, journal: Journal) -> PowerSource:
         f"{path}: {journal.owner} set limits on {journal.host}; restore them there"
     )
     try:
-        source = open_source(journal.meter)
+        source = open_all_boards(journal.meter)
     except MeterError:
         if is_known:
             raise

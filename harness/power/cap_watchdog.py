@@ -19,7 +19,7 @@ from pathlib import Path
 
 from harness import interrupts
 from harness.power.cap_journal import Journal, lock_directory
-from harness.power.cap_restore import restore_boards
+from harness.power.cap_restore import open_all_boards, restore_boards
 from harness.power.source import MeterError
 from harness.power.sources import open_source
 
@@ -155,7 +155,7 @@ def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
             # Meanwhile the limits may have been restored and another run may have begun.
             if remaining is None or not remaining.is_same_run(journal):
                 return []
-            with closing(open_source(journal.meter)) as source:
+            with closing(open_all_boards(journal.meter)) as source:
                 return restore_boards(source, path, remaining)
     except MeterError as error:
         return [(str(error), False)]

@@ -104,3 +104,22 @@ def test_a_lost_board_keeps_none_of_the_others_from_being_restored(sandbox, mete
     result = sandbox.run_command("restore")
     assert result.returncode == 0, result.stdout
     assert sandbox.settings == FOUND and not sandbox.journal.exists()
+
+
+@pytest.mark.parametrize("variable", [None, "CUDA_VISIBLE_DEVICES"])
+def test_the_watchdog_restores_the_others_of_a_board_that_is_lost_during_a_run(
+    sandbox, meter, variable, monkeypatch
+):
+    """Also where the variable names the lost board: the journal names the boards to restore."""
+    if variable is not None:
+        monkeypatch.setenv(variable, "0,1")
+    sandbox.start_caps()
+    wait_for(lambda: sandbox.caps_mw == {CAP_W * 1000} or sandbox.process.poll() is not None)
+    first, second = sandbox.boards.board[:2]
+    first.fail(EVERY_FUNCTION, LOST[meter])
+    sandbox.process.kill()
+    sandbox.process.wait()
+    wait_for(lambda: (second.requested_mw, second.level) == FOUND[1], within_s=20)
+    first.failing = b""
+    sandbox.wait_for_exit()  # the watchdog tries again
+    assert sandbox.settings == FOUND and not sandbox.journal.exists()
