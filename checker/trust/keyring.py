@@ -164,7 +164,8 @@ def _center(principal: str) -> str:
 
 
 def _domain(principal: str) -> str:
-    return principal.partition("@")[2].casefold()
+    # DNS ignores a dot at the end.
+    return ".".join(filter(None, principal.partition("@")[2].casefold().split(".")))
 
 
 def _organisation(principal: str) -> str:

@@ -174,7 +174,7 @@ def _write_waiver(record: Json, keyring: Keyring, key: Path) -> Path:
     date, digest = record["granted_at"][:10], hashlib.sha256(content).hexdigest()[:8]
     name = f"{record['rule']}-{date}-{digest}.json"
     document = keyring.submissions / WAIVER_DIR / name
-    document.parent.mkdir(exist_ok=True)
+    _make_plain_directory(document.parent)
     signature = document.with_name(f"{name}.sig")
     # As for a record: write the files, and judge them as the checker does.
     write_all_durable({document: content, signature: sign_content(content, key, WAIVER_NAMESPACE)})
@@ -224,7 +224,7 @@ def _write_record(
         for name in (document, signature)
         if (bundle / name).is_file()
     }
-    _require_plain_directory(bundle)
+    _make_plain_directory(bundle / SIGNATURE_DIR)
     # Write the files and read them back as the checker of any other person does: only then is it
     # certain that the record counts.
     write_all_durable({bundle / document: content, bundle / signature: signed})
@@ -244,10 +244,9 @@ def _write_record(
     return bundle / document
 
 
-def _require_plain_directory(bundle: Path) -> None:
-    """Make the directory for signatures of `bundle` if there is none. Raises StatementError if it
-    is a link, which could lead out of the bundle."""
-    directory = bundle / SIGNATURE_DIR
+def _make_plain_directory(directory: Path) -> None:
+    """Make `directory` if there is none. Raises StatementError if it is a link, which could lead
+    out of the submissions."""
     if directory.is_symlink():
         raise StatementError(
             f"{directory}: this is a symbolic link, and nothing is written through it; replace it "

@@ -145,6 +145,14 @@ def test_full_disk_keeps_the_signature_that_was_there(
     assert (unsigned / "signatures").exists() == before
 
 
+def test_nothing_is_written_through_a_linked_directory(unsigned, submissions, tmp_path):
+    (tmp_path / "target").mkdir()
+    (unsigned / "signatures").symlink_to(tmp_path / "target")
+    result = sign(unsigned, submissions.key)
+    assert result.exit_code == 1 and "a symbolic link" in result.output
+    assert not list((tmp_path / "target").iterdir())
+
+
 def test_files_that_are_not_those_of_the_run_are_not_signed(unsigned, submissions):
     with (unsigned / "log.txt.gz").open("ab") as file:
         file.write(b"x")

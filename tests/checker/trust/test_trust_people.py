@@ -32,6 +32,7 @@ TIES = [
     "Example@elsewhere.org",
     "zoe@mail.example.org",
     "zoe@example.mail.org",
+    "zoe@wattmark.",
 ]
 """Who has the domain of `example@wattmark`, a domain with a part called like the center `example`,
 or the center's name."""
@@ -134,6 +135,16 @@ def test_nothing_is_written_through_a_linked_directory(
     result = getattr(a_round, statement)(bundle, *options)
     assert (result.exit_code, sorted(target.iterdir())) == (1, before)
     assert "signatures: this is a symbolic link" in result.output
+
+
+def test_no_waiver_is_written_through_a_linked_directory(
+    a_round: TrustRound, tmp_path: Path
+) -> None:
+    bundle = a_round.tree.add(delay_samples(copy_evidence()))
+    (tmp_path / "target").mkdir()
+    (a_round.tree.root / "waivers").symlink_to(tmp_path / "target")
+    result = a_round.waive("P104", bundle)
+    assert result.exit_code == 1 and "waivers: this is a symbolic link" in result.output
 
 
 # Reviews.
