@@ -52,9 +52,11 @@ from rules.bundle_format.files import read_files, unpack  # noqa: E402
 from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
 from rules.declarations import RunDeclaration, SystemDeclaration  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
+from rules.metrics.headline import apply_rule_book  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
+from rules.testing.mutations import renew_noise  # noqa: E402
 
 
 def main() -> None:
@@ -190,10 +192,7 @@ def make_run(
     frames, rows = read_template(source, seconds)
     random = np.random.default_rng(number)
     samples, batches = frames.samples.copy(), frames.batches.copy()
-    jitter_samples(samples, random)
-    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[
-        batches["epoch"]
-    ] + random.uniform(0, 0.001, len(batches))
+    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[batches["epoch"]]
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
     described = frames.system | {"name": f"{frames.system['name']}, {system}"}
     evidence = EvidenceFrames(
@@ -205,6 +204,8 @@ def make_run(
         frames.log,
         frames.requests,
     )
+    renew_noise(evidence, number)
+    jitter_samples(samples, random)
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
     took = datetime.fromisoformat(frames.result["ended_at"]) - datetime.fromisoformat(
         frames.result["started_at"]
@@ -215,6 +216,8 @@ def make_run(
         ended_at=f"{begin + took:%Y-%m-%dT%H:%M:%SZ}",
     )
     evidence.result["settings"]["seed"] = number
+    for epoch in evidence.result["epochs"]:
+        epoch["loss"] *= 1 + 1e-3 * random.random()
     rederive(evidence)
     directory = submissions / "example" / system / evidence.result["run_id"]
     evidence.samples = samples.iloc[:1]
@@ -225,10 +228,9 @@ def make_run(
 
 
 def jitter_samples(samples: pd.DataFrame, random: np.random.Generator) -> None:
-    """Let readings under load change places with their neighbours, go up or down by a step of the
-    sensor, or not, and be made some nanoseconds later: no row of them is there twice, and values,
-    steps and means stay those of a sensor."""
-    samples["read_ns"] += random.integers(0, 1000, len(samples))
+    """Let readings under load change places with their neighbours, and go up or down by a step of
+    the sensor, or not: values, steps and means stay those of a sensor, and no two runs have the
+    noise of one."""
     for _, board_samples in samples.groupby("accelerator", sort=False):
         power = board_samples["power_mw"].to_numpy(np.float64)
         high = board_samples.index[power > np.nanmax(power) / 2]
@@ -245,20 +247,23 @@ def rederive(evidence: EvidenceFrames) -> None:
     parts = split_into_parts(evidence.result, tables.samples, tables.batches)
     run = RunDeclaration.from_document(evidence.result)
     system = SystemDeclaration.from_document(evidence.system)
-    figures = figures_to_json(compute_figures(run, system, parts, tables.requests))
+    computed = compute_figures(run, system, parts, tables.requests)
+    figures = figures_to_json(apply_rule_book(computed, run.rules_version))
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
     evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])
 
 
 def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> None:
-    """The rows, with time and power of the samples."""
-    read, power = (SAMPLE_COLUMNS.index(name) for name in ("read_ns", "power_mw"))
+    """The rows, with time, power and counter of the samples."""
+    columns = [
+        (SAMPLE_COLUMNS.index(name), samples[name].tolist())
+        for name in ("read_ns", "power_mw", "energy_mj")
+    ]
     lines = [",".join(rows[0])]
-    for cells, read_ns, power_mw in zip(
-        rows[1:], samples["read_ns"].tolist(), samples["power_mw"].tolist(), strict=True
-    ):
+    for i, cells in enumerate(rows[1:]):
         row_cells = list(cells)
-        row_cells[read], row_cells[power] = str(read_ns), f"{power_mw:.0f}" if cells[power] else ""
+        for column, values in columns:
+            row_cells[column] = f"{values[i]:.0f}" if cells[column] else ""
         lines.append(",".join(row_cells))
     path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 6, mtime=0))
 

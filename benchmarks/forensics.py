@@ -16,6 +16,7 @@ import copy
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,11 @@ from support.bundles import rederive  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
-from rules.checks.across.power_patterns_shared import SHARED  # noqa: E402
-from rules.fingerprints import fingerprint_patterns  # noqa: E402
+from rules.copies import noise  # noqa: E402
+from rules.fingerprints import select_readings, take_noise  # noqa: E402
 from rules.metrics.power_series import Series, find_patterns, repeat_themselves  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
+from rules.run_summary import RunSummary, summarize  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 Floats = NDArray[np.float64]
@@ -41,6 +43,7 @@ Power = Callable[[Series, Series, np.random.Generator], Floats]
 STATISTICAL = [rule for rule in rules_by_id().values() if rule.statistical]
 RULES = [*STATISTICAL, *(rules_by_id()[id] for id in ("W119", "W111", "E103", "E104"))]
 STEP_W = 0.322
+MAX_EXHAUSTIVE = noise.MAX_EXHAUSTIVE
 
 
 def main() -> None:
@@ -270,9 +273,12 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
     "a step of the sensor up, down or neither": lambda power_w, random: (
         power_w + random.integers(-1, 2, len(power_w)) * STEP_W
     ),
-    "1 W of jitter": lambda power_w, random: power_w + random.normal(0, 1, len(power_w)),
-    "2 W of jitter": lambda power_w, random: power_w + random.normal(0, 2, len(power_w)),
-    "5 W of jitter": lambda power_w, random: power_w + random.normal(0, 5, len(power_w)),
+    **{
+        f"{jitter_w} W of jitter": lambda power_w, random, jitter_w=jitter_w: (
+            power_w + random.normal(0, jitter_w, len(power_w))
+        )
+        for jitter_w in (1, 2, 5, 20)
+    },
     "every hundredth reading left out": lambda power_w, random: np.delete(
         power_w, np.arange(99, len(power_w), 100)
     ),
@@ -280,33 +286,50 @@ DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 
 
 def print_disguises(evidences: Sequence[EvidenceFrames]) -> None:
-    """Print for how many accelerators X112 recognises a disguised copy, and how many patterns two
-    accelerators share by chance."""
-    readings_w = [
-        series.usable_w for evidence in evidences for series in make_bundle(evidence).series
+    """Print for how many accelerators X112 recognises a disguised copy, in a small round and in one
+    that is too large to compare all pairs, and how many patterns two accelerators share."""
+    bundles = [make_bundle(evidence) for evidence in evidences]
+    readings = [
+        (summary, power_w)
+        for bundle in bundles
+        if (summary := summarize(bundle)) is not None
+        for power_w in select_readings(bundle)
     ]
-    print("\n| copy of one accelerator's readings | known again by X112 |\n|---|---|")
+    print("\n| copy of one accelerator's readings | small round | large round |\n|---|---|---|")
     for name, disguise in DISGUISES.items():
-        shared_counts = [
-            len(
-                fingerprint_readings(power_w)
-                & fingerprint_readings(disguise(power_w, np.random.default_rng(3)))
+        cells = []
+        for noise.MAX_EXHAUSTIVE in (MAX_EXHAUSTIVE, 0):
+            count = sum(
+                is_recognised(
+                    summary, power_w, disguise(power_w, np.random.default_rng(3)), salt=number
+                )
+                for number, (summary, power_w) in enumerate(readings)
             )
-            for power_w in readings_w
-        ]
-        print(
-            f"| {name} | {sum(count >= SHARED for count in shared_counts)} of {len(readings_w)} |"
-        )
-    patterns = np.concatenate([find_patterns(power_w) for power_w in readings_w])
+            cells.append(f"{count} of {len(readings)}")
+        print(f"| {name} | {' | '.join(cells)} |")
+    patterns = np.concatenate([find_patterns(power_w) for _, power_w in readings])
     patterns = patterns[~repeat_themselves(patterns)]
     print(
-        f"\nOf {len(patterns)} patterns of {len(readings_w)} accelerators "
+        f"\nOf {len(patterns)} patterns of {len(readings)} accelerators "
         f"{len(patterns) - len(np.unique(patterns))} are there twice."
     )
 
 
-def fingerprint_readings(power_w: Floats) -> frozenset[int]:
-    return fingerprint_patterns(find_patterns(power_w))
+def is_recognised(summary: RunSummary, power_w: Floats, copied_w: Floats, salt: int) -> bool:
+    """Whether X112 reports a run with the readings `copied_w` beside one with `power_w`."""
+    original, copied = (
+        replace(
+            summary,
+            path=Path(name),
+            fingerprints=replace(
+                summary.fingerprints,
+                power_noise=(take_noise(values, salt),),
+                duration_noise=(),
+            ),
+        )
+        for name, values in (("original", power_w), ("copy", copied_w))
+    )
+    return bool(list(rules_by_id()["X112"].judge_round([original, copied])))
 
 
 def print_scatter(evidences: Sequence[EvidenceFrames]) -> None:

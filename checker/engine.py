@@ -88,7 +88,7 @@ def judge_all(
         keyrings += places.keyrings
     # Load the rules before the processes start: those inherit them.
     rules_by_id()
-    options = JudgeOptions(keyring, signed, evidence, keep)
+    options = JudgeOptions(keyring, signed, evidence, keep=keep)
     results = map_in_processes(
         partial(_judge_targets, options=options), list(targets.values()), _report_crash
     )

@@ -1,62 +1,163 @@
-"""Fingerprints of series: few numbers by which two runs that share readings are found.
+"""What a round keeps of the tables of a run, so that copies of it are found.
 
-They are small enough that one process holds those of a whole round.
+A *sequence* is `IN_A_ROW` successive values of a table, such as power readings. Equal sequences in
+two runs prove a copy. Those whose salted hash is small are kept: two runs keep the same ones of the
+sequences that they share. The salt is drawn for each check, so nobody can know which they are when
+making a bundle.
+
+A copy may be altered so that no sequence remains as it was. Its *noise* remains: the differences of
+successive values. All of them are kept, in one byte each.
 """
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.metrics.power_series import IN_A_ROW, hash_windows, repeat_themselves
+from rules.bundle import Bundle
+from rules.bundle_format.table import Floats, Ints
+from rules.metrics.power_series import (
+    IN_A_ROW,
+    SIGNS,
+    find_patterns,
+    hash_windows,
+    repeat_themselves,
+)
+from rules.metrics.readings import to_whole_milliwatts
 
 MIN_DISTINCT = 8
-"""A window counts only with so many different values: a few that alternate repeat by chance."""
-MAX_FINGERPRINTS = 16
-"""How many fingerprints of a series are kept: the smallest ones. Two series that share a part then
-share some of them."""
+"""A sequence counts only with so many different values: a few that alternate repeat by chance."""
+SEQUENCES_KEPT = 32
+"""One of so many sequences is kept."""
+PATTERNS_KEPT = 8
+"""One of so many patterns of rises and falls is kept."""
+FEW_PATTERNS = 512
+"""All patterns of a series with fewer irregular ones are kept."""
+LIMIT = 127
+"""Largest difference of noise, in either direction."""
+LIMIT_IN_MEDIANS = 6
+"""What `LIMIT` stands for, as a multiple of the median size of a difference. A few large steps,
+such as those between epochs, must not dominate a correlation."""
+
+Hashes = NDArray[np.uint64]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Multiplication by an odd number modulo 2**64 is a bijection, and mixes the bits."""
-_ODD_INVERSE = np.uint64(pow(int(_ODD), -1, 2**64))
-_ONE = np.uint64(1)
-_WINDOW = np.arange(IN_A_ROW)
+"""Multiplication by an odd number modulo 2**64 is a bijection, and mixes the bits upwards."""
+_SEQUENCE = np.arange(IN_A_ROW)
 
 
-def fingerprint_values(values: NDArray[np.int64]) -> frozenset[int]:
-    """The smallest fingerprints of a series of shape (n,). They do not depend on where in a series
-    the values are.
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The noise of one series: of the power readings of an accelerator under load, or of the
+    durations of the batches of a rank."""
 
-    A fingerprint is of `IN_A_ROW` values in a row of which `MIN_DISTINCT` differ. Two series that
-    share a tenth of 3 000 readings share a fingerprint with a probability of 0.7. Those that share
-    half of them always do (300 trials each on measured series).
-    """
+    differences: NDArray[np.int8]
+    """Of successive values, shape (n - 1,), scaled to `LIMIT`. Rises are positive, falls are
+    negative and equal values are zero."""
+    patterns: NDArray[np.uint32]
+    """The first halves of patterns of rises and falls that do not repeat themselves, shape (m,)
+    (`rules.metrics.power_series.find_patterns`)."""
+    places: NDArray[np.uint32]
+    """Where in `differences` each of the patterns begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprints:
+    """The sequences and the noise of a run. Sequences are salted hashes, sorted and distinct."""
+
+    readings: Hashes
+    """Of power readings under load, in mW."""
+    delays: Hashes
+    """Of the delays of readings after their scheduled times, in ns."""
+    counter: Hashes
+    """Of the steps of the energy counter between readings, in mJ."""
+    durations: Hashes
+    """Of the durations of batches, in ns."""
+    power_noise: tuple[Noise, ...]
+    """By accelerator."""
+    duration_noise: tuple[Noise, ...]
+    """By rank. Empty for serving: the windows of its requests are alike in all runs."""
+
+
+def take_fingerprints(bundle: Bundle, salt: int) -> Fingerprints:
+    """The fingerprints of a run under a salt of 64 bits. Only those under one salt can be
+    compared."""
+    durations_ns = list(_split_durations(bundle))
+    readings_w = select_readings(bundle)
+    tables = [series.samples for series in bundle.series]
+    return Fingerprints(
+        readings=_sample_sequences(map(to_whole_milliwatts, readings_w), salt),
+        delays=_sample_sequences(
+            (table.ints("read_ns") - table.ints("scheduled_ns") for table in tables), salt
+        ),
+        counter=_sample_sequences(
+            (_to_counter_steps(series.counter_j) for series in bundle.series), salt
+        ),
+        durations=_sample_sequences(durations_ns, salt),
+        power_noise=tuple(take_noise(values, salt) for values in readings_w),
+        duration_noise=tuple(
+            take_noise(values.astype(np.float64), salt)
+            for values in (durations_ns if bundle.request_set is None else ())
+        ),
+    )
+
+
+def select_readings(bundle: Bundle) -> list[Floats]:
+    """For each accelerator, the readings from the first sample under load to the last one, in W;
+    the averaged ones where there are no others. Those between batches are among them, so that
+    altered batch windows do not change which readings are compared."""
+    readings_w = []
+    for series in bundle.series:
+        loaded = np.flatnonzero(series.load)
+        span = slice(loaded[0], loaded[-1] + 1)
+        columns_w = (series.power_w[span], series.average_w[span])
+        finite_w = [column_w[np.isfinite(column_w)] for column_w in columns_w]
+        readings_w.append(finite_w[0] if len(finite_w[0]) else finite_w[1])
+    return readings_w
+
+
+def sample_sequences(values: Ints, salt: int) -> Hashes:
+    """The salted hashes of the sequences of a series of shape (n,) that are kept, in order."""
     if len(values) < IN_A_ROW:
-        return frozenset()
-    mixed = (hash_windows(values) * _ODD) >> _ONE
-    candidates = min(4 * MAX_FINGERPRINTS, len(mixed) - 1)
-    smallest = np.argpartition(mixed, candidates)[: candidates + 1]
-    smallest = smallest[np.argsort(mixed[smallest])]
-    fingerprints: list[int] = []
-    for begin in range(0, len(smallest), 2 * MAX_FINGERPRINTS):  # the first pass mostly suffices
-        places = smallest[begin : begin + 2 * MAX_FINGERPRINTS]
-        windows = np.sort(values[places[:, None] + _WINDOW], axis=1)
-        distinct = (np.diff(windows, axis=1) != 0).sum(axis=1) + 1
-        fingerprints += mixed[places[distinct >= MIN_DISTINCT]].tolist()
-        if len(fingerprints) >= MAX_FINGERPRINTS:
-            break
-    return frozenset(fingerprints[:MAX_FINGERPRINTS])
+        return np.empty(0, np.uint64)
+    hashes = hash_windows(values, salt) * _ODD
+    places = np.flatnonzero(hashes < np.uint64(2**64 // SEQUENCES_KEPT))
+    sequences = np.sort(values[places[:, None] + _SEQUENCE], axis=1)
+    distinct = np.count_nonzero(np.diff(sequences, axis=1), axis=1) + 1
+    kept: Hashes = hashes[places[distinct >= MIN_DISTINCT]]
+    return kept
 
 
-def fingerprint_patterns(patterns: NDArray[np.uint64]) -> frozenset[int]:
-    """The smallest fingerprints of the patterns of a series, shape (n,), that occur once and do not
-    repeat themselves (`rules.metrics.power_series.patterns`)."""
-    ordered = np.sort(patterns * _ODD)
-    differs = np.ones(len(ordered) + 1, dtype=bool)
-    differs[1:-1] = ordered[1:] != ordered[:-1]
-    unique = ordered[differs[1:] & differs[:-1]]
-    fingerprints: list[int] = []
-    for begin in range(0, len(unique), 4 * MAX_FINGERPRINTS):  # the first pass mostly suffices
-        chunk = unique[begin : begin + 4 * MAX_FINGERPRINTS]
-        fingerprints += (chunk[~repeat_themselves(chunk * _ODD_INVERSE)] >> _ONE).tolist()
-        if len(fingerprints) >= MAX_FINGERPRINTS:
-            break
-    return frozenset(fingerprints[:MAX_FINGERPRINTS])
+def take_noise(values: Floats, salt: int) -> Noise:
+    """The noise of finite values of shape (n,)."""
+    patterns = find_patterns(values)
+    differences = np.diff(values)
+    sizes = np.abs(differences)
+    typical = (float(np.median(sizes)) or float(sizes.mean())) if len(sizes) else 0.0
+    scaled = differences * (LIMIT / LIMIT_IN_MEDIANS / (typical or 1.0))
+    # Rounded away from zero, so that the smallest rise or fall remains one.
+    scaled = np.copysign(np.ceil(np.abs(scaled)), scaled).clip(-LIMIT, LIMIT)
+    halves = (patterns >> np.uint64(SIGNS // 2)).astype(np.uint32)
+    hashes = (halves ^ np.uint64(salt)) * _ODD
+    places = np.flatnonzero(hashes < np.uint64(2**64 // PATTERNS_KEPT))
+    places = places[~repeat_themselves(patterns[places])]
+    if len(places) * PATTERNS_KEPT < FEW_PATTERNS:
+        places = np.flatnonzero(~repeat_themselves(patterns))
+    return Noise(scaled.astype(np.int8), halves[places], places.astype(np.uint32))
+
+
+def _sample_sequences(columns: Iterable[Ints], salt: int) -> Hashes:
+    kept = [sample_sequences(values, salt) for values in columns]
+    return np.unique(np.concatenate(kept)) if kept else np.empty(0, np.uint64)
+
+
+def _split_durations(bundle: Bundle) -> Iterator[Ints]:
+    """The durations of the batches of each rank in ns."""
+    batches = bundle.batches
+    ranks, durations_ns = batches.ints("rank"), batches.ints("end_ns") - batches.ints("start_ns")
+    return (durations_ns[ranks == rank] for rank in np.unique(ranks))
+
+
+def _to_counter_steps(counter_j: Floats) -> Ints:
+    return np.rint(np.diff(counter_j[np.isfinite(counter_j)]) * 1e3).astype(np.int64)

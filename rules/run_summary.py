@@ -4,21 +4,18 @@ It is small enough that one process holds those of a whole round.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from rules.bundle import Bundle
 from rules.declarations import EnvironmentDeclaration, OriginalRun, SweepLabel
-from rules.fingerprints import fingerprint_patterns, fingerprint_values
+from rules.fingerprints import Fingerprints, take_fingerprints
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
-from rules.metrics.readings import to_whole_milliwatts
 from rules.metrics.run import mean_clocks
 
 NEAR_CAP = 0.05
@@ -70,20 +67,16 @@ class RunSummary:
     """Facts that are equal in all runs on one system, each with its name."""
     source: tuple[str, str] | None
     """The commit of the code and the hash of its files. None without a clean checkout."""
-    readings: frozenset[int]
-    """Fingerprints of the power readings under load."""
-    delays: frozenset[int]
-    """Fingerprints of the delays of readings after their scheduled times."""
-    patterns: frozenset[int]
-    """Fingerprints of the patterns of rising and falling readings."""
-    windows: frozenset[int]
-    """Fingerprints of the durations of batches, by rank."""
+    fingerprints: Fingerprints
     epochs: tuple[tuple[float, float], ...]
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
     first_losses: tuple[float, ...]
     """Finite losses of the first `FIRST_STEPS` steps. Empty if the bundle does not list so many."""
     epoch_losses: tuple[float, ...]
     """The finite losses at the end of the scored epochs, in their order."""
+    log_line: int | None = None
+    """The line of the LOG that accepts the bundle; None if none does."""
+    withdrawn: bool = False
 
     @property
     def name(self) -> str:
@@ -92,10 +85,10 @@ class RunSummary:
 
 
 def summarize(
-    bundle: Bundle, signer: str | None = None, manifest_sha256: str = ""
+    bundle: Bundle, signer: str | None = None, manifest_sha256: str = "", salt: int = 0
 ) -> RunSummary | None:
     """The summary of a bundle. None if its evidence gives no figures. Without a signer, the center
-    is that of the path."""
+    is that of the path. Fingerprints are comparable under one salt."""
     if bundle.evidence is None or bundle.figures is None:
         return None
     run, figures = bundle.declaration, bundle.figures
@@ -123,10 +116,7 @@ def summarize(
         boards=tuple(sorted(bundle.accelerator_ranks)),
         system=tuple(_system(bundle)),
         source=_source(bundle.environment_declaration),
-        readings=frozenset().union(*_readings(bundle)),
-        delays=frozenset().union(*_delays(bundle)),
-        patterns=frozenset().union(*_patterns(bundle)),
-        windows=frozenset().union(*_windows(bundle)),
+        fingerprints=take_fingerprints(bundle, salt),
         epochs=tuple(
             (epoch.items_per_s_per_accelerator, epoch.mean_power_w_per_accelerator)
             for epoch in figures.scored_epochs
@@ -256,55 +246,6 @@ def _first_losses(bundle: Bundle) -> tuple[float, ...]:
     losses = (first_epoch.losses or [])[:FIRST_STEPS] if first_epoch else []
     finite = tuple(loss for loss in losses if loss is not None and math.isfinite(loss))
     return finite if len(finite) == FIRST_STEPS else ()
-
-
-def _readings(bundle: Bundle) -> Iterator[frozenset[int]]:
-    for series in bundle.series:
-        yield fingerprint_values(to_whole_milliwatts(series.usable_w))
-
-
-def _delays(bundle: Bundle) -> Iterator[frozenset[int]]:
-    for series in bundle.series:
-        yield fingerprint_values(
-            series.samples.ints("read_ns") - series.samples.ints("scheduled_ns")
-        )
-
-
-def _patterns(bundle: Bundle) -> Iterator[frozenset[int]]:
-    for series in bundle.series:
-        yield fingerprint_patterns(series.patterns)
-
-
-def _windows(bundle: Bundle) -> Iterator[frozenset[int]]:
-    ranks, lengths_ns = (
-        bundle.batches.ints("rank"),
-        bundle.batches.ints("end_ns") - bundle.batches.ints("start_ns"),
-    )
-    for rank in np.unique(ranks):
-        yield fingerprint_values(lengths_ns[ranks == rank])
-
-
-def find_shared(
-    runs: Sequence[RunSummary], fingerprints_of: Callable[[RunSummary], frozenset[int]]
-) -> Iterator[tuple[RunSummary, RunSummary, int]]:
-    """Each run that shares fingerprints with others, with the run that shares most of them, and how
-    many of its fingerprints any other run has."""
-    counts = Counter(chain.from_iterable(map(fingerprints_of, runs)))
-    repeated = {fingerprint for fingerprint, count in counts.items() if count > 1}
-    repeated_of = [(run, fingerprints_of(run) & repeated) for run in runs]
-    owners_of: dict[int, list[RunSummary]] = {}
-    for run, fingerprints in repeated_of:
-        for fingerprint in fingerprints:
-            owners_of.setdefault(fingerprint, []).append(run)
-    for run, fingerprints in repeated_of:
-        others = [
-            owners[1] if owners[0] is run else owners[0]
-            for owners in map(owners_of.__getitem__, fingerprints)
-        ]
-        if others:
-            shares = Counter(other.path for other in others)
-            nearest = min(others, key=lambda other: (-shares[other.path], other.path))
-            yield run, nearest, len(others)
 
 
 def find_reproductions(

@@ -1,6 +1,7 @@
 """Judge bundles one by one: read the files, establish trust, and run the rules that look at single
 bundles."""
 
+import secrets
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,9 @@ class JudgeOptions:
     it."""
     evidence: bool = True
     """Whether the evidence is judged, and not only integrity and signatures."""
+    salt: int = field(default_factory=lambda: secrets.randbits(64))
+    """Decides which parts of runs are compared. A new one for each check, so that nobody can know
+    it when making a bundle."""
     keep: Callable[[Bundle], object] | None = None
     """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
 
@@ -214,7 +218,10 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
     summary = None
     if has_evidence and not is_refused:
-        summary = summarize(bundle, trust.signer, trust.manifest_sha256)
+        summary = summarize(bundle, trust.signer, trust.manifest_sha256, options.salt)
+    if summary:
+        is_withdrawn = withdrawal is not None
+        summary = replace(summary, log_line=trust.log_line, withdrawn=is_withdrawn)
     # After the verdict: `keep` may rely on evidence that passed.
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))

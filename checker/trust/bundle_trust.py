@@ -54,6 +54,8 @@ class Trust:
     accepted: str = ""
     """The version of the rule book under which it was accepted, empty if the LOG does not list
     it."""
+    log_line: int | None = None
+    """The number of the line of the LOG that accepts it; None if none does."""
     waived: Mapping[str, str] = field(default_factory=dict)
     """The rules that are waived for it, each with the waiver's file."""
 
@@ -153,6 +155,7 @@ def establish_trust(
         submissions=authority.submissions,
         place=authority.place,
         accepted=acceptance.rules_version if acceptance else "",
+        log_line=acceptance.number if acceptance else None,
         waived=waived,
     )
 

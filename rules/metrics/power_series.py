@@ -23,13 +23,11 @@ SIGNS = 64
 """How many differences in a row make a pattern."""
 LAGS = 32
 _LAGS = np.arange(1, LAGS + 1, dtype=np.uint64)
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-"""How many bits are set in a byte."""
 REGULAR = 0.85
 """From this share on of signs that agree with those some samples later, at one of `LAGS` lags, a
 pattern repeats itself."""
 IN_A_ROW = 32
-# Fixed and not random, so that the hashes of windows are the same in every process.
+# Fixed and not random, so that the hashes under one salt are the same in every process.
 _ODD = (
     0x9E3779B97F4A7C15,
     0xBF58476D1CE4E5B9,
@@ -166,17 +164,16 @@ def repeat_themselves(patterns: "NDArray[np.uint64]") -> Mask:
     # For each pattern and lag, a bit for each sign that equals the sign `lag` later; the last `lag`
     # signs have none to compare with and are masked.
     agreeing = ~(signs ^ (signs << _LAGS)) & (~np.uint64(0) << _LAGS)
-    counts = (
-        _BITS[agreeing.view(np.uint8)].reshape(len(patterns), LAGS, 8).sum(axis=2, dtype=np.uint8)
-    )
-    regular: Mask = (counts >= REGULAR * (SIGNS - np.arange(1, LAGS + 1))).any(axis=1)
+    counts = np.bitwise_count(agreeing)
+    regular: Mask = (counts >= np.ceil(REGULAR * (SIGNS - _LAGS)).astype(np.uint8)).any(axis=1)
     return regular
 
 
-def hash_windows(values: NDArray[np.int64]) -> "NDArray[np.uint64]":
+def hash_windows(values: NDArray[np.int64], salt: int = 0) -> "NDArray[np.uint64]":
     """A hash of every `IN_A_ROW` successive values: shape (n - IN_A_ROW + 1,) for values of shape
-    (n,). Equal windows have equal hashes."""
-    hashes = values.astype(np.uint64) * np.uint64(_ODD[0])
+    (n,). Equal windows have equal hashes under one salt, which is a number of 64 bits. Without the
+    salt, nobody knows the hash of a window."""
+    hashes = (values.astype(np.uint64) + np.uint64(salt)) * np.uint64(_ODD[0])
     # A product moves bits upwards only. The shift carries high bits down.
     hashes ^= hashes >> np.uint64(29)
     length = 1

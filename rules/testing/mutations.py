@@ -2,6 +2,7 @@
 mutations share."""
 
 import json
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,6 +132,36 @@ def swap_neighbours(samples: "pd.DataFrame", seed: int) -> None:
         pairs = pairs[high[pairs] & high[pairs + 1]]
         power_mw[pairs], power_mw[pairs + 1] = power_mw[pairs + 1], power_mw[pairs].copy()
         samples.loc[rows.index, "power_mw"] = power_mw
+
+
+def renew_noise(evidence: EvidenceFrames, seed: int) -> None:
+    """Turn evidence into that of a similar run, as far as its noise goes: other readings and delays
+    (`swap_neighbours`), other steps of the energy counter, and for training the batches of each
+    epoch in another order. Means and the ends of epochs stay almost the same."""
+    random = np.random.default_rng(seed)
+    swap_neighbours(evidence.samples, seed)
+    evidence.samples["energy_mj"] += np.cumsum(random.integers(0, 20, len(evidence.samples)))
+    if evidence.requests is not None:
+        return
+    batches = evidence.batches
+    for _, epoch in batches.groupby("epoch", sort=False):
+        # The ranks wait for each other, so their batches keep one order.
+        order = random.permutation(epoch["batch"].nunique())
+        for _, rows in epoch.groupby("rank", sort=False):
+            lengths_ns = (rows["end_ns"] - rows["start_ns"]).to_numpy()[order]
+            gaps_ns = rows["start_ns"].to_numpy()[1:] - rows["end_ns"].to_numpy()[:-1]
+            start_ns = rows["start_ns"].iloc[0] + np.concatenate(
+                [[0], np.cumsum(lengths_ns[:-1] + gaps_ns)]
+            )
+            batches.loc[rows.index, "start_ns"] = start_ns
+            batches.loc[rows.index, "end_ns"] = start_ns + lengths_ns
+
+
+def move_after(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    """Let the run begin and end a day after the other run."""
+    for name in ("started_at", "ended_at"):
+        date = datetime.fromisoformat(other_run.result[name]) + timedelta(days=1)
+        run.result[name] = date.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def declare_cap(evidence: EvidenceFrames, cap_w: float) -> None:

@@ -40,7 +40,7 @@ from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import swap_neighbours
+from rules.testing.mutations import renew_noise
 from rules.workloads import workloads
 
 MS = 1_000_000
@@ -120,8 +120,8 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     """Turn the evidence of a run into that of a similar run, `number` days later, with other
     readings and batch times.
 
-    Neighbouring readings are swapped, so that readings of a real sensor stay on its steps. The
-    caller must derive the figures again.
+    Neighbouring readings are swapped, so that readings of a real sensor stay on its steps, and
+    batches change places. The caller must derive the figures again.
     """
     result, batches, random = evidence.result, evidence.batches, np.random.default_rng(number)
     for name in ("started_at", "ended_at"):
@@ -131,7 +131,7 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     result["settings"]["seed"] += number
     for column in ("power_mw", "power_avg_mw"):
         evidence.samples[column] += 7.0 * number
-    swap_neighbours(evidence.samples, number)
+    renew_noise(evidence, number)
     share = (1 - 0.003 * random.random(int(batches["epoch"].max()) + 1))[batches["epoch"]]
     length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
     batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")

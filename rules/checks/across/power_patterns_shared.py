@@ -1,27 +1,38 @@
-"""Two bundles share patterns of rising and falling power
+"""The noise of another bundle
 
 ## What it does
-Computes, for the power readings under load of all bundles that are checked together, the signs of
-the differences (rising or not) in sequences of 64. Each accelerator is represented by up to 16 such
-patterns: of those that it has once, the ones with the smallest hashes. The rule reports every
-bundle that shares four of them with others, and names the bundle with which it shares most. Demos
-are skipped.
+Compares the noise of all bundles that are checked together: the differences between successive
+power readings under load, and those between the durations of successive batches. Two runs are
+aligned where patterns of 32 rises and falls agree, at the eight alignments with most of them. In
+small rounds, and among few runs of one
+setting (up to 10 000 pairs of accelerators), they are also aligned where the correlation of the
+whole series is largest. The rule reports a run
 
-Batches in phase with the sampling give the same patterns in every run of the workload. Patterns
-that agree with themselves at a lag of up to 32 samples in 85 % of the signs are therefore skipped.
+- in which the differences of 1 000 readings, or of 256 batches, have a correlation of 0.75 or more
+  with those of another run, or
+- that shares 32 patterns of 64 rises and falls with another run, at the alignments that are tried.
+
+Large steps, such as those between epochs, are limited to six times the median step. Patterns that
+agree with themselves at a lag of up to 32 samples in 85 % of the signs are skipped: batches in
+phase with the sampling give the same patterns in every run of the workload. Of the others one in
+eight decides on alignments, chosen under a salt that is drawn for each check, or all if a series
+has fewer than 512. Demos are skipped. Of two bundles, the rule reports the same one as X102.
+
+A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
 
 ## Why it is bad
-Noise does not repeat. A copy that was shifted, scaled, rounded or disturbed by a watt keeps most of
-its rises and falls, and X102, which compares to the milliwatt, does not recognise it.
+Noise does not repeat. A copy that was shifted, scaled, rounded or disturbed by some watts keeps
+most of its noise, and X102, which compares to the milliwatt, does not recognise it.
 
-It is a warning, because only H200s have been measured: of 24 accelerators, 9 of which trained
-ResNet-50 in phase with the sampling, no two share a pattern, of the 16 or of all (276 pairs).
-Copies with 1 W of noise share four or more of 16 on 22 of the 24, those with 5 W on four
-(docs/forensics.md).
+It is a warning, because only H200s have been measured: 26 accelerators in 19 runs, ten of which
+trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a correlation
+above 0.6, no 256 batches one above 0.4, and no two accelerators share a pattern (312 pairs). Copies
+with up to 20 W of jitter are found on all 26 in a small round; in a large one on all 26 up to 5 W,
+and on 17 with 20 W.
 
 ## What to do
-Withdraw the copy. The readings do not show which of the two is the copy: if another center copied
-your run, tell the reviewer.
+Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the
+reviewer.
 
 ## Source
 As of X102; the measured bundles of this project (docs/forensics.md).
@@ -30,27 +41,42 @@ As of X102; the measured bundles of this project (docs/forensics.md).
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rules.bundle_format.table import SAMPLES
+from rules.bundle_format.table import BATCHES, SAMPLES
+from rules.copies.noise import MIN_CORRELATION, NoiseOf, find_copied_noise
 from rules.finding import Severity, Violation
+from rules.metrics.power_series import ENOUGH
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, find_shared
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(
     __name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True, bars_winning=True
 )
 
-SHARED = 4
-"""Number of shared patterns from which the rule reports a bundle; measured boards share none."""
+LENGTHS = {"power readings": ENOUGH, "durations of batches": 256}
+"""How many differences in a row are correlated."""
 
 
 @RULE.check
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     # Demos are never compared, and their readings need not come from a sensor.
     measured = [run for run in runs if run.standing != "demo"]
-    for run, other, count in find_shared(measured, lambda run: run.patterns):
-        if count >= SHARED:
-            observed = (
-                f"{count} of {len(run.patterns)} patterns of rises and falls occur in other "
-                f"bundles, most in {other.name}"
-            )
-            yield run.path, Violation(SAMPLES, "", observed, "patterns that occur once")
+    yield from _compare(
+        measured, SAMPLES, "power readings", lambda run: run.fingerprints.power_noise
+    )
+    yield from _compare(
+        measured, BATCHES, "durations of batches", lambda run: run.fingerprints.duration_noise
+    )
+
+
+def _compare(
+    runs: Sequence[RunSummary], table: str, name: str, noise_of: NoiseOf
+) -> Iterator[tuple[Path, Violation]]:
+    for likeness in find_copied_noise(runs, noise_of, LENGTHS[name]):
+        observed = (
+            f"the differences of {LENGTHS[name]} {name} have a correlation of "
+            f"{likeness.correlation:.2f} with those of {likeness.other.name}"
+            if likeness.correlation >= MIN_CORRELATION
+            else f"{likeness.patterns} patterns of rises and falls of {name} occur in "
+            f"{likeness.other.name}"
+        )
+        yield likeness.run.path, Violation(table, "", observed, "noise that occurs once")

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, copy_evidence
-from support.trust_rounds import add_option, delay_samples, list_rules
+from conftest import Submissions, copy_evidence, make_key
+from support.trust_rounds import add_option, delay_samples, list_errors, list_rules
 
 from checker.engine import judge, judge_all
 from checker.trust import bundle_trust, manifest
@@ -136,22 +138,43 @@ def test_bundle_that_claims_an_old_rule_book_is_judged_by_the_present_one(
     assert judge(submissions.add(evidence)).status == "fail"
 
 
-def test_copy_that_came_later_does_not_refuse_what_was_accepted(submissions: Submissions) -> None:
-    evidence = copy_evidence()
-    original, copy = (
-        submissions.add(evidence, run_id=run_id) for run_id in ("the-original", "the-newcomer")
-    )
+@pytest.mark.parametrize("days", [-1, 1])
+def test_copy_is_reported_and_the_accepted_original_is_not(
+    submissions: Submissions, days: int
+) -> None:
+    """Whatever the copy states as its date. Without the LOG, that date decides within a center."""
+    copied = copy_evidence()
+    for name in ("started_at", "ended_at"):
+        date = datetime.fromisoformat(copied.result[name]) + timedelta(days=days)
+        copied.result[name] = date.strftime("%Y-%m-%dT%H:%M:%SZ")
+    original = submissions.add(run_id="the-original")
+    copy = submissions.add(copied, run_id="the-newcomer")
+
+    def list_reported() -> list[Path]:
+        verdicts = judge_all([submissions.root]).verdicts
+        return [v.path for v in verdicts if {"X102", "X103", "X112"} & list_rules(v)]
+
+    assert list_reported() == [copy if days > 0 else original]
     forge.write_log(original, {})
-    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
-    assert (verdicts[original].status, verdicts[copy].status) == ("pass", "fail")
-    across = [f for f in verdicts[original].findings if f.rule == "X102"]
-    assert {f.severity for f in across} == {Severity.NOTE}
-    assert "accepted before the other one was added" in across[0].message
+    assert list_reported() == [copy]
     place = copy.relative_to(submissions.root).as_posix()
     forge.write_log(original, {}, {"path": place, "manifest_sha256": forge.hash_manifest(copy)})
-    assert {v.status for v in judge_all([submissions.root]).verdicts} == {"fail"}, (
-        "both were accepted"
-    )
+    assert list_reported() == [copy], "both were accepted, and the original first"
+
+
+def test_copies_of_two_centers_are_both_reported_until_one_is_accepted(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    thief = replace(submissions, key=make_key(tmp_path / "thief"))
+    submissions.allow(thief.key, "thief@wattmark")
+    original = submissions.add(run_id="the-original")
+    copy = thief.add(run_id="the-copy", principal="thief@wattmark")
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert all("X102" in list_errors(verdicts[path]) for path in (original, copy))
+    forge.write_log(original, {})
+    verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+    assert verdicts[original].status == "pass" and "X102" not in list_rules(verdicts[original])
+    assert list_errors(verdicts[copy]) >= {"X102", "X103"}
 
 
 def test_broken_log_speaks_for_nobody(submissions: Submissions) -> None:

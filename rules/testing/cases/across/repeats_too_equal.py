@@ -5,22 +5,18 @@ import numpy as np
 from rules.checks.across.repeats_too_equal import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import swap_neighbours
+from rules.testing.mutations import renew_noise
 
 
 def follow_epochs(run: EvidenceFrames, other_run: EvidenceFrames, jitter: float) -> None:
-    """Let the batches take as long as those of the other run, but for a jitter; no row of readings
-    is there twice."""
+    """Give the epochs the durations of the other run's, but for a jitter. Neither readings nor
+    batches follow each other as there."""
     random = np.random.default_rng(5)
-    run.samples = other_run.samples.copy()
-    swap_neighbours(run.samples, 3)
+    run.samples, run.batches = other_run.samples.copy(), other_run.batches.copy()
+    renew_noise(run, 3)
     run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
-    start_ns = other_run.batches["start_ns"].to_numpy()
-    length_ns = (other_run.batches["end_ns"].to_numpy() - start_ns) * (
-        1 - jitter * random.random(len(start_ns))
-    )
-    run.batches = other_run.batches.copy()
-    run.batches["end_ns"] = start_ns + length_ns.astype(np.int64)
+    lengths_ns = run.batches["end_ns"] - run.batches["start_ns"]
+    run.batches["end_ns"] -= (lengths_ns * jitter * random.random(len(lengths_ns))).astype("int64")
 
 
 @pairing(RULE, both_at_fault=True)

@@ -1,0 +1,212 @@
+"""Search the runs of a round for noise that occurs twice, however it was disguised."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import comb
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.copies.search import join_with_first, list_copies, order_runs
+from rules.fingerprints import Noise
+from rules.metrics.power_series import SIGNS, find_patterns, repeat_themselves
+from rules.run_summary import RunSummary
+
+MIN_CORRELATION = 0.75
+"""Correlation of noise from which on a run is a copy. Of two measured runs, no 1 000 power readings
+correlate by more than 0.6, and no 256 batch durations by more than 0.4 (docs/forensics.md)."""
+MIN_PATTERNS = 32
+"""Number of patterns in common from which on a run is a copy; measured boards share none."""
+ALIGNMENTS_TRIED = 8
+"""How many alignments with earlier runs are tried for each run: those with most patterns."""
+MAX_EXHAUSTIVE = 10_000
+"""Up to so many pairs of series, runs of one setting are compared at all alignments."""
+MIN_PEAK = 0.2
+"""Correlation of whole series from which on their alignment is tried."""
+STEPS = 4
+"""The correlation is computed for parts that begin a quarter of their length apart."""
+
+Differences = NDArray[np.int8]
+NoiseOf = Callable[[RunSummary], tuple[Noise, ...]]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What the noise of a run has in common with that of another run."""
+
+    run: RunSummary
+    other: RunSummary
+    correlation: float
+    """Of their most similar parts."""
+    patterns: int
+    """How many patterns of rises and falls occur in both."""
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One series of a run."""
+
+    run: int
+    """The number of the run, in the order of `order_runs`."""
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class _Alignment:
+    """Two series that may be copies if one of them is shifted. Both are numbers of series."""
+
+    later: int
+    earlier: int
+    lag: int
+    """Place in the later series that belongs to the start of the earlier one."""
+
+
+def find_copied_noise(
+    runs: Sequence[RunSummary], noise_of: NoiseOf, length: int
+) -> Iterator[Likeness]:
+    """Each run to be reported because its noise occurs in another run, with the run that is most
+    alike. Correlations are of parts of `length` differences."""
+    ordered = order_runs(runs)
+    series = [_Series(i, noise) for i, run in enumerate(ordered) for noise in noise_of(run)]
+    correlations: dict[tuple[int, int], float] = defaultdict(float)
+    patterns: Counter[tuple[int, int]] = Counter()
+    for alignment in {*_align_by_patterns(series), *_align_by_correlation(series, ordered)}:
+        later, earlier = series[alignment.later], series[alignment.earlier]
+        pair = (earlier.run, later.run)
+        first, second = _overlap(later.noise, earlier.noise, alignment.lag)
+        correlations[pair] = max(correlations[pair], correlate_parts(first, second, length))
+        patterns[pair] += count_shared_patterns(first, second)
+    likest: dict[Path, Likeness] = {}
+    for pair, correlation in sorted(correlations.items(), key=itemgetter(1)):
+        if correlation >= MIN_CORRELATION or patterns[pair] >= MIN_PATTERNS:
+            earlier_run, later_run = ordered[pair[0]], ordered[pair[1]]
+            for run in list_copies(earlier_run, later_run):
+                other = earlier_run if run is later_run else later_run
+                # In order of correlation, so that the last one is the most similar.
+                likest[run.path] = Likeness(run, other, correlation, patterns[pair])
+    return iter(likest.values())
+
+
+def correlate_parts(first: Differences, second: Differences, length: int) -> float:
+    """The largest correlation of parts of `length` of two aligned series, shape (n,). Zero if they
+    are shorter."""
+    if len(first) < length:
+        return 0.0
+    first_values, second_values = first.astype(np.float64), second.astype(np.float64)
+    starts = np.arange(0, len(first) - length + 1, length // STEPS)
+    covariances, first_squares, second_squares = (
+        sums[starts + length] - sums[starts]
+        for sums in (
+            np.concatenate([[0.0], np.cumsum(products)])
+            for products in (
+                first_values * second_values,
+                first_values * first_values,
+                second_values * second_values,
+            )
+        )
+    )
+    scales = np.sqrt(first_squares * second_squares)
+    return float(np.max(covariances / np.where(scales > 0, scales, np.inf)))
+
+
+def count_shared_patterns(first: Differences, second: Differences) -> int:
+    """How many patterns of `SIGNS` rises and falls two aligned series, shape (n,), have in the same
+    places. Those that repeat themselves do not count."""
+    differs = np.flatnonzero((first > 0) != (second > 0))
+    borders = np.concatenate([[-1], differs, [len(first)]])
+    if np.max(np.diff(borders)) <= SIGNS:
+        return 0
+    patterns = find_patterns(
+        np.concatenate([[0], np.cumsum(first > 0) * 2 - np.arange(len(first))])
+    )
+    count = 0
+    for begin, end in pairwise(borders.tolist()):
+        if end - begin > SIGNS:
+            shared = patterns[begin + 1 : end - SIGNS + 1]
+            count += int(np.count_nonzero(~repeat_themselves(shared)))
+    return count
+
+
+def _overlap(later: Noise, earlier: Noise, lag: int) -> tuple[Differences, Differences]:
+    """The parts of two series that overlap if the earlier one is shifted by `lag`."""
+    begin = max(0, lag)
+    end = max(begin, min(len(later.differences), len(earlier.differences) + lag))
+    return later.differences[begin:end], earlier.differences[begin - lag : end - lag]
+
+
+def _align_by_patterns(series: Sequence[_Series]) -> Iterator[_Alignment]:
+    """For each run, the alignments at which most of its patterns occur in earlier runs.
+
+    Two patterns meet if their first halves agree, so that a copy with much jitter is found too.
+    """
+    later, earlier, later_places, earlier_places = join_with_first(
+        [item.noise.patterns for item in series]
+    )
+    runs = np.array([item.run for item in series], dtype=np.int64)
+    is_other = runs[later] != runs[earlier]
+    if not is_other.any():
+        return
+    starts = np.cumsum([0, *(len(item.noise.patterns) for item in series)])
+    places = np.concatenate([item.noise.places for item in series]).astype(np.int64)
+    later, earlier = later[is_other], earlier[is_other]
+    lags = (
+        places[starts[later] + later_places[is_other]]
+        - places[starts[earlier] + earlier_places[is_other]]
+    )
+    span = 2 * int(places.max()) + 1
+    # One number for each alignment, because numbers are sorted faster than triples.
+    keys, counts = np.unique(
+        (later * len(series) + earlier) * span + (lags + span // 2), return_counts=True
+    )
+    pairs, lags = keys // span, keys % span - span // 2
+    later, earlier = pairs // len(series), pairs % len(series)
+    order = np.lexsort((-counts, runs[later]))
+    _, begins = np.unique(runs[later[order]], return_index=True)
+    ranks = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    for i in order[ranks < ALIGNMENTS_TRIED].tolist():
+        yield _Alignment(int(later[i]), int(earlier[i]), int(lags[i]))
+
+
+def _align_by_correlation(
+    series: Sequence[_Series], ordered: Sequence[RunSummary]
+) -> Iterator[_Alignment]:
+    """The best alignment of each pair of series, of the runs that are few enough."""
+    for group in _choose_groups(series, ordered):
+        longest = max(len(series[i].noise.differences) for i in group)
+        size = 1 << (2 * longest).bit_length()
+        differences = {i: series[i].noise.differences.astype(np.float32) for i in group}
+        scales = {i: float(np.sqrt(values @ values)) for i, values in differences.items()}
+        spectra = {i: np.fft.rfft(values, size) for i, values in differences.items()}
+        for earlier, later in combinations(group, 2):
+            if series[earlier].run == series[later].run:
+                continue
+            covariances = np.fft.irfft(spectra[later] * np.conj(spectra[earlier]), size)
+            lag = int(np.argmax(covariances))
+            if covariances[lag] >= MIN_PEAK * scales[later] * scales[earlier] > 0:
+                # Lags beyond the middle are negative.
+                yield _Alignment(later, earlier, lag - size if lag > size // 2 else lag)
+
+
+def _choose_groups(
+    series: Sequence[_Series], ordered: Sequence[RunSummary]
+) -> Iterator[Sequence[int]]:
+    """The numbers of all series if they make at most `MAX_EXHAUSTIVE` pairs, else those of each
+    setting as long as there are not more."""
+    if comb(len(series), 2) <= MAX_EXHAUSTIVE:
+        groups = [list(range(len(series)))]
+    else:
+        by_setting: dict[tuple[object, ...], list[int]] = {}
+        for i, item in enumerate(series):
+            by_setting.setdefault(ordered[item.run].setting, []).append(i)
+        groups = sorted(by_setting.values(), key=len)
+    pairs = 0
+    for group in groups:
+        pairs += comb(len(group), 2)
+        if pairs > MAX_EXHAUSTIVE:
+            return
+        if len(group) > 1:
+            yield group

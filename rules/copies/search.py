@@ -1,0 +1,93 @@
+"""Search the runs of a round for copies, and decide which run of a pair is the copy."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.fingerprints import Hashes
+from rules.run_summary import RunSummary
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A run that repeats a part of another one."""
+
+    run: RunSummary
+    other: RunSummary
+    share: float
+    """How much of what is compared in `run` occurs in `other`."""
+
+
+def order_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """The runs in the order in which they are known to be: in the order of the LOG, then withdrawn
+    ones, then the others by the end of the run.
+
+    A submitter states that end, so it decides only among runs of one center (`list_copies`).
+    """
+    return sorted(
+        runs,
+        key=lambda run: (
+            run.log_line is None,
+            run.log_line or 0,
+            not run.withdrawn,
+            # NaN, a date that does not exist, compares with nothing.
+            run.until_s if run.until_s == run.until_s else float("inf"),
+            run.path,
+        ),
+    )
+
+
+def list_copies(earlier: RunSummary, later: RunSummary) -> tuple[RunSummary, ...]:
+    """Which of two runs that share something are to be reported: the later one. If they are of
+    different centers and the LOG lists neither, their order is what their submitters say. Then it
+    proves nothing, and both are reported."""
+    is_order_known = earlier.log_line is not None or earlier.center == later.center
+    return (later,) if is_order_known else (later, earlier)
+
+
+def find_repeats(
+    runs: Sequence[RunSummary], sequences_of: Callable[[RunSummary], Hashes]
+) -> Iterator[Repeat]:
+    """Each run to be reported because it shares sequences with another run, with the run that
+    shares most of them.
+
+    A run is compared with the first run that has a sequence. So the time grows with the number of
+    sequences and not with the number of pairs.
+    """
+    ordered = order_runs(runs)
+    hashes = [sequences_of(run) for run in ordered]
+    owners, firsts = join_with_first(hashes)[:2]
+    repeats: dict[int, Repeat] = {}
+    pairs, counts = np.unique(np.stack([owners, firsts]), axis=1, return_counts=True)
+    for (later, earlier), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        copies = list_copies(ordered[earlier], ordered[later])
+        for place, other in ((later, earlier), (earlier, later))[: len(copies)]:
+            share = count / len(hashes[place])
+            if place not in repeats or share > repeats[place].share:
+                repeats[place] = Repeat(ordered[place], ordered[other], share)
+    return iter(repeats.values())
+
+
+def join_with_first(
+    hashes: Sequence[NDArray[np.unsignedinteger]],
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Where a hash occurs again in a later array.
+
+    Returns four arrays of shape (m,): the number of the array with the repetition, that of the
+    first array with the hash, and the places of the hash in both.
+    """
+    owners = np.repeat(np.arange(len(hashes)), [len(own) for own in hashes])
+    places = np.concatenate([np.arange(len(own)) for own in hashes] or [np.arange(0)])
+    values = np.concatenate(hashes or [np.empty(0, np.uint64)])
+    # A stable sort, so that equal hashes remain in the order of the arrays.
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    starts = np.flatnonzero(np.diff(values, prepend=~values[:1]) != 0)
+    firsts = np.repeat(order[starts], np.diff(starts, append=len(values)))
+    is_repeated = owners[order] != owners[firsts]
+    order, firsts = order[is_repeated], firsts[is_repeated]
+    return owners[order], owners[firsts], places[order], places[firsts]
