@@ -249,17 +249,20 @@ def restore() -> None:
         directories = " or ".join(map(str, state_directories()))
         click.echo(f"nothing to restore: there is no journal in {directories}")
     has_failed = False
-    try:
-        for path in paths:
+    for path in paths:
+        try:
             results = cap_restore.restore(path)
-            if not results:
-                # The watchdog held the lock when the journal was found, and has removed it since.
-                click.echo(f"nothing to restore: a watchdog has just restored the limits of {path}")
-            for line, is_restored in results:
-                click.echo(line)
-                has_failed = has_failed or not is_restored
-    except (MeterError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        except (MeterError, OSError) as error:
+            # Another journal can still be restored.
+            click.echo(f"Error: {error}", err=True)
+            has_failed = True
+            continue
+        if not results:
+            # The watchdog held the lock when the journal was found, and has removed it since.
+            click.echo(f"nothing to restore: a watchdog has just restored the limits of {path}")
+        for line, is_restored in results:
+            click.echo(line)
+            has_failed = has_failed or not is_restored
     sys.exit(1 if has_failed else 0)
 
 

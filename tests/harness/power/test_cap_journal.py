@@ -1,4 +1,4 @@
-"""The journal of power limits, the lock beside it, and `bench-submit restore`."""
+"""The journal of power limits, the lock beside it, and the boards that it registers."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
+from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
@@ -113,13 +113,6 @@ def test_the_lock_of_a_run_that_ends_is_waited_for(node):
             assert node.limits == SET
 
 
-def test_restoring_sees_boards_that_the_environment_hides(node, monkeypatch):
-    cut_power(node)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", A)
-    assert CliRunner().invoke(main, ["restore"]).exit_code == 0
-    assert node.limits == AS_FOUND
-
-
 def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
     with node.hold_cap_elsewhere() as (owner, watchdog):
         with pytest.raises(
@@ -135,27 +128,6 @@ def test_while_the_owner_lives_neither_a_run_nor_restore_comes_near(node):
         assert node.limits == SET
         owner.kill()
         wait_for(lambda: has_ended(watchdog))
-
-
-def test_one_board_that_cannot_be_restored_does_not_keep_the_others_from_it(node):
-    with (
-        pytest.raises(
-            MeterError, match=f"{A}: .* not restored to 700 W; try: bench-submit restore"
-        ),
-        applied_cap(node.plan()),
-    ):
-        node.change(deaf=[A])
-    assert node.limits == {A: 400_000, B: 700_000}
-    (watchdog,) = find_watchdogs(node)  # which would try again, as `restore` does below
-    os.kill(watchdog, signal.SIGKILL)
-    wait_for(lambda: has_ended(watchdog))
-    assert [limit.uuid for limit in Journal.read(node.journal).accelerators] == [A]
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and "the board has 400 W; not restored to 700 W" in result.output
-    node.change(deaf=[])
-    result = CliRunner().invoke(main, ["restore"])
-    assert (result.exit_code, result.output) == (0, f"{A}: restored to 700 W\n")
-    assert node.limits == AS_FOUND and not node.journal.exists()
 
 
 @pytest.mark.parametrize(
@@ -176,48 +148,6 @@ def test_a_damaged_journal_is_named_and_never_a_traceback(node, text):
         and str(node.journal) in result.output
         and "Traceback" not in result.output
     )
-    assert node.limits == AS_FOUND
-
-
-@pytest.mark.parametrize("boot_id", [None, "another-boot"])
-@pytest.mark.parametrize("uuid", ["GPU-elsewhere", "PCI-0000:e5:00.0"])
-def test_a_journal_of_another_host_is_left_to_that_host(node, boot_id, uuid):
-    """The address PCI-… is that of a board on both hosts."""
-    node.change(uuids=[A, B, "PCI-0000:e5:00.0"])
-    node.state.mkdir(0o755)
-    limits = (SavedLimit(uuid, 700_000, None),)
-    journal = new_journal("nvidia", "a-run", limits)
-    replace(journal, host="elsewhere", boot_id=boot_id).write(node.journal)
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and "on elsewhere; restore them there" in result.output
-    assert node.limits == AS_FOUND and node.journal.exists()
-
-
-@pytest.mark.parametrize("uuid", [A, "PCI-0000:e5:00.0"])
-def test_a_journal_with_another_host_name_is_restored_on_the_host_of_its_boards(node, uuid):
-    """A container has a host name of its own. After a reboot only the names of boards identify the
-    host."""
-    node.change(uuids=[A, B, uuid], limits={**AS_FOUND, uuid: 400_000})
-    node.nvml.uuids = (A, B, uuid)
-    node.state.mkdir(0o755)
-    journal = replace(
-        new_journal("nvidia", "a-run", (SavedLimit(uuid, 700_000, None),)), host="container"
-    )
-    if uuid == A:
-        journal = replace(journal, boot_id="the-boot-before")
-    journal.write(node.journal)
-    result = CliRunner().invoke(main, ["restore"])
-    assert (result.exit_code, node.limits[uuid]) == (0, 700_000), result.output
-
-
-def test_a_journal_of_an_earlier_version_is_read_and_restored(node):
-    """It has no boot id."""
-    cut_power(node)
-    document = json.loads(node.journal.read_text())
-    del document["boot_id"]
-    node.journal.write_text(json.dumps(document))
-    assert Journal.read(node.journal).boot_id is None
-    assert CliRunner().invoke(main, ["restore"]).exit_code == 0
     assert node.limits == AS_FOUND
 
 
@@ -321,35 +251,6 @@ def test_limits_are_the_same_within_a_milliwatt(first_mw, second_mw, is_same):
     assert is_same_limit(first_mw, second_mw) == is_same
 
 
-def test_a_board_that_is_gone_does_not_keep_the_others_from_being_restored(node):
-    cut_power(node)
-    journal = Journal.read(node.journal)
-    missing_board = SavedLimit("GPU-gone", 700_000, None)
-    replace(journal, accelerators=(missing_board, *journal.accelerators)).write(node.journal)
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and node.limits == AS_FOUND
-    line = result.output.splitlines()[0]
-    assert line.startswith("GPU-gone: ") and line.endswith("; not restored to 700 W")
-    assert Journal.read(node.journal).accelerators == (missing_board,)
-
-
-def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_restored(
-    node, monkeypatch
-):
-    cut_power(node)
-    plain = node.nvml.nvmlDeviceSetPowerManagementLimit
-
-    def broken(handle, limit_mw):
-        if handle == A:
-            raise OSError(5, "Input/output error")
-        plain(handle, limit_mw)
-
-    monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", broken, raising=False)
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and "Input/output error" in result.output
-    assert node.limits == {A: 400_000, B: 700_000}
-
-
 def test_everybody_may_read_who_sets_limits_whatever_the_umask(tmp_path):
     before = os.umask(0o077)
     try:
@@ -366,35 +267,6 @@ def test_a_journal_without_a_directory_is_an_error_that_names_it(tmp_path):
     with pytest.raises(MeterError, match=f"{path}: the journal cannot be written"):
         JOURNAL.write(path)
     assert Journal.read(path) is None
-
-
-def test_a_board_that_has_its_limit_again_is_not_set_once_more(node, monkeypatch):
-    """So a user who may not set limits can clear the journal of a run whose limits are back."""
-    cut_power(node)
-    node.change(limits={A: 700_000, B: 400_000})
-    plain, handles = node.nvml.nvmlDeviceSetPowerManagementLimit, []
-
-    def note(handle, limit_mw):
-        handles.append(handle)
-        plain(handle, limit_mw)
-
-    monkeypatch.setattr(node.nvml, "nvmlDeviceSetPowerManagementLimit", note, raising=False)
-    result = CliRunner().invoke(main, ["restore"])
-    assert (result.exit_code, handles) == (0, [B]) and node.limits == AS_FOUND
-
-
-def test_a_journal_that_cannot_be_shortened_keeps_all_boards(node, monkeypatch):
-    cut_power(node)
-    journal = Journal.read(node.journal)
-    node.change(deaf=[A])
-
-    def refuse(self, path):
-        raise MeterError("no space")
-
-    monkeypatch.setattr(Journal, "write", refuse)
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and f"{B}: restored to 700 W" in result.output
-    assert Journal.read(node.journal) == journal
 
 
 class LateControl(CapControl):
@@ -456,3 +328,16 @@ def test_a_registration_that_cannot_be_removed_does_not_keep_the_journal(node, m
     with applied_cap(node.plan()):
         monkeypatch.setattr(Path, "unlink", unlink)
     assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_runs_on_other_boards_of_a_node_do_not_wait_for_each_other(node, monkeypatch):
+    """With state directories of their own, which is how two jobs share a node."""
+    plan = node.plan()
+    first, second = plan.devices
+    first_plan = replace(plan, devices=(first,), found_mw={A: 700_000})
+    second_plan = replace(plan, devices=(second,), found_mw={B: 700_000}, cap_w=300)
+    with applied_cap(first_plan):
+        monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
+        with applied_cap(second_plan):
+            assert node.limits == {A: 400_000, B: 300_000}
+    assert node.limits == AS_FOUND

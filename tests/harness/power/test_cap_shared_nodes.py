@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from support.kills import wait_for
 
 from harness.cli import main
 from harness.doctor import examine
-from harness.power import cap_host
+from harness.power import cap_apply, cap_host
 from harness.power.cap_apply import applied_cap, explain_refusal
 from harness.power.cap_journal import BlockedError, Journal
 from harness.power.source import MeterError, NotAllowedError
@@ -198,18 +198,33 @@ def test_a_directory_below_one_that_another_user_can_move_is_refused(node, monke
     assert not list(parent.iterdir())
 
 
-@pytest.mark.parametrize("name", ["caps.writing", ".caps.json.writing", "caps.lock"])
+@pytest.mark.parametrize("name", [".caps.json.writing", "caps.lock"])
 def test_a_link_in_the_state_directory_is_not_followed(node, name):
+    """The link of a draft is replaced. The link of a lock is refused."""
     victim = node.root / "victim"
     victim.write_text("untouched")
+    victim.chmod(0o644)
     node.state.mkdir(0o755)
     (node.state / name).symlink_to(victim)
-    try:
-        with applied_cap(node.plan()):
-            pass
-    except MeterError as error:
-        assert f"{node.state / name}: " in str(error)
-    assert victim.read_text() == "untouched" and node.limits == AS_FOUND
+    is_lock = name == "caps.lock"
+    refused = pytest.raises(MeterError, match=rf"{node.state / name}: cannot be written")
+    with refused if is_lock else nullcontext(), applied_cap(node.plan()):
+        assert node.limits == SET
+    assert victim.read_text() == "untouched" and victim.stat().st_mode & 0o777 == 0o644
+    assert node.limits == AS_FOUND
+
+
+def test_of_two_runs_that_start_at_once_only_one_registers_a_board(node, monkeypatch):
+    """The later one had found no journal before the earlier one wrote its own."""
+    with node.hold_cap_elsewhere() as (owner, watchdog):
+        monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
+        monkeypatch.setattr(cap_apply, "refuse_foreign_limits", lambda meter, uuids: None)
+        with pytest.raises(BlockedError, match=f"process {owner.pid}.* is running"):
+            applied_cap(node.plan(300, found_mw=SET)).__enter__()
+        assert node.limits == SET
+        owner.kill()
+        wait_for(lambda: has_ended(watchdog))
+    assert node.limits == AS_FOUND
 
 
 def test_two_runs_with_other_state_directories_do_not_set_the_same_boards(node, monkeypatch):
@@ -238,19 +253,6 @@ def test_a_journal_in_another_state_directory_is_found(node, monkeypatch):
     assert not node.journal.exists()
     with applied_cap(node.plan()):
         assert node.limits == SET
-    assert node.limits == AS_FOUND
-
-
-def test_runs_on_other_boards_of_a_node_do_not_wait_for_each_other(node, monkeypatch):
-    """With state directories of their own, which is how two jobs share a node."""
-    plan = node.plan()
-    first, second = plan.devices
-    first_plan = replace(plan, devices=(first,), found_mw={A: 700_000})
-    second_plan = replace(plan, devices=(second,), found_mw={B: 700_000}, cap_w=300)
-    with applied_cap(first_plan):
-        monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
-        with applied_cap(second_plan):
-            assert node.limits == {A: 400_000, B: 300_000}
     assert node.limits == AS_FOUND
 
 
