@@ -67,7 +67,7 @@ def refuse_baseline(path: Path) -> None:
 
 def write_baseline(path: Path, verdicts: Iterable[Verdict]) -> None:
     """Write a baseline of all findings of `verdicts`, sorted by bundle, one a line. Raises
-    click.BadParameter if it cannot be written."""
+    click.BadParameter if it may not be written, and UnwritableError if it cannot."""
     lines = {
         (
             bundle_key(verdict.path),

@@ -4,22 +4,17 @@ Modules that only some commands need are imported inside functions, so that `--h
 """
 
 import os
-import signal
 import sys
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from checker import CheckerError
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD
-
-FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
-"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, and 1 if the reader of the
-output has closed it."""
+from checker.terminal import FAILED, INTERNAL, PARTIAL, run_program
 
 COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
@@ -39,33 +34,12 @@ _COMMAND_LIST = "\n".join(f"  bench-check {name:<10}{text}" for name, (_, text) 
 def main() -> None:
     """Run `bench-check` with the arguments of the process. A directory with the name of a command
     is checked as `./explain`."""
-    # Instead of KeyboardInterrupt, which would print a traceback.
-    signal.signal(signal.SIGINT, _exit_interrupted)
     name, *rest = sys.argv[1:] or [""]
     is_command = name in COMMANDS
     command = load(name) if is_command else check
     arguments = rest if is_command else sys.argv[1:]
     program = f"bench-check {name}" if is_command else "bench-check"
-    try:
-        # In standalone mode, click would handle these exceptions itself, with other exit codes.
-        sys.exit(command.main(arguments, program, standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except OSError as error:
-        click.echo(
-            f"bench-check: {error.filename or 'the output cannot be written'}: {error.strerror}",
-            err=True,
-        )
-        # Python writes what is left in the buffer of stdout when it ends. To a full disk that would
-        # fail again, with another exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(INTERNAL)
-
-
-def _exit_interrupted(*_: object) -> NoReturn:
-    click.echo("bench-check: interrupted", err=True)
-    sys.exit(INTERRUPTED)
+    run_program(command, program, arguments)
 
 
 def load(name: str) -> click.Command:

@@ -4,6 +4,7 @@ needs."""
 from pathlib import Path
 
 from checker.find import BUNDLE_FILES
+from checker.terminal import UnwritableError, describe_unwritable
 from rules.bundle_format.records import ACCEPTANCE_FILE, KEYRING_DIR, SIGNERS_FILE, WAIVER_DIR
 from rules.bundle_format.seal import write_durable
 
@@ -61,10 +62,10 @@ def _refuse_inside(parent: Path, path: Path) -> None:
 
 
 def write_output(path: Path, text: str, mark: str) -> None:
-    """Write `text`, which has `mark` near its beginning, to `path`. Raises OutputError if
-    it may not or cannot be written."""
+    """Write `text`, which has `mark` near its beginning, to `path`. Raises OutputError if it may
+    not be written, and UnwritableError if it cannot."""
     refuse_output(path, mark)
     try:
         write_durable(path.resolve(), text.encode())
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UnwritableError(describe_unwritable(error, path)) from None

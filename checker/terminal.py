@@ -1,18 +1,89 @@
-"""What commands show on a terminal only: colours, and a progress bar."""
+"""What the three programs have in common: exit codes, Ctrl-C, output that cannot be written, and
+what they show on a terminal only."""
 
+import errno
 import os
+import shutil
+import signal
 import sys
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn, TypeVar
 
 import click
 
 from rules.finding import Severity
 
+FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
+"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, and 1 if the reader of the
+output has closed it."""
+
+UNWRITABLE = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EIO,
+        errno.EISDIR,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EROFS,
+    }
+)
+"""The errors of an output that cannot be written."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 PROGRESS_FROM = 50
 """The smallest number of bundles for which a progress bar is shown."""
 SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _T = TypeVar("_T")
+
+
+class UnwritableError(click.ClickException):
+    """An output cannot be written. The message names it and gives the reason."""
+
+    exit_code = INTERNAL
+
+
+def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> NoReturn:
+    """Run a command of the program `name` with these arguments, and exit."""
+    program = name.partition(" ")[0]
+
+    def exit_interrupted(*_: object) -> NoReturn:
+        click.echo(f"{program}: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+
+    # Instead of KeyboardInterrupt, which would print a traceback.
+    signal.signal(signal.SIGINT, exit_interrupted)
+    try:
+        # In standalone mode, click would handle these exceptions itself, with other exit codes.
+        status = command.main(list(arguments), name, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except OSError as error:
+        click.echo(f"{program}: {describe_unwritable(error)}", err=True)
+        # Python writes what is left in the buffer of stdout when it ends. To a full disk that would
+        # fail again, with another exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(INTERNAL)
+
+
+def describe_unwritable(error: OSError, path: Path | None = None) -> str:
+    """What could not be written and why, and for a full disk how much space is free and what to do.
+
+    `path` is what was written where the error does not name it; None for the output of the program.
+    """
+    named = error.filename or path
+    if named is None:
+        return f"the output cannot be written: {error.strerror}"
+    text = f"{named}: cannot be written: {error.strerror}"
+    if error.errno not in _FULL:
+        return text
+    place = next((p for p in (Path(named), *Path(named).absolute().parents) if p.exists()), None)
+    free = f" ({shutil.disk_usage(place).free / 1e6:.1f} MB free)" if place else ""
+    return f"{text}{free}; make room, or choose another directory"
 
 
 def colour_mode() -> bool | None:

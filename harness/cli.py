@@ -7,10 +7,11 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from checker.terminal import UNWRITABLE, UnwritableError, describe_unwritable, run_program
 from harness import __version__
 from harness.cli_options import (
     HEAD,
@@ -63,9 +64,16 @@ def main() -> None:
     type=click.Path(path_type=Path),
     help="directory of an unfinished run, to run it again",
 )
+@click.option("--dry-run", is_flag=True, help="show the checks before the run and run nothing")
 @click.pass_context
 def run(
-    context: click.Context, /, workload: str | None, out: Path, resume: Path | None, **options: Any
+    context: click.Context,
+    /,
+    workload: str | None,
+    out: Path,
+    resume: Path | None,
+    dry_run: bool,
+    **options: Any,
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
     from harness.run import command
@@ -74,6 +82,9 @@ def run(
         if resume is not None:
             refuse_other_options(context)
             passes = command.resume(resume)
+        elif workload is not None and dry_run:
+            command.check(make_request(workload, options), out)
+            return
         elif workload is not None:
             passes = command.run(make_request(workload, options), out)
         else:
@@ -119,7 +130,7 @@ def reproduce(bundle: Path, out: Path, **options: Any) -> None:
     metavar="N,N,…",
     help="accelerators of this node; one run for each number",
 )
-@click.option("--dry-run", is_flag=True, help="show the plan and run nothing")
+@click.option("--dry-run", is_flag=True, help="show checks and plan, and run nothing")
 @click.option(
     "--slurm",
     "for_slurm",
@@ -184,7 +195,8 @@ def sweep(
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
     """Turn the errors of a run into messages and exit statuses: 2 for a request that cannot be
-    carried out, 1 for a failure, 128 + N for signal N."""
+    carried out, 1 for a failure, 3 for an output that cannot be written, 128 + N for signal N."""
+    from harness.checks import TargetError
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
@@ -197,8 +209,14 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
-    except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError, OSError) as error:
+    except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError) as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        if error.errno in UNWRITABLE:
+            raise UnwritableError(describe_unwritable(error)) from None
+        raise click.ClickException(str(error)) from None
+    except TargetError as error:
+        raise UnwritableError(str(error)) from None
     except (PlanError, MeterError) as error:
         raise click.UsageError(str(error)) from None
     except Interrupted as interrupt:
@@ -222,12 +240,14 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
     The manifest then names center and system. The signature counts in that directory only.
     """
     from harness.run import command
-    from harness.sign import SigningError
+    from harness.sign import NoKeyError, SigningError
 
     try:
         for line in command.sign(bundle, key, principal):
             click.echo(line)
-    except (SigningError, OSError) as error:
+    except NoKeyError as error:
+        raise click.UsageError(str(error)) from None
+    except SigningError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -310,5 +330,10 @@ def workloads() -> None:
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
+def start() -> NoReturn:
+    """Run `bench-submit` with the arguments of the process."""
+    run_program(main, "bench-submit", sys.argv[1:])
+
+
 if __name__ == "__main__":
-    main()
+    start()

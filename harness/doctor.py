@@ -1,12 +1,11 @@
 """Checks what wattmark can do on this machine, and says what to do about the rest."""
 
-import importlib.util
 import platform
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 
+from harness.checks import Check, check_code, check_packages, check_signing
 from harness.power.cap_apply import explain_refusal
 from harness.power.cap_journal import JOURNAL_FILE, Journal, is_locked, state_directories
 from harness.power.limits import format_limit
@@ -14,16 +13,6 @@ from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections
 from harness.system import EXTRAS
-
-
-@dataclass(frozen=True)
-class Check:
-    """The result of one check. `ok` is None if something is missing that is not necessary."""
-
-    what: str
-    ok: bool | None
-    found: str
-    advice: str = ""
 
 
 def examine(meter: str | None = None) -> Iterator[Check]:
@@ -34,34 +23,16 @@ def examine(meter: str | None = None) -> Iterator[Check]:
     for name in measuring_meters() if meter is None else [meter]:
         yield from _check_meter(name, is_required=meter is not None)
     yield from _check_journals()
-    path = shutil.which("ssh-keygen")
-    yield Check(
-        "signing",
-        path is not None,
-        path or "no ssh-keygen",
-        "" if path else "install OpenSSH's client",
-    )
+    yield check_code()
+    yield check_signing()
 
 
 def _check_stacks() -> Iterator[Check]:
     """The stacks that are installed. One is enough, because their pinned versions conflict."""
-    installed = {name: importlib.util.find_spec(name) is not None for name in ("torch", *EXTRAS)}
-    yield Check(
-        "torch",
-        installed["torch"],
-        "installed" if installed["torch"] else "missing",
-        "" if installed["torch"] else "install a stack, which brings it",
-    )
-    without = None if any(installed[name] for name in EXTRAS) else False
-    for name, extra in EXTRAS.items():
-        yield Check(
-            f"stack {name}",
-            True if installed[name] else without,
-            "installed" if installed[name] else "not installed",
-            ""
-            if installed[name]
-            else f"in an environment of its own: pip install 'wattmark[{extra}]'",
-        )
+    yield check_packages("torch", ("torch",))
+    stacks = [check_packages(f"stack {name}", (name,)) for name in EXTRAS]
+    is_enough = any(stack.ok for stack in stacks)
+    yield from (replace(stack, ok=stack.ok or (None if is_enough else False)) for stack in stacks)
 
 
 def _check_meter(name: str, is_required: bool) -> Iterator[Check]:

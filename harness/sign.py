@@ -6,9 +6,11 @@ from pathlib import Path
 from checker import CheckerError
 from checker.directory_names import check_names
 from checker.find import display_path
+from checker.terminal import UnwritableError, describe_unwritable
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
 from checker.trust.manifest import may_lack_place, read_result
+from checker.trust.signature import NoKeyError as NoKeyError
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest
@@ -134,7 +136,7 @@ def write_signature(
     the names of the signatures by other principals, which are removed because a bundle has one
     submitter.
 
-    Raises SigningError if they cannot be written; the former files then remain.
+    Raises UnwritableError if they cannot be written; the former files then remain.
     """
     path = bundle / SIGNATURE_DIR / f"submission.{principal}.sig"
     try:
@@ -146,9 +148,7 @@ def write_signature(
     except OSError as error:
         with contextlib.suppress(OSError):  # fails if it has files, so it existed before
             path.parent.rmdir()
-        raise SigningError(
-            f"{error.filename or path}: cannot be written: {error.strerror}"
-        ) from None
+        raise UnwritableError(describe_unwritable(error, path)) from None
     return path, [other.name for other in others]
 
 

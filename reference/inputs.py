@@ -10,21 +10,15 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from rules.contract import Job
+from rules.workloads import workloads
 
 READ_CHARACTERS = 1 << 20
 
 
-def check_options(job: Job, known: dict[str, tuple[str, ...]]) -> None:
-    """Raise ValueError for an option that is not known, has an unknown value, or has no effect.
-
-    `known` lists the values of each option, and none for an option that names a file.
-    """
-    for name, value in job.options.items():
-        if name not in known or (known[name] and value not in known[name]):
-            listed = ", ".join(
-                f"{key}={'|'.join(values) or 'FILE'}" for key, values in known.items()
-            )
-            raise ValueError(f"option {name}={value}: not known; the options are {listed}")
+def check_inputs(job: Job) -> None:
+    """Raise ValueError for an option or a file that the workload does not take, and for a tokenizer
+    that has no effect."""
+    workloads()[job.workload].check_inputs(job.options, job.corpus, job.weights)
     if "tokenizer" in job.options and not job.corpus:
         raise ValueError(
             "option tokenizer: there is no corpus to tokenise; name one, or leave the tokenizer out"

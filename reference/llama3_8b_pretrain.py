@@ -40,7 +40,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from torchmetrics.aggregation import RunningMean
 
-from reference.inputs import check_options, check_weights, hash_file, load_corpus_batches
+from reference.inputs import check_inputs, check_weights, hash_file, load_corpus_batches
 from reference.litgpt_model import (
     Bf16,
     checkpoint_by_block,
@@ -67,11 +67,6 @@ ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}
 WARMUP_STEPS = 100
 MAX_NORM = 1.0
 NEVER = sys.maxsize
-OPTIONS = {
-    "precision": ("bf16-true", "bf16-mixed"),
-    "checkpointing": ("none", "block"),
-    "tokenizer": (),
-}
 
 
 def build(job: Job) -> Built:
@@ -80,7 +75,7 @@ def build(job: Job) -> Built:
     LitGPT builds the model in `pretrain_model`, so torch.OutOfMemoryError comes from there. Raises
     ValueError for an option, corpus, tokenizer or checkpoint that cannot be used.
     """
-    check_options(job, OPTIONS)
+    check_inputs(job)
     config = make_config(job.size)
     with torch.device("meta"):  # only its parameters are counted and compared with the checkpoint
         model = GPT(config)

@@ -64,8 +64,6 @@ SMOKE = {
 }
 # The keys of a configuration that decide parameters and arithmetic.
 SHAPE = (*SMOKE, "rope_theta", "hidden_act", "tie_word_embeddings")
-ATTENTION = ("fa3", "flashinfer", "triton")
-PARALLEL = ("dp", "tp")
 # A replica may have this many times its share of the requests for a while.
 UNEVEN = 1.125
 # The last message of an answer holds all its token ids, in one line.
@@ -136,9 +134,9 @@ def build(job: Job) -> Built:
 
 
 def check_inputs(job: Job, context_tokens: int) -> None:
-    """Raise ValueError for a corpus, or for requests longer than the model's context."""
-    if job.corpus:
-        raise ValueError(f"{job.workload} takes no --corpus: leave it out")
+    """Raise ValueError for an option or a file that the workload does not take, and for requests
+    longer than the model's context."""
+    workloads()[job.workload].check_inputs(job.options, job.corpus, job.weights)
     if job.requests and job.requests.prompt_tokens + job.requests.output_tokens > context_tokens:
         raise ValueError(
             "prompt and answer together are longer than the model's context of "
@@ -147,10 +145,9 @@ def check_inputs(job: Job, context_tokens: int) -> None:
 
 
 def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
-    """Return arguments and environment of the server, except for the model. Raises ValueError for
-    an option that is not known."""
+    """Return arguments and environment of the server, except for the model."""
     assert job.requests is not None
-    options = read_options(job)
+    parallel = job.options.get("parallel", "dp")
     arguments = [
         "--dtype=bfloat16",
         "--skip-tokenizer-init",
@@ -160,12 +157,12 @@ def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
         # SGLang streams token 1, this many later the next
         f"--stream-interval={job.requests.output_tokens + 1}",
         f"--random-seed={job.seed}",
-        f"--{options['parallel']}-size={job.accelerators}",
+        f"--{parallel}-size={job.accelerators}",
         "--enable-metrics",
         "--log-level=warning",
     ]
     on_cpu = job.device == "cpu"
-    if attention := options["attention"] or ("torch_native" if on_cpu else None):
+    if attention := job.options.get("attention") or ("torch_native" if on_cpu else None):
         arguments.append(f"--attention-backend={attention}")
     if on_cpu:
         arguments += ["--device=cpu", "--max-total-tokens=4096", "--disable-overlap-schedule"]
@@ -173,7 +170,7 @@ def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
         # The model is so small that several threads would only wait for each other.
         return arguments, {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}
     if job.variant == "tuned":
-        replicas = job.accelerators if options["parallel"] == "dp" else 1
+        replicas = job.accelerators if parallel == "dp" else 1
         running = math.ceil(job.requests.concurrency / replicas * (1 if replicas == 1 else UNEVEN))
         arguments += [
             f"--cuda-graph-max-bs-decode={running}",
@@ -184,24 +181,6 @@ def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
             # Requests sent to the replicas in turn would pile up at a slow one.
             arguments.append("--load-balance-method=total_requests")
     return arguments, {}
-
-
-def read_options(job: Job) -> dict[str, str | None]:
-    """Return the options of the job with defaults for those left out. Raises ValueError for an
-    option that is not known or has an unknown value."""
-    options: dict[str, str | None] = {"attention": None, "parallel": "dp"}
-    options |= job.options
-    for name, value in options.items():
-        choices = {"attention": (None, *ATTENTION), "parallel": PARALLEL}.get(name)
-        if choices is None:
-            raise ValueError(
-                f"option {name}: there is none of that name; there are attention and parallel"
-            )
-        if value not in choices:
-            raise ValueError(
-                f"option {name}={value}: give one of {', '.join(filter(None, choices))}"
-            )
-    return options
 
 
 async def drive_load(load: Load, url: str) -> None:

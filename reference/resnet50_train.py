@@ -13,7 +13,6 @@ from reference.torchvision_shim import import_timm
 from reference.training import (
     Settings,
     count_parameters,
-    reject_inputs,
     train_classifier,
     wrap_network,
 )
@@ -34,7 +33,7 @@ def build(job: Job) -> Built:
     Raises torch.OutOfMemoryError if they do not fit, and ValueError for inputs that the workload
     does not take.
     """
-    reject_inputs(job)
+    workloads()[job.workload].check_inputs(job.options, job.corpus, job.weights)
     workload = workloads()[job.workload]
     input_shape = workload.size(job.size).input_shape
     on_gpu = torch.device(job.device).type == "cuda"

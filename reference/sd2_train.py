@@ -24,7 +24,7 @@ from diffusers import AutoencoderKL, DDPMScheduler, UNet2DConditionModel
 from torch import Tensor, nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
-from reference.training import Settings, count_parameters, reject_inputs, wrap_network
+from reference.training import Settings, count_parameters, wrap_network
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
 
@@ -162,7 +162,7 @@ def build(job: Job) -> Built:
     Raises torch.OutOfMemoryError if they do not fit, and ValueError for inputs that the workload
     does not take.
     """
-    reject_inputs(job)
+    workloads()[job.workload].check_inputs(job.options, job.corpus, job.weights)
     input_shape = workloads()[job.workload].size(job.size).input_shape
     device = torch.device(job.device)
     tuned = job.variant == "tuned"

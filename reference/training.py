@@ -1,5 +1,5 @@
-"""What the training workloads on synthetic data share: the check of inputs, wrapping of the network
-and the loop of classifiers."""
+"""What the training workloads on synthetic data share: wrapping of the network and the loop of
+classifiers."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,6 @@ from rules.contract import Job, Recorder
 
 Settings = dict[str, str | int | float | bool | None]
 """What a bundle records of an implementation's own choices, by name."""
-
-
-def reject_inputs(job: Job) -> None:
-    """Raise ValueError if `job` names options, weights or a corpus: the workload takes none."""
-    if job.options or job.weights or job.corpus:
-        raise ValueError(f"{job.workload} takes no --option, --weights or --corpus: leave them out")
 
 
 def count_parameters(network: nn.Module) -> int:

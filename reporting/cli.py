@@ -3,14 +3,23 @@
 Modules for checking and drawing are imported late, so that `--help` is fast.
 """
 
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
+
+from checker.terminal import UnwritableError, describe_unwritable, run_program
 
 MARK = '<meta name="generator" content="wattmark'
 """Identifies an earlier page, which may be overwritten."""
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def start() -> NoReturn:
+    """Run `bench-report` with the arguments of the process."""
+    run_program(main, "bench-report", sys.argv[1:])
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,16 +98,12 @@ def main(
             write_figures(
                 (chart for table in page.tables for chart in build_charts(table)), figures
             )
-    except (
-        ChartError,
-        CheckerError,
-        EvidenceChangedError,
-        NothingFoundError,
-        OutputError,
-    ) as error:
+    except OutputError as error:
+        raise click.UsageError(str(error)) from None
+    except (ChartError, CheckerError, EvidenceChangedError, NothingFoundError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{target}: cannot be written: {error.strerror}") from None
+        raise UnwritableError(describe_unwritable(error, target)) from None
     passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
@@ -106,3 +111,7 @@ def main(
     click.echo(
         f"{out}: {judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
     )
+
+
+if __name__ == "__main__":
+    start()

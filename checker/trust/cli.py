@@ -16,11 +16,17 @@ from checker.find import display_path
 from checker.formats.common import format_withdrawal
 from checker.options import EXPECT_HEAD
 from checker.printable import printable
-from checker.terminal import SEVERITY_COLOURS, colour_mode, show_progress
+from checker.terminal import (
+    SEVERITY_COLOURS,
+    UnwritableError,
+    colour_mode,
+    describe_unwritable,
+    show_progress,
+)
 from checker.trust import accepting, signing
 from checker.trust.acceptance_log import AcceptanceLog, read_log
 from checker.trust.records import utc_now
-from checker.trust.signature import SigningError
+from checker.trust.signature import NoKeyError, SigningError
 from checker.trust.statements import StatementError, find_log_directory, format_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
@@ -299,9 +305,9 @@ def _run(action: Callable[[], _T]) -> _T:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(_INTERNAL)
     except OSError as error:
-        raise click.ClickException(
-            printable(f"{error.filename or 'a file'}: {error.strerror}")
-        ) from None
+        raise UnwritableError(printable(describe_unwritable(error))) from None
+    except NoKeyError as error:
+        raise click.UsageError(printable(str(error))) from None
     except (StatementError, SigningError) as error:
         # A message may contain several lines, each with values from a bundle.
         raise click.ClickException("\n".join(map(printable, str(error).split("\n")))) from None

@@ -38,6 +38,10 @@ class SigningError(Exception):
     """Something could not be signed. The message gives the reason and what to do."""
 
 
+class NoKeyError(SigningError):
+    """There is no key at the path that the user named."""
+
+
 def verify_signature(
     armoured: bytes,
     content: bytes,
@@ -107,14 +111,15 @@ def sign_content(content: bytes, key: Path, namespace: str) -> bytes:
     """Sign `content` with `key` and return the signature file. `key` is a private key, or a public
     key whose private part an ssh-agent holds.
 
-    ssh-keygen asks for a passphrase on the terminal. Raises SigningError.
+    ssh-keygen asks for a passphrase on the terminal. Raises SigningError, which is a NoKeyError if
+    there is no file `key`.
     """
     if key.is_dir():
-        raise SigningError(
+        raise NoKeyError(
             f"{key}: this is a directory; name the key in it, such as {key}/id_ed25519"
         )
     if not key.is_file():
-        raise SigningError(f"{key}: no such key; make one with: ssh-keygen -t ed25519 -f {key}")
+        raise NoKeyError(f"{key}: no such key; make one with: ssh-keygen -t ed25519 -f {key}")
     with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
         # Pass a file, not a pipe: ssh-keygen asks for the passphrase only if its input is a
         # terminal.

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,23 +11,20 @@ from rich.console import Console
 from checker.engine import judge
 from checker.find import find_places
 from harness import interrupts
+from harness.checks import TargetError
 from harness.power.cap_apply import applied_cap
-from harness.power.cap_journal import (
-    GRACE_S,
-    BlockedError,
-    refuse_foreign_limits,
-)
+from harness.power.cap_journal import BlockedError
 from harness.power.cap_restore import RestoreError
 from harness.power.limits import format_limit
-from harness.power.source import MeterError, NotAllowedError
-from harness.power.sources import measuring_meters, open_source, source_class
+from harness.power.source import NotAllowedError
+from harness.power.sources import source_class
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
-from harness.run.cluster import Cluster, agree_on_run_id, parse_address
-from harness.run.plan import SWEEP_SUFFIX, Machine, Plan, PlanError, RunRequest
-from harness.run.planning import find_implementation, find_workload, make_plan
+from harness.run.cluster import Cluster, agree_on_run_id
+from harness.run.plan import SWEEP_SUFFIX, Plan, PlanError, RunRequest
+from harness.run.planning import find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
 from harness.sign import (
@@ -39,7 +36,7 @@ from harness.sign import (
     write_signature,
 )
 from harness.simulation import server as simulator
-from harness.system import hash_source, read_description
+from harness.system import hash_source
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity
 from rules.registry import is_form_finding
@@ -50,10 +47,11 @@ def run(run_request: RunRequest, out: Path) -> bool:
     """Carry out the requested run and write a bundle to `out`. Returns whether the pre-check finds
     no error.
 
-    Raises PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError or Interrupted.
+    Raises PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError or Interrupted;
+    TargetError, a PlanError, if `out` cannot be written.
     """
     with interrupts.raise_interrupts(), simulate_boards(run_request.simulate):
-        plan = plan_run(run_request)
+        plan = plan_run(run_request, out)
         cluster = None
         if plan.head is not None:
             Console(stderr=True).print(
@@ -68,7 +66,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
         try:
             directory.mkdir(parents=True)
         except OSError as error:
-            raise PlanError(
+            raise TargetError(
                 f"--out {out}: cannot be written ({error.strerror}); give a writable directory"
             ) from None
         return carry_out(plan, directory, cluster)
@@ -94,7 +92,7 @@ def resume(directory: Path) -> bool:
             f"{directory}: a run over several nodes cannot be resumed; start it anew on all nodes"
         )
     with interrupts.raise_interrupts(), simulate_boards(_get_simulated_boards(plan.meter)):
-        machine = _inspect_machine(plan.meter, len(plan.devices), plan.cap_w)
+        machine = preflight.inspect_machine(plan.meter, len(plan.devices), plan.cap_w)
         if machine.devices != plan.devices:
             raise PlanError(
                 f"{directory}: the run was planned for other accelerators than those found now; "
@@ -181,91 +179,38 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     ]
 
 
-def plan_run(run_request: RunRequest) -> Plan:
-    """Plan the requested run on this machine. Raises PlanError or MeterError."""
-    _check_nodes(run_request)
-    # Refuse an unknown workload before a meter is opened, which can take seconds or fail.
-    find_workload(run_request)
-    description = read_description(run_request.system)
-    # All nodes see the same simulated boards, so each node takes its own part of them.
-    first_index = run_request.node * run_request.gpus if run_request.simulate else 0
-    try:
-        machine = _inspect_machine(
-            choose_meter(run_request), run_request.gpus, run_request.cap_w, first_index
-        )
-    except PlanError as error:
-        if run_request.original is None:
-            raise
-        # The message may name options of `run`, whose values come from the original.
-        original = run_request.original.reference.path
-        raise PlanError(f"{original} cannot be reproduced here: {error}") from None
-    return make_plan(run_request, machine, description, hash_source())
+def plan_run(run_request: RunRequest, out: Path) -> Plan:
+    """Plan the requested run on this machine, with its results in `out`. Raises the error of the
+    first check that fails: PlanError or MeterError."""
+    checks = preflight.Preflight(run_request, out)
+    for error in checks.find_errors():
+        raise error
+    assert checks.plan is not None
+    return checks.plan
 
 
-def _check_nodes(run_request: RunRequest) -> None:
-    if (run_request.nodes > 1) != (run_request.head is not None):
-        raise PlanError(
-            "--nodes and --head: give both or neither; with several nodes, --head HOST:PORT is the "
-            "address of node 0"
-        )
-    if run_request.head is not None:
-        parse_address(run_request.head)
-    if not 0 <= run_request.node < run_request.nodes:
-        raise PlanError(
-            f"--node {run_request.node}: the nodes are numbered 0 to {run_request.nodes - 1}"
-        )
+def check(run_request: RunRequest, out: Path) -> None:
+    """Make all checks of the requested run, print their results, and run nothing. Raises the error
+    of the first check that failed."""
+    with interrupts.raise_interrupts(), simulate_boards(run_request.simulate):
+        if errors := print_checks(preflight.Preflight(run_request, out)):
+            raise errors[0]
+        print_line("the run can start; run it without --dry-run")
 
 
-def choose_meter(run_request: RunRequest) -> str:
-    """Return the name of the simulated or requested meter, otherwise of the first that can be used
-    here. Only a smoke run may use a meter of the CPU. Raises MeterError if there is none."""
-    if run_request.simulate is not None:
-        return f"simulated:{run_request.simulate}"
-    if run_request.meter is not None:
-        return run_request.meter
-    refusals = []
-    for name in measuring_meters(("cuda", "cpu") if run_request.smoke else ("cuda",)):
-        try:
-            # Only opening shows whether the library, the driver and the right to read are there.
-            open_source(name).close()
-            return name
-        except MeterError as error:
-            refusals.append(str(error))
-    advice = (
-        "use --simulate h200, which needs no meter"
-        if run_request.smoke
-        else "without a GPU use --smoke --simulate h200"
-    )
-    raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
+def print_checks(checks: preflight.Preflight) -> list[Exception]:
+    """Make all checks and print their results. Returns the errors of those that failed."""
+    errors = []
+    for result in checks.examine():
+        print_line(str(result))
+        if result.error:
+            errors.append(result.error)
+    return errors
 
 
-def _inspect_machine(name: str, count: int, cap_w: float | None, first_index: int = 0) -> Machine:
-    """Select `count` accelerators of the meter `name` from index `first_index` on. Determine the
-    cap and the settings that the run must change.
-
-    Raises PlanError if a run on them would not pass the check, MeterError if another run has set
-    limits on them.
-    """
-    with closing(open_source(name)) as source:
-        devices = preflight.select_devices(source, count, first_index)
-        # Limits that a killed run left behind are not "as found".
-        refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
-        run_cap_w, found_mw = preflight.determine_cap(source, devices, cap_w)
-        if objections := list(preflight.find_objections(source, devices)):
-            raise PlanError(
-                "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
-            )
-        found_state = preflight.find_states_to_change(source, devices)
-        return Machine(
-            name,
-            source.torch_device,
-            source.driver,
-            devices,
-            source.state,
-            run_cap_w,
-            found_mw,
-            found_state,
-        )
+def print_line(text: str) -> None:
+    """Print a line as it is, however wide the terminal is."""
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.power.sources import source_class
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
+from harness.simulation import work as simulated_work
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 from rules.protocol import CURRENT
@@ -53,13 +54,10 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
     of the meter cannot be loaded.
     """
     workload = find_workload(run_request)
-    _check_options(run_request, workload)
     batch_size = _parse_batch(run_request.batch) or get_default_batch_size(
         workload, run_request.size, run_request.variant, len(machine.devices)
     )
-    implementation, sha256 = find_implementation(
-        SIMULATED_WORK if run_request.simulates_work else run_request.implementation, workload
-    )
+    implementation, sha256 = check_options(run_request, workload)
     plan = Plan(
         run_id=_make_run_id(run_request, machine),
         workload=workload.id,
@@ -149,8 +147,10 @@ def _check_same_file(option: str, path: str | None, sha256: str | None) -> None:
         )
 
 
-def _check_options(run_request: RunRequest, workload: Workload) -> None:
-    """Raise PlanError for options that contradict the workload or each other."""
+def check_options(run_request: RunRequest, workload: Workload) -> tuple[str, str | None]:
+    """Return the implementation of the run and the SHA-256 of its file, as `find_implementation`
+    does. Raises PlanError for options that contradict the workload, its implementation or each
+    other."""
     # The ranges that click checks let NaN pass.
     if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
         raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
@@ -165,6 +165,24 @@ def _check_options(run_request: RunRequest, workload: Workload) -> None:
             f"--nodes {run_request.nodes} --batch auto: find the batch on one node first, then "
             "name it"
         )
+    implementation, sha256 = find_implementation(
+        SIMULATED_WORK if run_request.simulates_work else run_request.implementation, workload
+    )
+    inputs = (
+        _parse_options(run_request.options),
+        _resolve_path("--corpus", run_request.corpus),
+        _resolve_path("--weights", run_request.weights),
+    )
+    try:
+        if implementation == SIMULATED_WORK:
+            simulated_work.check_inputs(workload.id, *inputs)
+        # Nobody but the submitter knows what an implementation of their own takes. A reproduction
+        # is compared with its original.
+        elif implementation == workload.implementation and run_request.original is None:
+            workload.check_inputs(*inputs)
+    except ValueError as error:
+        raise PlanError(str(error)) from None
+    return implementation, sha256
 
 
 def _make_run_id(run_request: RunRequest, machine: Machine) -> str:

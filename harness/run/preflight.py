@@ -1,9 +1,13 @@
-"""Checks the machine before a run, so that a run that the checker would refuse does not start."""
+"""Checks a run and the machine before it starts, so that a run that must fail, or that the checker
+would refuse, does not start."""
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
+from harness.checks import Check, check_code, check_packages, check_signing, check_target
+from harness.power.cap_apply import explain_refusal
+from harness.power.cap_journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
 from harness.power.limits import (
     ABOUT_CAPS,
     ROUNDING_MW,
@@ -11,10 +15,25 @@ from harness.power.limits import (
     format_limit,
     limit_to_restore,
 )
-from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback, read_back
-from harness.run.plan import Plan, PlanError
-from harness.system import read_git_state
+from harness.power.source import (
+    CapControl,
+    Device,
+    MeterError,
+    NotAllowedError,
+    PowerSource,
+    Readback,
+    read_back,
+)
+from harness.power.sources import measuring_meters, open_source
+from harness.run.cluster import parse_address
+from harness.run.plan import Machine, Plan, PlanError, RunRequest
+from harness.run.planning import check_options, find_workload, make_plan
+from harness.simulation.boards import parse_argument
+from harness.simulation.throughput_model import find_curve
+from harness.system import hash_source, read_description
 from rules.boards import find_board
+from rules.bundle_format.records import Json
+from rules.workloads import Workload
 
 MANUAL_LEVELS = ("manual", "determinism")
 """Performance levels with manually set clocks. Setting the level again does not restore them."""
@@ -131,37 +150,233 @@ def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[
             )
 
 
-def find_remarks(plan: Plan) -> Iterator[str]:
-    """Yield remarks for the submitter that do not prevent the run."""
+def describe_cap(cap_w: float | None, found_mw: Mapping[str, int] | None) -> str:
+    """Return the cap of a run, and the limits of which boards it changes, as text."""
+    if cap_w is None:
+        return "no cap"
+    if found_mw is None:
+        return f"cap {cap_w:g} W as found"
+    limits = ", ".join(format_limit(mw) for mw in sorted(set(found_mw.values())))
+    return f"cap {cap_w:g} W, set for this run (found {limits})"
+
+
+def check_plan(plan: Plan) -> Iterator[Check]:
+    """Yield the checks of a plan that do not prevent its run."""
+    is_demo = plan.standing == "demo"
     missing_keys = [key for key, value in plan.system.items() if not value]
-    if missing_keys and plan.standing != "demo":
-        yield (
-            f"the description of the system lacks {', '.join(missing_keys)}; name a TOML file with "
-            "--system"
-        )
-    # A bundle of uncommitted code cannot be reproduced from its commit.
-    git = read_git_state(Path(__file__).parents[2])
-    if git is not None and git["dirty"] and plan.standing != "demo":
-        yield (
-            "the checkout has changes that are not committed, so the check will warn (M108); "
-            "commit them first"
-        )
-    shared_boards = {d.uuid for d in plan.devices}.intersection(
+    if missing_keys and not is_demo:
+        found = f"the description of the system lacks {', '.join(missing_keys)}"
+        yield Check("description", None, found, "name a TOML file with --system")
+    code = check_code()
+    # The check warns of uncommitted code, but not in a demo.
+    if is_demo and not code.ok:
+        code = Check("code", True, "changes that are not committed, which a demo may have")
+    yield code
+    shared_boards = {device.uuid for device in plan.devices}.intersection(
         plan.reproduces.boards if plan.reproduces else ()
     )
-    if shared_boards and plan.standing != "demo":
-        yield (
+    if shared_boards and not is_demo:
+        found = (
             f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
-            "reproduction will not count (X120); choose another one with CUDA_VISIBLE_DEVICES"
+            "reproduction will not count (X120)"
         )
+        yield Check("reproduction", None, found, "choose another one with CUDA_VISIBLE_DEVICES")
     name = plan.devices[0].name
-    if find_board(name) is None:
-        yield (
+    yield (
+        Check(
+            "board",
+            None,
             f"{name}: the rule book has no data sheet of this board, so MFU and bounds are not "
-            "computed"
+            "computed",
         )
-    if shutil.which("ssh-keygen") is None:
-        yield "ssh-keygen is not installed; sign the bundle on another machine"
+        if find_board(name) is None
+        else Check("board", True, f"{name}: the rule book has its data sheet")
+    )
+    yield check_signing()
+
+
+class Preflight:
+    """The checks before a run, and the plan that follows from them."""
+
+    def __init__(self, run_request: RunRequest, out: Path) -> None:
+        self.run_request, self.out = run_request, out
+        self.plan: Plan | None = None
+        """None before the checks, and if one fails without which there is no plan."""
+        self.machine: Machine | None = None
+        self._workload: Workload | None = None
+        self._implementation: str | None = None
+        self._description: Json | None = None
+
+    def examine(self) -> Iterator[Check]:
+        """Make the checks in order. A check that needs the result of one that failed is left out.
+
+        A failed check holds the error with which the run would end: PlanError or MeterError.
+        """
+        for what, make_check in (
+            ("workload", self._check_workload),
+            ("options", self._check_options),
+            ("stack", self._check_stack),
+            ("target", lambda: check_target(self.out)),
+            ("system.toml", self._check_description),
+            ("simulated figures", self._check_simulated_figures),
+            ("meter", self.check_machine),
+            ("right to set caps", self.check_right),
+            ("plan", self._make_plan),
+        ):
+            try:
+                check = make_check()
+            except (PlanError, MeterError) as error:
+                check = Check(what, False, str(error), error=error)
+            if check is not None:
+                yield check
+        if self.plan is not None:
+            yield from check_plan(self.plan)
+
+    def find_errors(self) -> Iterator[Exception]:
+        """Make the checks, and yield the errors of those that fail."""
+        return (check.error for check in self.examine() if check.error)
+
+    def _check_workload(self) -> Check:
+        _check_nodes(self.run_request)
+        self._workload = find_workload(self.run_request)
+        request = self.run_request
+        scale = "simulated work" if request.simulates_work else f"{request.size} size"
+        return Check("workload", True, f"{request.workload} {request.variant}, {scale}")
+
+    def _check_options(self) -> Check | None:
+        if self._workload is None:
+            return None
+        self._implementation, _ = check_options(self.run_request, self._workload)
+        options = ", ".join(self.run_request.options) or "none"
+        return Check("options", True, f"{options}; implementation {self._implementation}")
+
+    def _check_stack(self) -> Check | None:
+        if self._workload is None:
+            return None
+        if self.run_request.simulates_work:
+            return Check("stack", True, "none needed: the work is simulated")
+        if self.run_request.implementation not in (None, self._workload.implementation):
+            return Check("stack", True, "that of your own implementation, which is not known")
+        return check_packages("stack", ("torch", self._workload.stack))
+
+    def _check_description(self) -> Check:
+        self._description = read_description(self.run_request.system)
+        return Check("system.toml", True, str(self.run_request.system or "none"))
+
+    def _check_simulated_figures(self) -> Check | None:
+        request = self.run_request
+        if self._workload is None or request.simulate is None or not request.simulates_work:
+            return None
+        board = parse_argument(request.simulate)[0].name
+        find_curve(board, self._workload.id)
+        return Check("simulated figures", True, f"{self._workload.id} on {board}")
+
+    def check_machine(self) -> Check:
+        request = self.run_request
+        # All nodes see the same simulated boards, so each node takes its own part of them.
+        first_index = request.node * request.gpus if request.simulate else 0
+        name = choose_meter(request)
+        try:
+            machine = inspect_machine(name, request.gpus, request.cap_w, first_index)
+        except PlanError as error:
+            if request.original is None:
+                raise
+            # The message may name options of `run`, whose values come from the original.
+            original = request.original.reference.path
+            raise PlanError(f"{original} cannot be reproduced here: {error}") from None
+        self.machine = machine
+        boards = f"{len(machine.devices)} x {machine.devices[0].name}"
+        cap = describe_cap(machine.cap_w, machine.found_mw)
+        return Check("meter", True, f"{machine.meter}, {boards}, {cap}")
+
+    def check_right(self) -> Check | None:
+        machine = self.machine
+        if machine is None:
+            return None
+        if machine.found_mw is None and machine.found_state is None:
+            return Check("right to set caps", True, "not needed: the cap stays as found")
+        require_right(machine.meter, "--cap", "as-found")
+        return Check("right to set caps", True, "present")
+
+    def _make_plan(self) -> None:
+        if self._implementation and self.machine and self._description is not None:
+            self.plan = make_plan(self.run_request, self.machine, self._description, hash_source())
+
+
+def require_right(meter: str, option: str, value: str) -> None:
+    """Raise NotAllowedError if this process lacks the right to set caps, and BlockedError if
+    another run has set limits on a board of the node. `value` of `option` needs no right."""
+    if reason := explain_refusal(meter):
+        raise NotAllowedError(f"{option}: {reason}; {option} {value} does not need this right")
+    # Of all boards, because only one run of a state directory sets limits at a time. A watchdog may
+    # still be restoring the limits of a killed run, so wait for the grace period.
+    refuse_any_limits(meter, GRACE_S)
+
+
+def _check_nodes(run_request: RunRequest) -> None:
+    if (run_request.nodes > 1) != (run_request.head is not None):
+        raise PlanError(
+            "--nodes and --head: give both or neither; with several nodes, --head HOST:PORT is the "
+            "address of node 0"
+        )
+    if run_request.head is not None:
+        parse_address(run_request.head)
+    if not 0 <= run_request.node < run_request.nodes:
+        raise PlanError(
+            f"--node {run_request.node}: the nodes are numbered 0 to {run_request.nodes - 1}"
+        )
+
+
+def choose_meter(run_request: RunRequest) -> str:
+    """Return the name of the simulated or requested meter, otherwise of the first that can be used
+    here. Only a smoke run may use a meter of the CPU. Raises MeterError if there is none."""
+    if run_request.simulate is not None:
+        return f"simulated:{run_request.simulate}"
+    if run_request.meter is not None:
+        return run_request.meter
+    refusals = []
+    for name in measuring_meters(("cuda", "cpu") if run_request.smoke else ("cuda",)):
+        try:
+            # Only opening shows whether the library, the driver and the right to read are there.
+            open_source(name).close()
+            return name
+        except MeterError as error:
+            refusals.append(str(error))
+    advice = (
+        "use --simulate h200, which needs no meter"
+        if run_request.smoke
+        else "without a GPU use --smoke --simulate h200"
+    )
+    raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
+
+
+def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int = 0) -> Machine:
+    """Select `count` accelerators of the meter `name` from index `first_index` on. Determine the
+    cap and the settings that the run must change.
+
+    Raises PlanError if a run on them would not pass the check, MeterError if another run has set
+    limits on them.
+    """
+    with closing(open_source(name)) as source:
+        devices = select_devices(source, count, first_index)
+        # Limits that a killed run left behind are not "as found".
+        refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
+        run_cap_w, found_mw = determine_cap(source, devices, cap_w)
+        if objections := list(find_objections(source, devices)):
+            raise PlanError(
+                "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
+            )
+        found_state = find_states_to_change(source, devices)
+        return Machine(
+            name,
+            source.torch_device,
+            source.driver,
+            devices,
+            source.state,
+            run_cap_w,
+            found_mw,
+            found_state,
+        )
 
 
 def _find_readback_objections(readback: Readback) -> Iterator[str]:

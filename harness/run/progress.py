@@ -15,7 +15,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from harness.power.limits import format_limit
 from harness.run import preflight
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
@@ -96,8 +95,8 @@ def announce(plan: Plan, view: View) -> None:
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.print_line(
-        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, {_describe_cap(plan)}, "
-        f"meter {plan.meter}"
+        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, "
+        f"{preflight.describe_cap(plan.cap_w, plan.found_mw)}, meter {plan.meter}"
     )
     view.print_line(
         f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
@@ -105,17 +104,9 @@ def announce(plan: Plan, view: View) -> None:
     )
     if plan.reproduces is not None:
         view.print_line(f"reproduces {plan.reproduces.path}")
-    for remark in preflight.find_remarks(plan):
-        view.print_line(f"note: {remark}")
-
-
-def _describe_cap(plan: Plan) -> str:
-    if plan.cap_w is None:
-        return "no cap"
-    if plan.found_mw is None:
-        return f"cap {plan.cap_w:g} W as found"
-    limits = ", ".join(format_limit(mw) for mw in sorted(set(plan.found_mw.values())))
-    return f"cap {plan.cap_w:g} W, set for this run (found {limits})"
+    for check in preflight.check_plan(plan):
+        if not check.ok:
+            view.print_line(f"note: {check.describe()}")
 
 
 def describe_results(result: Json) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.power.source import Device, MeterError, Readback
 from harness.simulation.cpu_load import BusyShare
-from harness.simulation.throughput_model import Curve, load_fit
+from harness.simulation.throughput_model import Curve, find_curve, load_fit
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json, Reading
 
@@ -274,21 +274,12 @@ class Boards:
     def work(self, uuid: str, workload: str | None) -> str:
         """Start simulated work on a board, or end it with None. Returns the name of the fit."""
         board = self._get_responding_board(uuid)
-        throughput_fit = load_fit()
-        curve = None if workload is None else throughput_fit.curves.get((self.model.name, workload))
-        if workload is not None and curve is None:
-            workload_names = sorted(
-                name for model, name in throughput_fit.curves if model == self.model.name
-            )
-            raise MeterError(
-                f"no figures are published of {workload} on {self.model.name}; there are figures "
-                f"of {', '.join(workload_names)}"
-            )
+        curve = None if workload is None else find_curve(self.model.name, workload)
         self._catch_up(board)
         board.work = curve
         if curve is not None and board.work_since_ns is None:
             board.work_since_ns = board.last_ns
-        return throughput_fit.name
+        return load_fit().name
 
     def rate(self, uuid: str) -> float:
         """Return the current throughput of the work on a board, in items/s."""

@@ -16,6 +16,8 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from harness.power.source import MeterError
+
 PATH = Path(__file__).with_name("throughput_model.json")
 UNENFORCED_SHARE = 0.3
 """Below the lowest cap that a board enforces, power falls by this share of each watt that the cap
@@ -81,6 +83,17 @@ class Fit:
 
     name: str
     curves: Mapping[tuple[str, str], Curve]
+
+
+def find_curve(board: str, workload: str) -> Curve:
+    """Return the curve of a workload on a board. Raises MeterError if no figures are published."""
+    curves = load_fit().curves
+    if (curve := curves.get((board, workload))) is None:
+        known = ", ".join(sorted(name for model, name in curves if model == board))
+        raise MeterError(
+            f"no figures are published of {workload} on {board}; there are figures of {known}"
+        )
+    return curve
 
 
 @cache

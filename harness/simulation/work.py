@@ -11,7 +11,7 @@ import itertools
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from harness.power.source import MeterError
@@ -30,16 +30,23 @@ MAX_DELAY_S = 1.0
 batches would look like a faster board."""
 
 
+def check_inputs(
+    workload: str, options: Mapping[str, str], corpus: str | None, weights: str | None
+) -> None:
+    """Raise ValueError for options and files: simulated work takes none."""
+    if options or corpus or weights:
+        raise ValueError(
+            f"simulated {workload} takes no --option, --weights or --corpus: leave them out"
+        )
+
+
 def build(job: Job) -> Built:
     """Start the job's workload on its accelerators.
 
     Raises ValueError for options that it does not have, without a simulator, and if no figures of
     the workload are published. The returned `run` raises MeterError if a board vanishes.
     """
-    if job.options or job.weights or job.corpus:
-        raise ValueError(
-            f"simulated {job.workload} takes no --option, --weights or --corpus: leave them out"
-        )
+    check_inputs(job.workload, job.options, job.corpus, job.weights)
     if (path := os.environ.get(VARIABLE)) is None:
         raise ValueError(
             f"{VARIABLE} is not set: simulated work needs a simulator; use bench-submit "

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from harness.checks import TargetError
 from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation, find_workload, hash_file
 from harness.system import hash_source
@@ -93,7 +94,7 @@ class Sweep:
 
     def save(self, out: Path) -> Path:
         """Write the plan to a file in `out` and return its path. After a power cut the file is
-        complete or absent. Raises PlanError if `out` cannot be written."""
+        complete or absent. Raises TargetError if `out` cannot be written."""
         path = out / f"{self.id}{SWEEP_SUFFIX}"
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ class Sweep:
             # The new directory entry must be on disk too, before the first run starts.
             sync_directory(out)
         except OSError as error:
-            raise PlanError(
+            raise TargetError(
                 f"--out {out}: cannot be written ({error.strerror}); give a writable directory"
             ) from None
         return path

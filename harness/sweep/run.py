@@ -12,13 +12,9 @@ from pathlib import Path
 from rich.console import Console
 
 from harness import interrupts
+from harness.checks import Check
 from harness.interrupts import Interrupted
-from harness.power.cap_apply import explain_refusal
-from harness.power.cap_journal import (
-    GRACE_S,
-    BlockedError,
-    refuse_any_limits,
-)
+from harness.power.cap_journal import BlockedError
 from harness.power.cap_restore import RestoreError
 from harness.power.sampler import SamplerError
 from harness.power.source import MeterError, NotAllowedError, Readback, read_back
@@ -63,25 +59,26 @@ def run(
     Raises PlanError, MeterError, the errors in STOPPING, or Interrupted.
     """
     counts, requested_caps_w = parse_gpus(gpus), None if caps is None else parse_caps(caps)
-    run_request = resolve_run_request(run_request)
     with command.simulate_boards(run_request.simulate):
         # The largest run uses all boards of the sweep. A smaller one uses some of the same.
-        meter, limits = _read_limits(run_request, max(counts))
-        caps_w = _select_caps(requested_caps_w, limits, meter)
-        # Raises PlanError for what would make every run fail.
-        plan = command.plan_run(replace(run_request, gpus=max(counts), cap_w=caps_w[0]))
-        sweep = make_sweep(
-            run_request, shuffle_runs(caps_w, counts, repeats, run_request.seed), plan
-        )
-        for line in (*describe_plan(sweep, plan), *_find_remarks(caps_w, limits)):
-            print_line(line)
-        refusal = _find_refusal(caps_w, limits, meter)
-        if dry_run:
-            print_line(str(refusal or "the sweep can start; run it without --dry-run"))
-            return refusal is None
+        largest_request = replace(run_request, gpus=max(counts))
+        checks = SweepPreflight(largest_request, requested_caps_w, out)
+        errors = command.print_checks(checks) if dry_run else list(checks.find_errors())
+        if checks.plan is not None:
+            sweep = make_sweep(
+                run_request,
+                shuffle_runs(checks.caps_w, counts, repeats, run_request.seed),
+                checks.plan,
+            )
+            remarks = _find_remarks(checks.caps_w, checks.limits)
+            for line in (*describe_plan(sweep, checks.plan), *remarks):
+                print_line(line)
         # Raise before the plan is written, so that no plan is left over that cannot start.
-        if refusal:
-            raise refusal
+        if errors:
+            raise errors[0]
+        if dry_run:
+            print_line("the sweep can start; run it without --dry-run")
+            return True
         path = sweep.save(out)
         print_line(f"plan: {path}")
         return carry_out(sweep, path)
@@ -111,17 +108,39 @@ def resume(path: Path) -> bool:
         return carry_out(sweep, path)
 
 
-def _read_limits(run_request: RunRequest, count: int) -> tuple[str, dict[str, Readback]]:
-    """Return the name of the meter, and the limits of the `count` boards that a run would use, by
-    UUID. Raises PlanError or MeterError."""
-    name = command.choose_meter(run_request)
-    with closing(open_source(name)) as source:
-        limits = {
-            d.uuid: read_back(source, d.uuid) for d in preflight.select_devices(source, count)
+class SweepPreflight(preflight.Preflight):
+    """The checks before a sweep: those of its largest run, and of all its caps."""
+
+    def __init__(
+        self, run_request: RunRequest, requested_caps_w: tuple[float | None, ...] | None, out: Path
+    ) -> None:
+        super().__init__(run_request, out)
+        self.caps_w: tuple[float | None, ...] = ()
+        self.limits: dict[str, Readback] = {}
+        """The limits of the boards by UUID."""
+        self._requested_caps_w = requested_caps_w
+
+    def check_machine(self) -> Check:
+        name = preflight.choose_meter(self.run_request)
+        with closing(open_source(name)) as source:
+            devices = preflight.select_devices(source, self.run_request.gpus)
+            self.limits = {device.uuid: read_back(source, device.uuid) for device in devices}
+            for uuid, readback in self.limits.items():
+                preflight.require_answer(source, uuid, readback)
+        self.caps_w = _select_caps(self._requested_caps_w, self.limits, name)
+        self.run_request = replace(self.run_request, cap_w=self.caps_w[0])
+        return super().check_machine()
+
+    def check_right(self) -> Check | None:
+        in_force_w = {
+            None if readback.enforced_mw is None else readback.enforced_mw / 1e3
+            for readback in self.limits.values()
         }
-        for uuid, readback in limits.items():
-            preflight.require_answer(source, uuid, readback)
-        return name, limits
+        # Nothing has to be set, so no right to set caps is needed.
+        if self.machine is None or self.caps_w == (None,) or set(self.caps_w) == in_force_w:
+            return super().check_right()
+        preflight.require_right(self.machine.meter, "--caps", AS_FOUND)
+        return Check("right to set caps", True, "present")
 
 
 def _select_caps(
@@ -160,32 +179,6 @@ def _select_caps(
                 f"{(readback.min_mw or 0) / 1e3:g} to {(readback.max_mw or 0) / 1e3:g} W"
             )
     return caps_w
-
-
-def _find_refusal(
-    caps_w: Sequence[float | None], limits: Mapping[str, Readback], meter: str
-) -> MeterError | None:
-    """Return the error that prevents setting the caps here: this process lacks the right, or
-    another run has set limits on a board of the node.
-
-    None if the caps can be set, or if all boards already have the only requested cap.
-    """
-    in_force_w = {
-        None if readback.enforced_mw is None else readback.enforced_mw / 1e3
-        for readback in limits.values()
-    }
-    # Nothing has to be set, so no right to set caps is needed.
-    if caps_w == (None,) or set(caps_w) == in_force_w:
-        return None
-    if reason := explain_refusal(meter):
-        return NotAllowedError(f"--caps: {reason}; --caps {AS_FOUND} does not need this right")
-    try:
-        # Of all boards, because only one run of a state directory sets limits at a time. A watchdog
-        # may still be restoring the limits of a killed run, so wait for the grace period.
-        refuse_any_limits(meter, GRACE_S)
-    except BlockedError as error:
-        return error
-    return None
 
 
 def _find_remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:

@@ -71,9 +71,31 @@ class Workload:
     smoke: Size | None = None
     implementation: str | None = None
     """`module:function` of the reference implementation; None if there is none yet."""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of each option of the reference implementation; none for the path of a file."""
+    inputs: tuple[str, ...] = ()
+    """The files of a submitter that the reference implementation takes: `corpus`, `weights`."""
     notes: str = ""
     published_as: tuple[str, ...] = field(default=())
     """The names of the workload in published tables, to match their rows."""
+
+    def check_inputs(
+        self, options: Mapping[str, str], corpus: str | None, weights: str | None
+    ) -> None:
+        """Raise ValueError for an option or a file that the reference implementation does not
+        take."""
+        for name, value in options.items():
+            if name not in self.options:
+                known = ", ".join(self.options)
+                raise ValueError(
+                    f"option {name}={value}: {self.id} has no option {name}; "
+                    f"{f'the options are {known}' if known else 'it has none'}"
+                )
+            if (values := self.options[name]) and value not in values:
+                raise ValueError(f"option {name}={value}: give one of {', '.join(values)}")
+        for name, path in (("corpus", corpus), ("weights", weights)):
+            if path is not None and name not in self.inputs:
+                raise ValueError(f"--{name} {path}: {self.id} takes no {name}; leave it out")
 
     def size(self, name: str) -> Size:
         """Return the size with this name. Raises KeyError if the workload does not have it."""

@@ -48,6 +48,12 @@ WORKLOAD = Workload(
         items_per_sample=64,
     ),
     implementation="reference.llama3_8b_pretrain:build",
+    options={
+        "precision": _PARAMETERS,
+        "checkpointing": ("none", "block"),
+        "tokenizer": (),
+    },
+    inputs=("corpus", "weights"),
     notes=(
         "The FLOPs per token have two parts. Matrix products take 6 FLOPs per parameter, 45.03 G "
         "in all; the embedding (0.53 G parameters) is a table look-up and does not count. "

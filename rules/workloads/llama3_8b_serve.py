@@ -39,6 +39,8 @@ WORKLOAD = Workload(
         items_per_sample=8,
     ),
     implementation="reference.llama3_8b_serve:build",
+    options={"attention": ("fa3", "flashinfer", "triton"), "parallel": ("dp", "tp")},
+    inputs=("weights",),
     notes=(
         "An item is an output token. A batch is one completed request of 1 024 prompt tokens and "
         "512 output tokens. The FLOPs per item are the FLOPs of a whole request, prefill included, "

@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
 from conftest import Submissions
 from support.verdicts import (
@@ -19,6 +18,7 @@ from support.verdicts import (
 
 from checker.baseline import compute_fingerprint, write_baseline
 from checker.selection import parse_selection, select_findings
+from checker.terminal import UnwritableError
 from checker.verdict import INTERNAL
 
 # --select, --ignore.
@@ -173,7 +173,6 @@ def test_baseline_is_written_over_a_baseline_alone(
         (other_files, kind),
         (tmp_path / "link", kind),
         (Path("/dev/null"), "no regular file"),
-        (tmp_path / "none" / "known.txt", "No such file"),
     ):
         before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
         result = run_bench_check(submissions.root, "--write-baseline", path)
@@ -182,6 +181,12 @@ def test_baseline_is_written_over_a_baseline_alone(
             result.stderr,
         )
         assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    missing = tmp_path / "none" / "known.txt"
+    result = run_bench_check(submissions.root, "--write-baseline", missing)
+    assert (result.exit_code, result.stderr) == (
+        3,
+        f"Error: {missing}: cannot be written: No such file or directory\n",
+    )
     baseline = tmp_path / "known.txt"
     baseline.touch()
     for _ in range(2):
@@ -200,7 +205,7 @@ def test_full_disk_keeps_the_baseline_that_was_there(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(click.BadParameter, match=r"known.txt: cannot be written: No space left"):
+    with pytest.raises(UnwritableError, match=r"known.txt: cannot be written: No space left"):
         write_baseline(baseline, make_view(make_verdict(make_finding("M108"))).verdicts)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 

@@ -48,7 +48,7 @@ from harness.power.cap_journal import JOURNAL_FILE
 from harness.power.source import MeterError
 from harness.power.sources import simulated
 from harness.processes import list_descendants
-from harness.run import command
+from harness.run import command, preflight
 from harness.run import run_directory as rundir
 from harness.run.plan import PLAN_FILE, RunRequest
 from rules.finding import Severity
@@ -178,9 +178,8 @@ for _ in range(3):
 
 def test_sigkill_while_caps_are_set_and_restored(sandbox):
     """The moments that a whole run has few of, at five times as many of them."""
-    command.plan_run(RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)).save(
-        sandbox.out
-    )
+    run_request = RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)
+    command.plan_run(run_request, sandbox.out).save(sandbox.out)
     line = [sys.executable, "-c", SET_AND_RESTORE, str(sandbox.out)]
     began_s = time.monotonic()
     subprocess.run(line, check=True, capture_output=True)
@@ -292,7 +291,7 @@ def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_pa
 
 
 def test_a_run_that_was_killed_sets_its_cap_again_when_it_is_taken_up(sandbox, monkeypatch):
-    monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
+    monkeypatch.setattr(preflight, "GRACE_S", DEADLINE_S)
     start_run(sandbox)
     wait_for(lambda: "epoch  2" in sandbox.output)
     assert {CAP_W * 1000, FOUND_MW} == sandbox.caps_mw  # one of eight

@@ -21,7 +21,7 @@ from harness.reproduce import make_reproduction_request
 from harness.run.command import plan_run, simulate_boards
 from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
 from harness.run.planning import make_plan
-from harness.run.preflight import find_remarks
+from harness.run.preflight import check_plan
 from harness.system import DESCRIPTION
 from rules.declarations import RunDeclaration, SystemDeclaration
 from rules.testing.mutations import add_twin
@@ -133,12 +133,14 @@ def test_corpus_must_be_that_of_the_original(good_request: RunRequest, tmp_path:
 
 def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
     planned = plan(good_request)
-    assert not any("X120" in remark for remark in find_remarks(planned))
+    assert not any("X120" in check.found for check in check_plan(planned))
     assert good_request.original is not None
     uuid = good_request.original.reference.boards[0]
     same_board = replace(planned.devices[0], uuid=uuid)
-    (remark,) = (r for r in find_remarks(replace(planned, devices=(same_board,))) if "X120" in r)
-    assert remark.startswith(f"{uuid}: the original ran on this accelerator")
+    checks = check_plan(replace(planned, devices=(same_board,)))
+    (remark,) = (check for check in checks if "X120" in check.found)
+    assert remark.found.startswith(f"{uuid}: the original ran on this accelerator")
+    assert remark.ok is None
 
 
 def test_original_on_two_nodes_asks_for_the_address_of_the_first(submissions: Submissions) -> None:
@@ -170,12 +172,12 @@ def test_bundle_that_fails_is_refused_with_its_findings(
 
 
 def test_machine_that_cannot_have_the_cap_of_the_original_is_refused(
-    good_request: RunRequest,
+    good_request: RunRequest, tmp_path: Path
 ) -> None:
     run_request = replace(good_request, simulate="h200", cap_w=900.0)
     message = r"example/h200x2/\S+ cannot be reproduced here: --cap 900: SIM-H200-0 can be set to"
     with simulate_boards("h200"), pytest.raises(PlanError, match=message):
-        plan_run(run_request)
+        plan_run(run_request, tmp_path)
 
 
 def test_directory_that_is_no_bundle_is_refused(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_full_disk_keeps_the_signature_that_was_there(
     monkeypatch.setattr(os, "fsync", full)
     result = sign(unsigned, submissions.key)
     assert (
-        result.exit_code == 1
+        result.exit_code == 3
         and f"submission.{PRINCIPAL}.sig: cannot be written: No space left" in result.output
     )
     assert {path: path.read_bytes() for path in (unsigned / "signatures").glob("*")} == contents
@@ -177,12 +177,12 @@ def test_a_principal_must_be_like_an_address(unsigned, submissions, principal):
 
 def test_a_missing_key_is_said_with_how_to_make_one(unsigned, tmp_path):
     result = sign(unsigned, tmp_path / "nokey")
-    assert result.exit_code == 1 and "no such key; make one with: ssh-keygen" in result.output
+    assert result.exit_code == 2 and "no such key; make one with: ssh-keygen" in result.output
 
 
 def test_directory_is_no_key(unsigned, tmp_path):
     result = sign(unsigned, tmp_path)
-    assert result.exit_code == 1 and "this is a directory; name the key in it" in result.output
+    assert result.exit_code == 2 and "this is a directory; name the key in it" in result.output
 
 
 def test_key_that_others_may_read_is_said_with_what_to_do(unsigned, submissions, tmp_path):

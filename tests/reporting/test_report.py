@@ -296,7 +296,7 @@ def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
 def test_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     out = tmp_path / "missing" / "report.html"
     done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert f"{out}: cannot be written" in done.output
 
 

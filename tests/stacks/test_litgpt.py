@@ -309,7 +309,10 @@ def write_bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
     vast = {"tokenizer": make_tokenizer(tmp / "vast.json", 600)}
     (beyond := tmp / "beyond.txt").write_text("w599 " * 1000)
     yield replace(JOB, options={"flash": "yes"}), "option flash=yes"
-    yield replace(JOB, options={"precision": "fp4"}), "precision=bf16-true|bf16-mixed"
+    yield (
+        replace(JOB, options={"precision": "fp4"}),
+        "option precision=fp4: give one of bf16-true, bf16-mixed",
+    )
     yield replace(JOB, options=tokenizer), "no corpus"
     yield replace(JOB, corpus=str(tmp / "none.txt")), "No such file"
     yield replace(JOB, corpus=str(tmp)), "directory"

@@ -81,12 +81,12 @@ def make_amd_plan(*uuids: str, vendor: str = "AMD", pci: str | None = None) -> P
     return make_plan(RunRequest("resnet50-train"), machine, dict(DESCRIPTION), "0" * 64)
 
 
-def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatch):
+def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu))
     for variable in VISIBLE_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    planned = command.plan_run(RunRequest("resnet50-train", cap_w=400))
+    planned = command.plan_run(RunRequest("resnet50-train", cap_w=400), tmp_path)
     assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
     assert [d.uuid for d in planned.devices] == [A]
     assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
@@ -94,7 +94,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     with pytest.raises(
         MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"
     ):
-        command.plan_run(RunRequest("resnet50-train"))
+        command.plan_run(RunRequest("resnet50-train"), tmp_path)
 
 
 def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):

@@ -32,7 +32,7 @@ from harness.power.cap_journal import (
 )
 from harness.power.limits import is_same_limit, set_cap
 from harness.power.source import CapControl, MeterError, Readback
-from harness.run import command
+from harness.run import preflight
 
 
 @pytest.fixture
@@ -78,24 +78,24 @@ def test_a_run_as_found_on_other_boards_is_not_refused(node):
 def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypatch):
     """Its watchdog is waited for; where it does not come, the run is refused before it is
     planned."""
-    monkeypatch.setattr(command, "GRACE_S", DEADLINE_S)
+    monkeypatch.setattr(preflight, "GRACE_S", DEADLINE_S)
     with node.hold_cap_elsewhere() as (owner, watchdog):
         os.kill(watchdog, signal.SIGSTOP)
         owner.kill()
         owner.wait()
         later = threading.Timer(0.5, os.kill, (watchdog, signal.SIGCONT))
         later.start()
-        assert command._inspect_machine("nvidia", 2, 400).found_mw == AS_FOUND
+        assert preflight.inspect_machine("nvidia", 2, 400).found_mw == AS_FOUND
         later.join()
 
     cut_power(node)
-    monkeypatch.setattr(command, "GRACE_S", 0.2)
+    monkeypatch.setattr(preflight, "GRACE_S", 0.2)
     for cap_w in (400, None):
         with pytest.raises(
             MeterError,
             match="has set power limits and is gone; restore them with: bench-submit restore",
         ):
-            command._inspect_machine("nvidia", 2, cap_w)
+            preflight.inspect_machine("nvidia", 2, cap_w)
 
 
 def test_the_lock_of_a_run_that_ends_is_waited_for(node):

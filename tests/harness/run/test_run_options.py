@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from support.harness.session_runs import TESTS, carry_out, find_bundles, make_test_plan
 
+from harness import checks
 from harness.cli import main
 from harness.power import sources
 from harness.power.sources import open_source
@@ -110,6 +111,7 @@ def test_run_has_few_options():
         "--batch",
         "--cap",
         "--corpus",
+        "--dry-run",
         "--epoch-seconds",
         "--gpus",
         "--head",
@@ -147,9 +149,8 @@ def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
         str(tmp_path),
     ]
     result = CliRunner().invoke(main, arguments)
-    assert (
-        result.exit_code == 1
-        and "resnet50-train takes no --option, --weights or --corpus" in result.output
+    assert result.exit_code == 2 and "resnet50-train has no option turbo" in " ".join(
+        result.output.split()
     )
     assert not find_bundles(tmp_path)
 
@@ -216,9 +217,13 @@ def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gp
     assert standing("benchrig") == standing("benchrig:h200") == "demo"
 
 
-def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed():
+def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is_to_be_computed(
+    tmp_path,
+):
     def planned(**options: object) -> tuple[str, str, float]:
-        demo_plan = command.plan_run(RunRequest("resnet50-train", simulate="h200", **options))
+        demo_plan = command.plan_run(
+            RunRequest("resnet50-train", simulate="h200", **options), tmp_path
+        )
         assert demo_plan.standing == "demo"
         return demo_plan.implementation, demo_plan.size, demo_plan.epoch_s
 
@@ -231,7 +236,7 @@ def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is
     )
 
 
-def test_a_plan_says_which_run_of_which_sweep_it_is():
+def test_a_plan_says_which_run_of_which_sweep_it_is(tmp_path):
     place = {
         "id": "s",
         "place": 1,
@@ -241,9 +246,10 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
         "seed": 1,
     }
     assert (
-        command.plan_run(RunRequest("resnet50-train", simulate="h200", sweep=place)).sweep == place
+        command.plan_run(RunRequest("resnet50-train", simulate="h200", sweep=place), tmp_path).sweep
+        == place
     )
-    assert command.plan_run(RunRequest("resnet50-train", simulate="h200")).sweep is None
+    assert command.plan_run(RunRequest("resnet50-train", simulate="h200"), tmp_path).sweep is None
 
 
 @pytest.mark.parametrize(
@@ -253,11 +259,12 @@ def test_a_plan_says_which_run_of_which_sweep_it_is():
 def test_a_checkout_with_changes_is_told_of_before_the_run(
     monkeypatch, dirty, standing, has_warning
 ):
-    monkeypatch.setattr(preflight, "read_git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
+    monkeypatch.setattr(checks, "read_git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
     assert (
         any(
-            "M108" in remark
-            for remark in preflight.find_remarks(replace(make_test_plan(), standing=standing))
+            "M108" in check.found
+            for check in preflight.check_plan(replace(make_test_plan(), standing=standing))
+            if check.ok is None
         )
         == has_warning
     )

@@ -194,9 +194,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
         str(tmp_path / "file"),
     ]
     result = CliRunner().invoke(main, command_line)
-    assert result.exit_code == 2 and "cannot be written (Not a directory)" in " ".join(
-        result.output.split()
-    )
+    assert result.exit_code == 3 and "file is no directory" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,7 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
     directory = tmp_path / name
     directory.mkdir()
     run_request = replace(made.make_run_request(entry), simulate="h200", smoke=True, cap_w=None)
-    command.plan_run(run_request).save(directory)
+    command.plan_run(run_request, tmp_path).save(directory)
     return directory
 
 

@@ -27,10 +27,9 @@ from harness.power.cap_journal import (
 )
 from harness.power.source import MeterError
 from harness.power.sources import open_source
-from harness.run import command
+from harness.run import command, preflight
 from harness.run.plan import RunRequest
 from harness.simulation import server as simulator
-from harness.sweep import run as sweep
 from harness.sweep.plan import Sweep, shuffle_runs
 
 
@@ -47,7 +46,12 @@ def test_plan_comes_back_from_its_file_with_its_paths(
     monkeypatch.chdir(tmp_path)
     Path("my system.toml").write_text('site = "here"')
     run_request = replace(
-        RUN_REQUEST, system=Path("my system.toml"), options=("a=b",), seed=3, epoch_s=2.5
+        RUN_REQUEST,
+        workload="llama3-8b-pretrain",
+        system=Path("my system.toml"),
+        options=("checkpointing=block",),
+        seed=3,
+        epoch_s=2.5,
     )
     made = make_test_sweep(run_request, shuffle_runs((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
@@ -200,7 +204,7 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
             ["--batch", "auto"],
             "all runs of a sweep need the same batch size; find it with bench-submit run",
         ),
-        (["--system", "no.toml"], "the path does not exist"),
+        (["--system", "no.toml"], "no.toml: cannot be read (No such file or directory)"),
         (["--nodes", "2"], "a sweep over several nodes is a batch script; add --slurm"),
         (["--variant", "fast"], "has no variant 'fast'"),
         (["--implementation", "no.such:build"], "there is no module no.such"),
@@ -228,7 +232,7 @@ def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
 def test_without_the_right_to_set_caps_nothing_runs(
     tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "explain_refusal", lambda meter: "setting a cap takes root")
+    monkeypatch.setattr(preflight, "explain_refusal", lambda meter: "setting a cap takes root")
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     done = invoke(*asked, "--caps", "300,700")
     assert (
@@ -238,7 +242,7 @@ def test_without_the_right_to_set_caps_nothing_runs(
     )
     assert not list(tmp_path.iterdir()) and not runs.run_requests
     shown = invoke(*asked, "--caps", "300,700", "--dry-run")
-    assert shown.exit_code == 1 and "setting a cap takes root" in join_output(shown)
+    assert shown.exit_code == 2 and "setting a cap takes root" in join_output(shown)
     for needs_none in ("700", "as-found"):
         assert "the sweep can start" in join_output(
             invoke(*asked, "--caps", needs_none, "--dry-run")
@@ -250,8 +254,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
 ) -> None:
     """Whichever board they are on, for only one run of a node sets limits; as found, only the
     boards of the sweep matter."""
-    monkeypatch.setattr(sweep, "GRACE_S", 0.0)
-    monkeypatch.setattr(command, "GRACE_S", 0.0)
+    monkeypatch.setattr(preflight, "GRACE_S", 0.0)
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     with simulator.run_simulator("h200"):
         directory = state_directory("simulated")
@@ -261,7 +264,7 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         says = "run a-run (process"
         shown = invoke(*asked, "--caps", "700,300", "--dry-run")
         assert (
-            shown.exit_code == 1
+            shown.exit_code == 2
             and says in join_output(shown)
             and "the sweep can start" not in join_output(shown)
         )
@@ -308,7 +311,9 @@ def test_board_that_does_not_answer_is_said_to(tmp_path: Path) -> None:
             invoke("resnet50-train", "--simulate", "h200,vanish=0", "--dry-run", "-o", tmp_path)
         )
         with pytest.raises(MeterError, match="gives no power limit"):
-            command.plan_run(RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300))
+            command.plan_run(
+                RunRequest("resnet50-train", simulate="h200,vanish=0", cap_w=300), tmp_path
+            )
 
 
 def test_directory_in_place_of_a_plan_is_told(tmp_path: Path) -> None:
@@ -333,7 +338,6 @@ def test_sweep_has_few_options_beside_those_of_run() -> None:
     of_run = {o for p in main.commands["run"].params for o in p.opts}
     assert sorted({o for p in main.commands["sweep"].params for o in p.opts} - of_run) == [
         "--caps",
-        "--dry-run",
         "--repeat",
         "--slurm",
     ]

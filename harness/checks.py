@@ -1,0 +1,107 @@
+"""The result of a check before a run, and the checks that need no accelerator. `doctor` makes them
+for the machine, and `harness.run.preflight` for one run."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.run.plan import PlanError
+from harness.system import EXTRAS, read_git_state
+
+MIN_FREE_BYTES = 100_000_000
+"""More than the tables and the log of a run on eight accelerators take before they are packed."""
+
+
+class StackError(PlanError):
+    """A package that the workload needs is not installed."""
+
+
+class TargetError(PlanError):
+    """The directory for the results cannot be written."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of one check."""
+
+    what: str
+    ok: bool | None
+    """Whether it holds. None if something is missing that does not prevent a run."""
+    found: str
+    advice: str = ""
+    error: Exception | None = field(default=None, compare=False)
+    """The error that a run would end with."""
+
+    def __str__(self) -> str:
+        mark = {True: "ok", False: "no", None: "-"}[self.ok]
+        return f"{mark:3} {self.what}: {self.describe()}"
+
+    def describe(self) -> str:
+        """The finding, and what to do."""
+        return f"{self.found}; {self.advice}" if self.advice else self.found
+
+
+def check_packages(what: str, names: Iterable[str]) -> Check:
+    """Check that packages are installed, without importing them, which may take seconds."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            extra = EXTRAS.get(name)
+            advice = (
+                f"in an environment of its own: pip install 'wattmark[{extra}]'"
+                if extra
+                else "install a stack, which brings it"
+            )
+            error = StackError(f"{name} is not installed; {advice}")
+            return Check(what, False, f"{name} is not installed", advice, error)
+    return Check(what, True, f"{', '.join(names)} installed")
+
+
+def check_target(out: Path) -> Check:
+    """Check that results can be written to `out`, which need not exist. Raises TargetError."""
+    advice = "give a directory that can be written"
+    try:
+        place = next(path for path in (out, *out.absolute().parents) if os.path.lexists(path))
+        if not place.is_dir():
+            raise TargetError(f"--out {out}: {place} is no directory; {advice}")
+        # False on a read-only file system too, also for root.
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise TargetError(f"--out {out}: {place} cannot be written; {advice}")
+        free_bytes = shutil.disk_usage(place).free
+    except OSError as error:
+        raise TargetError(f"--out {out}: cannot be read ({error.strerror}); {advice}") from None
+    if free_bytes < MIN_FREE_BYTES:
+        raise TargetError(
+            f"--out {out}: {free_bytes / 1e6:.0f} MB free, and a run may take "
+            f"{MIN_FREE_BYTES / 1e6:.0f} MB; make room, or give another directory"
+        )
+    return Check("target", True, f"{out}, {free_bytes / 1e9:.1f} GB free")
+
+
+def check_code() -> Check:
+    """Check that the code is committed, because results of other code cannot be reproduced."""
+    git = read_git_state(Path(__file__).parents[1])
+    if git is None:
+        return Check("code", True, "installed, no checkout")
+    if git["dirty"]:
+        return Check(
+            "code",
+            None,
+            "the checkout has changes that are not committed, so the check will warn (M108)",
+            "commit them first",
+        )
+    return Check("code", True, f"commit {git['commit'][:12]}")
+
+
+def check_signing() -> Check:
+    """Check that bundles can be signed on this machine."""
+    if path := shutil.which("ssh-keygen"):
+        return Check("signing", True, path)
+    return Check(
+        "signing",
+        None,
+        "ssh-keygen is not installed",
+        "install OpenSSH's client, or sign the bundle on another machine",
+    )
