@@ -1,11 +1,12 @@
-"""Feeds the checker mutated bundles, signatures, records, keyrings, logs and JSON documents, and
-asks that it answers each.
+"""Feeds the checker mutated bundles, directories, signatures, records, keyrings, logs, published
+figures, journals of power limits and JSON documents, and asks that it answers each.
 
     python benchmarks/fuzz.py [--cases 100000] [--from 0]
 
 A case is refused or judged. It fails where the checker raises, reports that it failed itself (a
-finding `internal`), takes more than 2 s of CPU time, leaves its process above 1 GiB, opens a file
-outside the submissions directory, or has OpenSSH do so. Cases come in chunks of 2 000; Hypothesis
+finding `internal`), takes more than 5 s of CPU time or 1 GiB, opens a file outside the submissions
+directory, or has OpenSSH do so. The script prints the longest and the largest case, and ends with 1
+if a case failed. Cases come in chunks of 2 000; Hypothesis
 seeds each chunk with its number, so a run goes on where another ended (--from) and `--from N
 --cases 2000` makes one chunk again. Three of four cases are documents and tables alone, the rest
 whole bundles, a tenth of those with everything that trust hangs on. Figures seen are in
@@ -14,51 +15,60 @@ docs/mutations.md; tests/end_to_end/test_fuzz.py runs a few hundred.
 
 import argparse
 import contextlib
+import json
 import os
-import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
+from fuzz_limits import Peaks, Watch, raise_timeout  # noqa: E402
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from mutate import mutate_file  # noqa: E402
 from support import bundles as good  # noqa: E402
 
 from checker import engine  # noqa: E402
-from checker.judging.bundle_judge import JudgeOptions, judge_bundles  # noqa: E402
-from checker.judging.round_rules import add_round_findings  # noqa: E402
+from checker.formats import github, junit, sarif, text  # noqa: E402
+from checker.formats import json as json_format  # noqa: E402
+from checker.selection import parse_selection, select_findings  # noqa: E402
 from checker.trust.acceptance_log import read_log  # noqa: E402
-from checker.trust.bundle_trust import check_round_files  # noqa: E402
-from checker.verdict import INTERNAL  # noqa: E402
+from checker.verdict import INTERNAL, Round  # noqa: E402
+from harness.power.cap_journal import (  # noqa: E402
+    JOURNAL_FILE,
+    BlockedError,
+    Journal,
+    SavedLimit,
+    new_journal,
+)
+from reporting.paper import Paper  # noqa: E402
+from reporting.results_model import build_published_rows, build_submitted_row  # noqa: E402
+from reporting.run_record import RunRecord, summarize_bundle  # noqa: E402
 from rules.bundle_format import records  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.csv_table import COLUMNS, read_table  # noqa: E402
 from rules.bundle_format.documents import read_document  # noqa: E402
+from rules.bundle_format.events import read_events  # noqa: E402
 from rules.bundle_format.files import Refused, unpack  # noqa: E402
 from rules.testing import tampering as forge  # noqa: E402
 
 CHUNK = 2000
 SHM = Path("/dev/shm")
 """Where there is memory to write to, writing a case costs less there."""
-MOST_CPU_S = 2.0
-MOST_MIB = 1024
-HANG_S = 120
-"""After so long a case is broken off, on however busy a machine."""
 FORMATS = {
     **records.JSON_FILES,
     records.MANIFEST_FILE: records.MANIFEST_FORMAT,
@@ -67,6 +77,20 @@ FORMATS = {
     "waiver": records.WAIVER_FORMAT,
     "LOG": records.LOG_ENTRY_FORMAT,
 }
+ODD_NAMES = (
+    b"\xff",
+    b"a\nb",
+    b"a\\b",
+    b"-v",
+    b"A" * 255,
+    "\u202e\u200b\u212a\u00df".encode(),
+    b"=1+1",
+    b"\x1b[2J",
+)
+JOURNAL = json.dumps(
+    asdict(new_journal("nvidia", "a-run", (SavedLimit("GPU-a", 700_000, "P0"),)))
+).encode()
+RENDERERS = (text.render, json_format.render, sarif.render, junit.render, github.render)
 Tree = dict[str, bytes]
 """Files by path below the submissions directory."""
 
@@ -85,6 +109,7 @@ def make_bases(scratch: Path) -> list[Tree]:
             if not run.name.endswith("-good"):
                 shutil.rmtree(run)
         directory = next((submissions / "golden/h200").iterdir())
+        shutil.copytree(ROOT / "submissions/published", submissions / "published")
         forge.add_review(directory)
         forge.add_waiver(directory)
         if withdrawn:
@@ -128,6 +153,8 @@ def mutate_tree(tree: Tree, random: Random) -> tuple[Tree, Callable[[Path], None
             ] = mutated_tree[name]
         elif action == 3:
             return mutated_tree, partial(replace_with_special_file, name, random.randrange(6))
+        elif action == 4:
+            return mutated_tree, partial(add_directories, name, random)
         else:
             mutated_tree[name] = mutate_file(name, mutated_tree[name], random)
     return mutated_tree, lambda _: None
@@ -146,81 +173,82 @@ def replace_with_special_file(name: str, kind: int, submissions: Path) -> None:
         )
 
 
+def add_directories(name: str, random: Random, submissions: Path) -> None:
+    """Add directories: deep ones, many hidden ones, or a copy of a bundle under an odd name."""
+    action, parent = random.randrange(3), (submissions / name).parent.parent
+    if action == 0:
+        descriptor = os.open(parent, os.O_RDONLY)
+        for _ in range(random.choice((20, 200, 1_500))):
+            os.mkdir("d", dir_fd=descriptor)
+            outer, descriptor = descriptor, os.open("d", os.O_RDONLY, dir_fd=descriptor)
+            os.close(outer)
+        os.close(descriptor)
+    elif action == 1:
+        for n in range(random.choice((3, 300))):
+            (parent / f".{n}").mkdir()
+    else:
+        odd_name = random.choice(ODD_NAMES)
+        shutil.copytree((submissions / name).parent, parent / os.fsdecode(odd_name))
+
+
 # What is asked of each case
 
 
-class Outside(Exception):
-    """A file outside the submissions directory was opened."""
+def judge_round(submissions: Path, trust: bool) -> Round:
+    """Judge everything below a directory, and build the rows that a report shows of it."""
+    judged = engine.judge_all([submissions], signed=trust, keep=summarize_bundle)
+    for verdict in judged.verdicts:
+        if verdict.status == "pass" and isinstance(verdict.kept, RunRecord):
+            build_submitted_row(verdict.kept, verdict)
+        elif verdict.status == "pass" and isinstance(verdict.kept, dict):
+            build_published_rows(Paper.from_document(verdict.kept))
+    return judged
 
 
-class Watch:
-    """Notes, from inside the interpreter, what is opened and started while it watches a
-    directory."""
-
-    def __init__(self) -> None:
-        self.inside = ""
-        self.opened: list[str] = []
-        sys.addaudithook(self._note)
-
-    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.inside or event not in ("open", "os.listdir", "os.scandir", "subprocess.Popen"):
-            return
-        paths = arguments[1][1:] if event == "subprocess.Popen" else arguments[:1]
-        self.opened += [os.fspath(path) for path in paths if isinstance(path, (str, Path))]
-
-    def outside(self) -> list[str]:
-        """What was opened that lies neither below the directory watched nor among the checker's own
-        files."""
-        # ssh-keygen reads a signature from a temporary file.
-        temporary = tempfile.gettempdir()
-        signature = Path(temporary, "wattmark-")
-        own = (sys.prefix, sys.base_prefix, ROOT / "rules", ROOT / "checker", signature)
-        allowed = tuple(os.path.realpath(p) for p in (self.inside, *own))
-        harmless = (os.devnull, temporary)
-        paths = [path for path in self.opened if path.startswith("/") and path not in harmless]
-        return [path for path in paths if not os.path.realpath(path).startswith(allowed)]
-
-
-def judge_tree(tree: Tree, trust: bool, scratch: Path, random: Random, watch: Watch) -> None:
+def judge_tree(
+    tree: Tree, trust: bool, scratch: Path, random: Random, watch: Watch, peaks: Peaks
+) -> None:
     mutated_tree, alter_disk = mutate_tree(tree, random)
     submissions = scratch / "submissions"
-    shutil.rmtree(submissions, ignore_errors=True)
+    # `shutil.rmtree` of Python 3.11 recurses, which deep directories do not allow.
+    subprocess.run(["rm", "-rf", submissions], check=True)
     for name, content in mutated_tree.items():
         (submissions / name).parent.mkdir(parents=True, exist_ok=True)
         (submissions / name).write_bytes(content)
     alter_disk(submissions)
-    directory = submissions / next(
-        name for name in tree if name.endswith("/result.json")
-    ).removesuffix("/result.json")
-    watch.opened, watch.inside = [], str(submissions)
-    try:
-        with limit_time():
-            (judged,) = judge_bundles({directory: submissions}, JudgeOptions(signed=trust))
-            verdicts = list(add_round_findings([judged]))
-            problems = check_round_files([judged.trust], [submissions], "") if trust else ()
-            verdicts += engine.judge_round_problems(problems, [submissions])
-        if outside := watch.outside():
-            raise Outside(outside)
-    finally:
-        watch.inside = ""
-    internal = [f.found for v in verdicts for f in v.findings if f.rule == INTERNAL]
+    with peaks.measure():
+        with watch.watch(submissions):
+            judged = judge_round(submissions, trust)
+        # What is shown must be text, whatever the bundles contain.
+        random.choice(RENDERERS)(select_findings(judged, parse_selection())).encode()
+    internal = [f.found for v in judged.verdicts for f in v.findings if f.rule == INTERNAL]
     if internal:
         raise AssertionError(internal)
 
 
-def read_single_file(tree: Tree, scratch: Path, random: Random) -> None:
+def read_journal(scratch: Path, random: Random, peaks: Peaks) -> None:
+    """A journal of power limits, read as the harness reads it."""
+    path = scratch / JOURNAL_FILE
+    path.write_bytes(mutate_file("caps.json", JOURNAL, random))
+    with peaks.measure(), contextlib.suppress(BlockedError):
+        Journal.read(path)
+
+
+def read_single_file(tree: Tree, scratch: Path, random: Random, peaks: Peaks) -> None:
     """One document or table, read as the checker reads it."""
     name = random.choice(sorted(n for n in tree if not n.endswith((".sig", "signers"))))
     raw, file_name = mutate_file(name, tree[name], random), Path(name).name
     if file_name == "LOG":
         (scratch / "LOG").write_bytes(raw)
-    with limit_time(), contextlib.suppress(Refused):
+    with peaks.measure(), contextlib.suppress(Refused):
         if file_name == "LOG":
             read_log(scratch)
         elif file_name in COLUMNS:
             read_table(file_name, unpack(file_name, raw))
         elif file_name == records.LOG_FILE:
             unpack(file_name, raw)
+        elif file_name == records.EVENTS_FILE:
+            read_events(unpack(file_name, raw))
         else:
             form = next(
                 (form for start, form in FORMATS.items() if file_name.startswith(start)),
@@ -229,48 +257,23 @@ def read_single_file(tree: Tree, scratch: Path, random: Random) -> None:
             read_document(file_name, raw, form)
 
 
-def run_case(random: Random, trees: list[Tree], scratch: Path, watch: Watch) -> None:
-    tree, single_file = random.choice(trees), random.random() < 0.75
-    if single_file:
-        read_single_file(tree, scratch, random)
+def run_case(random: Random, trees: list[Tree], scratch: Path, watch: Watch, peaks: Peaks) -> None:
+    tree, kind = random.choice(trees), random.random()
+    if kind < 0.03:
+        read_journal(scratch, random, peaks)
+    elif kind < 0.75:
+        read_single_file(tree, scratch, random, peaks)
     else:
         trust = tree is trees[0] or tree is trees[1]
-        judge_tree(tree, trust and random.random() < 0.2, scratch, random, watch)
-    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    assert mib < MOST_MIB, f"{mib:.0f} MiB"
+        judge_tree(tree, trust and random.random() < 0.2, scratch, random, watch, peaks)
 
 
-@contextlib.contextmanager
-def limit_time() -> Iterator[None]:
-    """Breaks off what hangs. Raises AssertionError for what took too much CPU time: others may have
-    the cores meanwhile."""
-    begin = get_cpu_s()
-    signal.alarm(HANG_S)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-    assert get_cpu_s() - begin < MOST_CPU_S, f"{get_cpu_s() - begin:.1f} s of CPU time"
-
-
-def get_cpu_s() -> float:
-    return sum(
-        sum(resource.getrusage(scope)[:2])
-        for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-
-
-def raise_timeout(*_: object) -> None:
-    raise TimeoutError(f"broken off after {HANG_S} s")
-
-
-def run_chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
-    """Run one chunk; returns how many cases it had, the longest of them in s, and what went wrong,
-    by kind."""
+def run_chunk(number: int, cases: int = CHUNK) -> tuple[int, Peaks, list[str]]:
+    """Run one chunk; returns how many cases it had, the peaks, and what went wrong, by kind."""
     signal.signal(signal.SIGALRM, raise_timeout)
     warnings.simplefilter("ignore")
     failures: Counter[str] = Counter()
-    case_count, longest_s = 0, 0.0
+    case_count, peaks = 0, Peaks()
     with tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None) as place:
         trees, watch = make_bases(Path(place)), WATCH
         for path in Path(place).glob("*/*/*/*"):  # what is loaded at the first use is loaded now
@@ -286,23 +289,25 @@ def run_chunk(number: int, cases: int = CHUNK) -> tuple[int, float, list[str]]:
         )
         @given(st.randoms(use_true_random=True))
         def run(random: Random) -> None:
-            nonlocal case_count, longest_s
-            begin = time.perf_counter()
+            nonlocal case_count
             try:
-                run_case(Random(random.getrandbits(64)), trees, Path(place), watch)
+                run_case(Random(random.getrandbits(64)), trees, Path(place), watch, peaks)
             except Exception as error:
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 failures[
                     f"chunk {number}, case {case_count}: {error!r:.600} at "
                     f"{Path(frame.filename).name}:{frame.lineno}"
                 ] += 1
-            case_count, longest_s = case_count + 1, max(longest_s, time.perf_counter() - begin)
+            case_count += 1
 
         run()
-    return case_count, longest_s, list(failures)
+        subprocess.run(["rm", "-rf", *Path(place).iterdir()], check=True)
+    return case_count, peaks, list(failures)
 
 
 WATCH = Watch()
+# In this process, so that time, memory and opened files can be measured here.
+engine.map_in_processes = lambda function, items, on_crash: iter(function(items))
 
 
 def main() -> None:
@@ -319,22 +324,19 @@ def main() -> None:
     )
     options = parser.parse_args()
     numbers = range(options.first // CHUNK, -(-(options.first + options.cases) // CHUNK))
-    begin, case_count, longest_s, failures = time.perf_counter(), 0, 0.0, 0
+    begin_s, case_count, peaks, failures = time.perf_counter(), 0, Peaks(), 0
     run_one_chunk = partial(run_chunk, cases=min(CHUNK, options.cases))
     with ProcessPoolExecutor() as pool:
-        for number, (count, seconds, chunk_failures) in zip(
+        for number, (count, chunk_peaks, chunk_failures) in zip(
             numbers, pool.map(run_one_chunk, numbers), strict=True
         ):
-            case_count, longest_s, failures = (
-                case_count + count,
-                max(longest_s, seconds),
-                failures + len(chunk_failures),
-            )
+            case_count, failures = case_count + count, failures + len(chunk_failures)
+            peaks.include(chunk_peaks)
             print(*chunk_failures, sep="\n", end="\n" if chunk_failures else "")
-            took_s = time.perf_counter() - begin
             print(
-                f"chunk {number}: {case_count} cases by now, {failures} failed, {took_s:.0f} s, "
-                f"longest {longest_s:.1f} s",
+                f"chunk {number}: {case_count} cases by now, {failures} failed, "
+                f"{time.perf_counter() - begin_s:.0f} s; at most {peaks.cpu_s:.1f} s of CPU time "
+                f"and {peaks.mib:.0f} MiB for a case",
                 flush=True,
             )
     sys.exit(1 if failures else 0)

@@ -49,6 +49,10 @@ TEXTS = (
     "2026-02-30T00:00:00Z",
     "9" * 400,
     "A" * 70000,
+    "n" * 4096,
+    "\u202e\u061c\u200b",
+    " =1+1",
+    "\uff1d1+1;=1+1",
     "closed",
     "open",
     "demo",
@@ -157,6 +161,20 @@ def alter_value(value: Any, random: Random) -> Any:
     return dict(list(value.items())[:-1]) if value else make_hostile_value(random)
 
 
+def lengthen_list(value: Any, random: Random) -> None:
+    """Repeat the entries of one list inside a JSON value."""
+    lists = []
+    for path in list_paths(value):
+        part = value
+        for key in path:
+            part = part[key]
+        if isinstance(part, list) and part:
+            lists.append(part)
+    if lists:
+        longer = random.choice(lists)
+        longer *= max(1, random.choice((100, 1_500, 20_000)) // len(longer))
+
+
 def mutate_json(raw: bytes, random: Random) -> bytes:
     try:
         value = json.loads(raw)
@@ -185,6 +203,8 @@ def mutate_json(raw: bytes, random: Random) -> bytes:
             parent[last_key] = json.loads(json.dumps(source))
         else:
             parent[last_key] = alter_value(parent[last_key], random)
+    if random.random() < 0.03:
+        lengthen_list(value, random)
     text = json.dumps(value, ensure_ascii=random.random() < 0.5)
     if random.random() < 0.05:
         text = text.replace(
@@ -200,7 +220,7 @@ def mutate_table(raw: bytes, random: Random) -> bytes:
         width, body = len(rows[0]), range(1, len(rows))
         column, action, share = (
             random.randrange(width),
-            random.randrange(9),
+            random.randrange(10),
             random.choice((0.01, 0.3, 1.0)),
         )
         places = [i for i in body if random.random() < share] or list(body)[:1]
@@ -234,9 +254,24 @@ def mutate_table(raw: bytes, random: Random) -> bytes:
             for row in rows[1:]:
                 if max(column, other_column) < len(row):
                     row[column], row[other_column] = row[other_column], row[column]
+        elif action == 8 and places:
+            rows += count_up(rows[places[0]], column, random.choice((20, 1_100, 20_000)))
         else:
             rows = rows[: random.choice((1, 2, 3, len(rows) // 2 + 1))]
     return b"\n".join(map(b",".join, rows)) + random.choice((b"\n", b"\n", b"\n", b"", b"\n\n"))
+
+
+def count_up(row: list[bytes], column: int, count: int) -> list[list[bytes]]:
+    """Copies of a row with other numbers in one column: epochs, ranks, accelerators or statuses."""
+    return [[*row[:column], b"%d" % n, *row[column + 1 :]] for n in range(count)]
+
+
+def mutate_lines(raw: bytes, random: Random) -> bytes:
+    """A text of one JSON document per line, with one line mutated, and all lines repeated."""
+    lines = raw.splitlines(keepends=True) or [b"{}"]
+    number = random.randrange(len(lines))
+    lines[number] = mutate_json(lines[number], random) + b"\n"
+    return b"".join(lines * random.choice((1, 1, 2, 50)))
 
 
 def change_cells(
@@ -258,19 +293,17 @@ def mutate_file(name: str, raw: bytes, random: Random) -> bytes:
             text = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error):  # it was mutated before
             return mutate_bytes(raw, random)
-        mutated = (
-            mutate_bytes(text, random)
-            if "log.txt" in name or random.random() < 0.1
-            else mutate_table(text, random)
-        )
+        if "log.txt" in name or random.random() < 0.1:
+            mutated = mutate_bytes(text, random) * random.choice((1, 1, 1, 1_000))
+        elif name.endswith(".jsonl.gz"):
+            mutated = mutate_lines(text, random)
+        else:
+            mutated = mutate_table(text, random)
         return gzip.compress(mutated, 1, mtime=0)
     if name.endswith(".json"):
         return mutate_json(raw, random)
     if Path(name).name == "LOG":
-        lines = raw.splitlines(keepends=True)
-        number = random.randrange(len(lines))
-        lines[number] = mutate_json(lines[number], random) + b"\n"
-        return b"".join(lines * random.choice((1, 1, 2)))
+        return mutate_lines(raw, random)
     if Path(name).name in ("allowed_signers", "revoked_signers"):
         words = re.split(rb"(\s+|,|\")", raw)
         words[random.randrange(len(words))] = random.choice(
