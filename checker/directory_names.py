@@ -78,7 +78,10 @@ def _names_by_form(directory: Path, _modified_ns: int) -> Mapping[str, Sequence[
     """The names of the directories in `directory` by their folded form, sorted. The time of the
     last change is part of the key of the cache."""
     names: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(entry.name for entry in os.scandir(directory) if entry.is_dir()):
+    with os.scandir(directory) as entries:
+        # A link may lead to a directory. It is not followed, because it may lead to itself.
+        listed = [e.name for e in entries if e.is_symlink() or e.is_dir(follow_symlinks=False)]
+    for name in sorted(listed):
         names[_fold(name)].append(name)
     return names
 

@@ -96,9 +96,15 @@ def display_path(path: Path, roots: Sequence[Path]) -> Path:
     """The absolute `path` as the user would write it who named `roots`: below one of them, or else
     relative to the working directory."""
     for root in roots:
-        if path.is_relative_to(root.resolve()):
-            return root / path.relative_to(root.resolve())
+        resolved = resolve(root)
+        if path.is_relative_to(resolved):
+            return root / path.relative_to(resolved)
     return path if all(root.is_absolute() for root in roots) else Path(os.path.relpath(path))
+
+
+def resolve(path: Path) -> Path:
+    """The absolute path without links. `Path.resolve` raises RuntimeError for a link to itself."""
+    return Path(os.path.realpath(path))
 
 
 def _is_published(path: Path) -> bool:

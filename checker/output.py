@@ -3,7 +3,7 @@ needs."""
 
 from pathlib import Path
 
-from checker.find import BUNDLE_FILES
+from checker.find import BUNDLE_FILES, resolve
 from checker.terminal import UnwritableError, describe_unwritable
 from rules.bundle_format.records import ACCEPTANCE_FILE, KEYRING_DIR, SIGNERS_FILE, WAIVER_DIR
 from rules.bundle_format.seal import write_durable
@@ -22,7 +22,7 @@ def refuse_output(path: Path, mark: str) -> None:
     Every file of the kind that may be overwritten has `mark` near its beginning.
     """
     # The target of a link counts: a link could lead into a bundle.
-    path = path.resolve()
+    path = resolve(path)
     for parent in path.parents:
         _refuse_inside(parent, path)
     try:
@@ -66,6 +66,6 @@ def write_output(path: Path, text: str, mark: str) -> None:
     not be written, and UnwritableError if it cannot."""
     refuse_output(path, mark)
     try:
-        write_durable(path.resolve(), text.encode())
+        write_durable(resolve(path), text.encode())
     except OSError as error:
         raise UnwritableError(describe_unwritable(error, path)) from None

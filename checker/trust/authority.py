@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.directory_names import check_names
+from checker.find import resolve
 from checker.trust.keyring import Keyring, belongs_to, read_keyring
 from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused, build_refusal, shorten
@@ -68,7 +69,7 @@ def find_keyrings_above(path: Path) -> list[Path]:
 def check_published_location(path: Path) -> None:
     """Raises Refused for a file of published figures that lies below a keyring, but not in the
     directory `published` beside the keyring."""
-    directory = path.resolve().parent
+    directory = resolve(path.parent)
     # The outermost keyring is the one of the round.
     for keyring in find_keyrings_above(directory)[:1]:
         # Below a center it would look like a submission, although nobody signed it.
@@ -86,9 +87,9 @@ def check_published_location(path: Path) -> None:
 def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
     """Who may sign `bundle`, found below the checked path `root`. `keyring` is the directory that
     the user named; None to look for one at or above the bundle. Raises Refused."""
-    bundle = bundle.resolve()
+    bundle = resolve(bundle)
     outermost = next(iter(find_keyrings_above(bundle)), None)
-    directory = outermost if keyring is None else keyring.resolve()
+    directory = outermost if keyring is None else resolve(keyring)
     if directory is None or not os.path.lexists(directory / SIGNERS_FILE):
         expected = f"a directory {KEYRING_DIR} with the file {SIGNERS_FILE}, at or above the bundle"
         message = (
@@ -116,7 +117,7 @@ def find_authority(bundle: Path, keyring: Path | None, root: Path) -> Authority:
 def _guess_submissions(bundle: Path, root: Path, keyring: Keyring) -> Path:
     """The directory that holds the directories of centers, where no keyring marks it. The checked
     path `root` may be this directory, that of a center or of a system, or the bundle itself."""
-    root = root.resolve()
+    root = resolve(root)
     for center in (root, bundle.parent.parent, bundle.parent):
         if root.is_relative_to(center) and keyring.principals_of(center.name):
             return center.parent

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from checker.directory_names import find_collisions
+from checker.find import resolve
 from checker.trust.acceptance_log import (
     LogLine,
     find_contradictions,
@@ -198,10 +199,10 @@ def check_nested_keyrings(
     `keyrings` are the directories called `keyring` that were found below the checked paths. This
     function looks for those above `bundles` itself.
     """
-    found = {path.resolve(): path for path in keyrings}
+    found = {resolve(path): path for path in keyrings}
     above = {
         keyring
-        for parent in {path.resolve().parent for path in bundles}
+        for parent in {resolve(path).parent for path in bundles}
         for keyring in find_keyrings_above(parent)[1:]
     }
     # Sorted, so that the order of findings does not depend on the order of a set.
@@ -221,7 +222,7 @@ def check_nested_keyrings(
 def _checked_places(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
     """The checked paths below `submissions`, empty for all of it."""
     for root in roots:
-        resolved = root.resolve()
+        resolved = resolve(root)
         if submissions.is_relative_to(resolved):
             yield ""
         elif resolved.is_relative_to(submissions):
