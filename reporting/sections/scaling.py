@@ -45,13 +45,13 @@ def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[
     or else of the fastest one.
 
     They have the same workload, standing, variant, precision, board, cap and requests as the
-    row, and are comparable.
+    row, and may win.
     """
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for candidate in rows:
         if (
             candidate.count == 1
-            and candidate.comparable
+            and candidate.may_win
             and candidate.provenance
             and _make_reference_key(candidate) == _make_reference_key(row)
         ):

@@ -115,7 +115,7 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
         r
         for r in page.results
         if r.bundle
-        and r.comparable
+        and r.may_win
         and r.count == 1
         and r.comparison_key[:3] == result.comparison_key[:3]
     ]
@@ -124,6 +124,8 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
         for r in runs
         if (r.variant, r.model, r.cap_w) == (result.variant, result.model, result.cap_w)
     ]
+    # A run on one accelerator of the same system is preferred to that of another.
+    single_runs = [r for r in single_runs if r.system == result.system] or single_runs
     if not single_runs:
         return dict(result.numbers)
     (single,) = sweeps.combine([r.point for r in single_runs])

@@ -58,6 +58,12 @@ class Result:
         )
 
     @property
+    def center(self) -> str:
+        """The directory name of the center of a run."""
+        assert self.verdict is not None
+        return self.verdict.path.parent.parent.name
+
+    @property
     def loaded_bundle(self) -> Bundle:
         """The bundle of a run; a printed row has none."""
         assert self.bundle is not None
