@@ -15,8 +15,9 @@ name.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,15 +111,14 @@ class Rule:
         listed = list(violations)
         rest = len(listed) - MAX_FINDINGS
         if rest > 0:
-            more = replace(
-                listed[0],
-                pointer="",
-                found=f"{rest} more of the kind",
-                expected="none",
-                message="They are not listed one by one.",
-            )
-            listed[MAX_FINDINGS:] = [more]
+            listed[MAX_FINDINGS:] = [_count_rest(rest, listed[0].file)]
         return map(self.finding, listed)
+
+
+def _count_rest(count: int, file: str = "") -> Violation:
+    """What stands for `count` violations that are not listed."""
+    found = f"{count} more of the kind"
+    return Violation(file, "", found, "none", "They are not listed one by one.")
 
 
 def _no_check(_: object) -> Iterator[Any]:
@@ -167,5 +167,14 @@ class RoundRule(Rule):
         return function
 
     def judge_round(self, runs: "Sequence[RunSummary]") -> Iterator[tuple[Path, Finding]]:
-        """The findings of this rule on a round, each with the path of its bundle."""
-        return ((path, self.finding(violation)) for path, violation in self.run(runs))
+        """The findings of this rule on a round, each with the path of its bundle. Beyond
+        `MAX_FINDINGS` on one bundle they are counted and not listed."""
+        counts: Counter[Path] = Counter()
+        # Of a thousand copies each is a copy of every other one.
+        for path, violation in self.run(runs):
+            counts[path] += 1
+            if counts[path] <= MAX_FINDINGS:
+                yield path, self.finding(violation)
+        for path, count in counts.items():
+            if count > MAX_FINDINGS:
+                yield path, self.finding(_count_rest(count - MAX_FINDINGS))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.power.source import MeterError
+from rules.bundle_format.files import open_plain
 
 LOCK_FILE = "caps.lock"
 _STEP_S = 0.05
@@ -127,7 +128,7 @@ def is_held(path: Path) -> bool:
     """Whether a process, other than those of other users, holds the lock file `path`."""
     try:
         # A shared lock, because several processes may ask at once.
-        with path.open() as lock:
+        with open_plain(path) as lock:
             # Closing the file releases the lock.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -136,7 +137,7 @@ def is_held(path: Path) -> bool:
         # Only its owner can open the lock. The kernel's list of locks shows it to all users.
         with suppress(OSError):
             return _is_listed(path.stat().st_ino, (_PROC / "locks").read_text())
-    except OSError:  # there is no lock file
+    except OSError:  # there is no lock file, or something else in its place
         pass
     return False
 

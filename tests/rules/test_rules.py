@@ -14,7 +14,7 @@ from support.good_documents import UUIDS
 from rules.bundle import Bundle
 from rules.finding import Severity, Violation
 from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
-from rules.rule import MAX_FINDINGS, BundleRule, FormRule, Rule
+from rules.rule import MAX_FINDINGS, BundleRule, FormRule, RoundRule, Rule
 from rules.run_summary import summarize
 from rules.testing.case import Mutation, cases_of
 from rules.testing.frames import EvidenceFrames
@@ -73,6 +73,15 @@ def test_many_findings_are_cut_and_counted() -> None:
     violations = list(rule.judge(make_bundle(copy_evidence())))
     assert len(violations) == MAX_FINDINGS + 1
     assert violations[-1].found.startswith("7 more")
+
+
+def test_many_findings_of_a_round_are_cut_and_counted_for_each_bundle() -> None:
+    rule = RoundRule("rules.checks.across.accelerator_in_two_runs", "X199", Severity.ERROR)
+    violation = Violation("samples.csv.gz", "", "", "", "")
+    rule.check(lambda _: iter([(Path("a"), violation)] * 17 + [(Path("b"), violation)]))
+    findings = list(rule.judge_round([]))
+    assert [path.name for path, _ in findings] == [*["a"] * MAX_FINDINGS, "b", "a"]
+    assert findings[-1][1].found.startswith("7 more")
 
 
 def no_samples(evidence: EvidenceFrames) -> None:

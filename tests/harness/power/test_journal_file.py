@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from harness.power.cap_journal import (
     SavedLimit,
     new_journal,
 )
+from harness.power.cap_lock import is_held
 
 JOURNAL = asdict(new_journal("nvidia", "a-run", (SavedLimit("GPU-a", 700_000, None),)))
 
@@ -26,21 +28,31 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / JOURNAL_FILE
 
 
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """Nobody writes to the FIFOs of these tests: whoever waits for that fails after 5 s."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("reading a FIFO has blocked"))
+    signal.alarm(5)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
 def assert_refused(path: Path, reason: str) -> None:
     with pytest.raises(BlockedError, match=rf"{re.escape(str(path))}: .*{reason}.*remove the file"):
         Journal.read(path)
 
 
+@pytest.mark.usefixtures("alarm")
 def test_fifo_is_refused_without_waiting(path):
     os.mkfifo(path)
-    # Nobody writes to the FIFO: whoever opens it without O_NONBLOCK waits until the alarm.
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("reading a FIFO has blocked"))
-    signal.alarm(5)
-    try:
-        assert_refused(path, "a FIFO and no regular file")
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert_refused(path, "a FIFO and no regular file")
+
+
+@pytest.mark.usefixtures("alarm")
+def test_fifo_in_the_place_of_the_lock_is_held_by_nobody(tmp_path):
+    os.mkfifo(tmp_path / "caps.lock")
+    assert not is_held(tmp_path / "caps.lock")
 
 
 def test_link_is_refused(path, tmp_path):
