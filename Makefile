@@ -47,7 +47,7 @@ test-core: setup
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
-# Runs and sweeps are killed at 20 random moments of each kind, instead of two: about an hour.
+# Runs and sweeps are killed at 20 random moments of each kind, instead of two: more than an hour.
 test-kill: setup
 	WATTMARK_KILLS=20 $(BIN)/pytest $(wildcard tests/end_to_end/test_kill*.py)
 

@@ -16,6 +16,9 @@ import pytest
 from support.bindings.boards import FILE_VARIABLE, Boards
 from support.bindings.c_declarations import declare
 
+from harness.power.rocm_devices import VISIBLE_VARIABLES
+from harness.simulation import server as simulator
+
 TESTS = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent
 NVML_SOURCE, NVML_LIBRARY = SOURCES / "nvml.c", "libnvidia-ml.so.1"
@@ -63,11 +66,13 @@ def build_libraries(directory: Path) -> None:
 def library_environment(directory: Path, boards: Path) -> dict[str, str]:
     """Environment variables of a process that loads the libraries in `directory`, with the boards
     of the file `boards`."""
-    # The dynamic linker reads the variable once, when a process starts. amdsmi looks below ROCm
-    # first.
+    # amdsmi looks below ROCm first. The others would choose among the boards of this machine.
+    left_out = ("ROCM_HOME", "ROCM_PATH", simulator.VARIABLE, *VISIBLE_VARIABLES)
+    # The dynamic linker reads the variable once, when a process starts.
+    library_path = f"{directory}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
     return {
-        **{k: v for k, v in os.environ.items() if k not in ("ROCM_HOME", "ROCM_PATH")},
-        "LD_LIBRARY_PATH": str(directory),
+        **{k: v for k, v in os.environ.items() if k not in left_out},
+        "LD_LIBRARY_PATH": library_path,
         "WATTMARK_SOURCES": str(SOURCES / "meters"),
         "PYTHONPATH": str(TESTS),
         FILE_VARIABLE: str(boards),
@@ -89,7 +94,7 @@ def _write_stubs(wrapper: ModuleType) -> str:
     symbols = set(
         re.findall(r"_libraries\['libamd_smi.so'\]\.(\w+)", Path(wrapper.__file__).read_text())
     )
-    written = set(re.findall(r"^int (amdsmi_\w+)\(", (SOURCES / "amd_smi.c").read_text(), re.M))
+    written = set(re.findall(r"^int (amdsmi_\w+)\(", AMD_SMI_SOURCE.read_text(), re.MULTILINE))
     stubs = [f"int {name}(void) {{ return NOT_SUPPORTED; }}" for name in sorted(symbols - written)]
     return "\n".join((*stubs, ""))
 

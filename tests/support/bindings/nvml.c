@@ -33,7 +33,7 @@ enum {
     }
 
 /* A function that gives one text of a board. */
-#define TEXT(function, check, text)                                                                       \
+#define TEXT(function, check, text)                                                                \
     int function(Board *board, char *value, unsigned length) {                                     \
         check(board);                                                                              \
         return (unsigned)snprintf(value, length, "%s", text) < length ? SUCCESS                    \

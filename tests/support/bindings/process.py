@@ -33,8 +33,8 @@ LibraryProcess.register("set_user", os.seteuid)
 @contextmanager
 def start_library_process(environment: dict[str, str]) -> Iterator[LibraryProcess]:
     # Spawned and not forked: the dynamic linker reads LD_LIBRARY_PATH when a program starts.
-    with (
-        mock.patch.dict(os.environ, environment, clear=True),
-        LibraryProcess(ctx=get_context("spawn")) as process,
-    ):
+    process = LibraryProcess(ctx=get_context("spawn"))
+    with mock.patch.dict(os.environ, environment, clear=True):
+        process.start()
+    with process:
         yield process
