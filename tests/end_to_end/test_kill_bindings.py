@@ -148,7 +148,7 @@ def test_the_next_command_restores_what_a_run_killed_with_its_watchdog_has_set(
 def test_caps_of_two_boards_come_back_after_a_kill_while_they_are_set_or_restored(sandbox):
     """The moments that a whole run has few of, at three times as many of them: up to 0.1 s after
     the limits were set a number of times."""
-    sandbox.start_caps()
+    sandbox.start_caps(times=3, hold_s=0.1)
     assert sandbox.wait_for_exit() == 0, sandbox.output
     assert sandbox.settings == FOUND
     usual_sets = count_sets(sandbox)
@@ -159,7 +159,7 @@ def test_caps_of_two_boards_come_back_after_a_kill_while_they_are_set_or_restore
         sets, delay_s = generator.randrange(usual_sets), generator.uniform(0, 0.1)
         moment = f"{kill.__name__} {delay_s:.3f} s after {sets} limits were set"
         sets += count_sets(sandbox)
-        sandbox.start_caps()
+        sandbox.start_caps(times=3, hold_s=0.1)
         wait_for(lambda sets=sets: count_sets(sandbox) >= sets, step_s=0.001)
         time.sleep(delay_s)
         kill(sandbox)

@@ -42,10 +42,16 @@ def sandbox(tmp_path: Path, libraries: Path, meter: str) -> Iterator[LibrarySand
         yield new_sandbox
 
 
+def hold_caps(sandbox: LibrarySandbox) -> None:
+    """Let a process set the cap on both boards and hold it."""
+    sandbox.start_caps(times=1, hold_s=600)
+    wait_for(lambda: sandbox.caps_mw == {CAP_W * 1000} or sandbox.process.poll() is not None)
+    assert sandbox.process.poll() is None, sandbox.output
+
+
 def leave_caps(sandbox: LibrarySandbox) -> None:
     """Leave both boards at the cap of a process that was killed with its watchdog."""
-    sandbox.start_caps()
-    wait_for(lambda: sandbox.caps_mw == {CAP_W * 1000} or sandbox.process.poll() is not None)
+    hold_caps(sandbox)
     kill_harness_and_watchdog(sandbox)
     sandbox.wait_for_exit()
     assert sandbox.caps_mw == {CAP_W * 1000} and sandbox.journal.exists()
@@ -113,8 +119,7 @@ def test_the_watchdog_restores_the_others_of_a_board_that_is_lost_during_a_run(
     """Also where the variable names the lost board: the journal names the boards to restore."""
     if variable is not None:
         monkeypatch.setenv(variable, "0,1")
-    sandbox.start_caps()
-    wait_for(lambda: sandbox.caps_mw == {CAP_W * 1000} or sandbox.process.poll() is not None)
+    hold_caps(sandbox)
     first, second = sandbox.boards.board[:2]
     first.fail(EVERY_FUNCTION, LOST[meter])
     sandbox.process.kill()

@@ -31,15 +31,17 @@ SMOKE_RUN = (
 )
 SET_AND_RESTORE = """
 import sys, time
+from pathlib import Path
 from harness.power.cap_apply import applied_cap
 from harness.run import command
 from harness.run.plan import RunRequest
-meter, cap_w = sys.argv[1], float(sys.argv[2])
+meter, out = sys.argv[1], Path(sys.argv[2])
+cap_w, times, hold_s = map(float, sys.argv[3:])
 request = RunRequest("resnet50-train", smoke=True, meter=meter, cap_w=cap_w, gpus=2)
-plan = command.plan_run(request)
-for _ in range(3):
+plan = command.plan_run(request, out)
+for _ in range(int(times)):
     with applied_cap(plan):
-        time.sleep(0.1)
+        time.sleep(hold_s)
 """
 
 
@@ -67,9 +69,10 @@ class LibrarySandbox(Sandbox):
         """Start a smoke run on the first board at `CAP_W`."""
         self.start(*self.make_run_arguments())
 
-    def start_caps(self) -> None:
-        """Start a process that sets `CAP_W` on both boards and restores them, three times."""
-        command = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(CAP_W)]
+    def start_caps(self, times: int, hold_s: float) -> None:
+        """Start a process that sets `CAP_W` on both boards and restores them a number of times."""
+        numbers = [str(number) for number in (CAP_W, times, hold_s)]
+        command = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(self.out), *numbers]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, text=True, start_new_session=True
