@@ -245,3 +245,26 @@ def test_a_name_that_begins_as_a_known_one_is_noticed(name: str, speaks: bool) -
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = name
     assert bool(find_violations("M118", evidence)) == speaks
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("NVIDIA H200 ", "'NVIDIA H200 ', which differs from 'NVIDIA H200' in case or blanks"),
+        ("nvidia  H200", "'nvidia  H200', which differs from 'NVIDIA H200' in case or blanks"),
+        ("NVIDIA H200 NVL", "'NVIDIA H200 NVL', which is 'NVIDIA H200' followed by ' NVL'"),
+        (
+            "NVIDIA H200\u200b",
+            "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'",
+        ),
+    ],
+)
+def test_varied_name_of_a_board_is_shown_with_its_difference(name: str, found: str) -> None:
+    evidence = copy_evidence()
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["name"] = name
+    (violation, *_) = find_violations("M118", evidence)
+    assert (violation.found, violation.expected) == (
+        found,
+        "'NVIDIA H200' exactly, or the name of another board",
+    )

@@ -40,9 +40,17 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SYSTEM,
                 f"{accelerator.pointer}/name",
-                accelerator.name[:200],
-                f"{known_name}, or a board with another name",
+                f"{accelerator.name[:200]!r}, {_describe_difference(accelerator.name, known_name)}",
+                f"{known_name!r} exactly, or the name of another board",
             )
+
+
+def _describe_difference(name: str, known_name: str) -> str:
+    # `repr` shows blanks at the ends and characters without a form of their own.
+    rest = name[len(known_name) :]
+    if name.startswith(known_name) and rest.strip():
+        return f"which is {known_name!r} followed by {rest[:200]!r}"
+    return f"which differs from {known_name!r} in case or blanks"
 
 
 def _find_known_prefix(name: str) -> str | None:
