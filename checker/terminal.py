@@ -55,19 +55,29 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> 
     # Instead of KeyboardInterrupt, which would print a traceback.
     signal.signal(signal.SIGINT, exit_interrupted)
     try:
-        # In standalone mode, click would handle these exceptions itself, with other exit codes.
-        status = command.main(list(arguments), name, standalone_mode=False)
+        status = _run_command(command, name, arguments)
+        # What is left in the buffer may not fit on the disk.
         sys.stdout.flush()
         sys.exit(status)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
     except OSError as error:
         click.echo(f"{program}: {describe_unwritable(error)}", err=True)
         # Python writes what is left in the buffer of stdout when it ends. To a full disk that would
         # fail again, with another exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(INTERNAL)
+
+
+def _run_command(command: click.Command, name: str, arguments: Sequence[str]) -> int | str | None:
+    """Run a command and return its exit code. Raises OSError if the output cannot be written."""
+    try:
+        # In standalone mode, click would handle its exceptions itself, with other exit codes.
+        status: int | None = command.main(list(arguments), name, standalone_mode=False)
+        return status
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SystemExit as end:
+        return end.code
 
 
 def describe_unwritable(error: OSError, path: Path | None = None) -> str:
@@ -90,6 +100,13 @@ def colour_mode() -> bool | None:
     """The argument `color` for click.echo: False if NO_COLOR is set, otherwise None, so that click
     asks whether the output is a terminal."""
     return False if os.environ.get("NO_COLOR") else None  # no-color.org
+
+
+def show_step(text: str) -> None:
+    """Show on the terminal what a program does now, in the place of what it did before. Empty text
+    ends the line."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{text}", nl=False, err=True)
 
 
 def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:

@@ -300,7 +300,9 @@ def doctor(meter: str | None) -> None:
 
     from harness.doctor import examine
 
-    table = Table("", "what", "found", "advice", box=None)
+    table = Table(box=None)
+    for heading in ("", "what", "found", "advice"):
+        table.add_column(heading, overflow="fold")
     checks = list(examine(meter))
     for check in checks:
         sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]
@@ -317,7 +319,11 @@ def workloads() -> None:
 
     from rules.workloads import workloads as list_workloads
 
-    table = Table("workload", "what", "item", "stack", "variants", "implementation", box=None)
+    table = Table(box=None)
+    # Ids are typed in other commands, so they are never cut off or broken.
+    table.add_column("workload", no_wrap=True, min_width=max(map(len, list_workloads())))
+    for heading in ("what", "item", "stack", "variants", "implementation"):
+        table.add_column(heading, overflow="fold")
     for workload in list_workloads().values():
         table.add_row(
             workload.id,

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from checker.terminal import UnwritableError, describe_unwritable, run_program
+from checker.terminal import UnwritableError, describe_unwritable, run_program, show_step
 
 MARK = '<meta name="generator" content="wattmark'
 """Identifies an earlier page, which may be overwritten."""
@@ -84,17 +84,21 @@ def main(
     try:
         # Fail before the check, which may take minutes.
         refuse_output(out, MARK)
+        show_step("checking the bundles")
         collected = collect(paths, keyring, local)
+        show_step("drawing the page")
         # The page is written first: tables and figures are extra.
         page = build_page(collected, out)
         write_output(out, render_page(page, out, now), MARK)
         if tables is not None:
             target = tables
+            show_step("writing the tables")
             write_tables(page, tables, now)
         if figures is not None:
             from reporting.charts.render import write_figures
 
             target = figures
+            show_step("drawing the figures")
             write_figures(
                 (chart for table in page.tables for chart in build_charts(table)), figures
             )
@@ -104,6 +108,8 @@ def main(
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise UnwritableError(describe_unwritable(error, target)) from None
+    finally:
+        show_step("")
     passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)

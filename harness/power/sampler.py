@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import IO
 
+from checker.terminal import describe_unwritable
 from harness.power.source import MeterError, PowerSource, read_back
 from harness.power.sources import open_source
 from harness.processes import choose_timeout_s
@@ -255,7 +256,7 @@ class _Loop:
         self._send(
             {"kind": "flushed"}
             if error is None
-            else {"kind": "failed", "reason": f"samples cannot be written: {error}"}
+            else {"kind": "failed", "reason": _describe_failure(self._settings, error)}
         )
 
     def _tick(self, scheduled_ns: int) -> None:
@@ -266,6 +267,13 @@ class _Loop:
             reading = self._source.read(uuid)
             self._samples.append(Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading))
         self.ticks += 1
+
+
+def _describe_failure(settings: Settings, error: BaseException) -> str:
+    path = Path(settings.directory) / SAMPLES_FILE
+    if isinstance(error, OSError):
+        return describe_unwritable(error, path)
+    return f"{path}: cannot be written: {error}"
 
 
 def main() -> None:
@@ -295,7 +303,7 @@ def main() -> None:
             send({"kind": "started"})
             loop.run(commands)
     except OSError as error:
-        send({"kind": "failed", "reason": f"samples cannot be written: {error}"})
+        send({"kind": "failed", "reason": _describe_failure(settings, error)})
         return
     finally:
         source.close()

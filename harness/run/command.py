@@ -235,6 +235,11 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
                 if plan.batch_search == ():
                     plan = _find_highest_batch(plan, directory, view, events, ensure_watchdog)
                 session.run(plan, directory, target, view, events, cluster, ensure_watchdog)
+    except OSError as error:
+        # Writing to an open file fails without its name, on a full disk for example.
+        if error.filename is None:
+            error.filename = str(directory)
+        raise
     # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
         if plan.node == 0 and target.exists():

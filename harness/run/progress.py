@@ -15,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from checker.terminal import UnwritableError, describe_unwritable
 from harness.run import preflight
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
@@ -42,13 +43,16 @@ class View:
         self._log.close()
 
     def print_line(self, text: str) -> None:
-        """Print a line and add it to the log."""
+        """Print a line and add it to the log. Raises UnwritableError if it cannot be printed."""
         self.log_line(text)
         # The live line redraws itself. Text printed around it would break it. `markup=False`: names
         # may contain square brackets, which rich reads as markup.
-        (self._live.console if self._live else self._console).print(
-            text, markup=False, highlight=False, soft_wrap=True
-        )
+        console = self._live.console if self._live else self._console
+        try:
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        except OSError as error:
+            # Not to be taken for an error of the directory of the run.
+            raise UnwritableError(describe_unwritable(error)) from None
 
     def log_line(self, text: str) -> None:
         """Add a line to the log only."""

@@ -17,6 +17,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import IO
 
+from checker.terminal import UNWRITABLE, describe_unwritable
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
 from harness.run.plan import Plan
 from harness.run.planning import hash_file
@@ -131,6 +132,8 @@ def main() -> int:
         # If one of several ranks fails, most others fail because of it. Their errors would mislead.
         if world_size == 1:
             message = f"{type(error).__name__}: {_get_first_line(error)}"
+            if isinstance(error, OSError) and error.errno in UNWRITABLE:
+                message = describe_unwritable(error, directory)
             event_log.write_event(WorkerFailed(rank=rank, message=message))
         raise
     return 0

@@ -1,12 +1,19 @@
 """How commands end, and what they say on a terminal: outputs that cannot be written, Ctrl-C,
 misspelt names, paths as given."""
 
+import contextlib
+import errno
+import fcntl
 import io
 import os
+import pty
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -17,9 +24,10 @@ from conftest import PRINCIPAL, Submissions, copy_evidence
 from checker import terminal
 from checker.cli import check
 from checker.find import display_path
-from checker.terminal import PROGRESS_FROM, show_progress
+from checker.terminal import PROGRESS_FROM, describe_unwritable, show_progress, show_step
 from checker.trust import cli as trust_cli
 from rules.testing import tampering as forge
+from rules.workloads import workloads
 
 COMMAND = [sys.executable, "-m", "checker"]
 
@@ -55,6 +63,146 @@ def test_output_that_cannot_be_written(
         )
     assert process.returncode == 3
     assert process.stderr == b"bench-check: the output cannot be written: No space left on device\n"
+
+
+SIMULATED = ["resnet50-train", "--simulate", "h200", "--epoch-seconds", "0.2", "-o", "out"]
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("harness.cli", ["--help"]),
+        ("harness.cli", ["workloads"]),
+        ("harness.cli", ["doctor", "--meter", "simulated:h200"]),
+        ("harness.cli", ["run", *SIMULATED, "--dry-run"]),
+        ("harness.cli", ["run", *SIMULATED]),
+        ("harness.cli", ["sweep", *SIMULATED, "--dry-run"]),
+        ("reporting.cli", ["submissions", "-o", "page.html"]),
+    ],
+)
+def test_full_disk_below_the_output_of_a_program_leaves_no_traceback(
+    submissions: Submissions, module: str, arguments: list[str]
+) -> None:
+    submissions.add()
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=submissions.root.parent,
+            env=make_buffered_environment(),
+            check=False,
+            text=True,
+        )
+    assert process.returncode == 3
+    assert "the output cannot be written: No space left on device" in process.stderr
+    assert "Traceback" not in process.stderr and "Exception ignored" not in process.stderr
+
+
+def make_buffered_environment() -> dict[str, str]:
+    """The environment without PYTHONUNBUFFERED. The programs run in a directory of the test."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return {**environment, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "program"),
+    [
+        ("harness.cli", ["run", *SIMULATED], "bench-submit"),
+        ("reporting.cli", ["submissions", "-o", "page.html"], "bench-report"),
+    ],
+)
+@pytest.mark.parametrize("delay_s", [0.0, 0.3])
+def test_interrupt_while_a_program_starts_leaves_no_traceback(
+    submissions: Submissions, module: str, arguments: list[str], program: str, delay_s: float
+) -> None:
+    submissions.add()
+    # The program has installed its handler when the command begins.
+    code = f"""
+import os, sys
+from {module} import start
+import checker.terminal
+run_command = checker.terminal._run_command
+def announce(*arguments):
+    os.write(1, b"begun")
+    return run_command(*arguments)
+checker.terminal._run_command = announce
+sys.argv[1:] = {arguments!r}
+start()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=submissions.root.parent,
+        env=make_buffered_environment(),
+    )
+    assert process.stdout is not None and process.stdout.read(5) == b"begun"
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    _, error_output = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert b"Traceback" not in error_output
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("checker", ["submissions", "--write-baseline", "/proc/none/known.txt"]),
+        ("harness.cli", ["run", *SIMULATED[:-1], "/proc/none"]),
+        ("reporting.cli", ["submissions", "-o", "/proc/none/page.html"]),
+    ],
+)
+def test_output_that_cannot_be_written_ends_every_program_with_3(
+    submissions: Submissions, module: str, arguments: list[str]
+) -> None:
+    submissions.add()
+    process = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        capture_output=True,
+        cwd=submissions.root.parent,
+        env=make_buffered_environment(),
+        check=False,
+        text=True,
+    )
+    assert process.returncode == 3, process.stderr
+    assert "/proc/none" in process.stderr and "Traceback" not in process.stderr
+
+
+def test_ids_of_workloads_are_whole_on_a_narrow_terminal() -> None:
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    environment = {k: v for k, v in make_buffered_environment().items() if k != "COLUMNS"}
+    command = [sys.executable, "-m", "harness.cli", "workloads"]
+    process = subprocess.Popen(command, stdout=inner, env=environment)
+    os.close(inner)
+    output = b""
+    # Reading fails when the program has closed the terminal.
+    with contextlib.suppress(OSError):
+        while part := os.read(outer, 4096):
+            output += part
+    os.close(outer)
+    assert process.wait() == 0
+    for workload in workloads():
+        assert workload in output.decode()
+
+
+def test_report_shows_on_a_terminal_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, is_shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        show_step("drawing the page")
+        show_step("")
+        assert ("drawing the page" in stream.getvalue()) == is_shown
+        assert not is_shown or stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_full_disk_is_named_with_its_free_space_and_a_remedy(tmp_path: Path) -> None:
+    error = OSError(errno.ENOSPC, "No space left on device")
+    text = describe_unwritable(error, tmp_path / "run" / "samples.csv")
+    assert text.startswith(
+        f"{tmp_path}/run/samples.csv: cannot be written: No space left on device"
+    )
+    assert re.search(r"\(\d+\.\d MB free\); make room, or choose another directory$", text)
 
 
 @pytest.mark.parametrize("arguments", [["submissions"], ["rules"]])
