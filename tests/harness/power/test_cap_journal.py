@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, has_ended
+from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
-from harness.power import cap_journal
+from harness.power import cap_journal, cap_lock
 from harness.power.cap_apply import applied_cap
 from harness.power.cap_journal import (
     JOURNAL_FILE,
@@ -30,6 +30,7 @@ from harness.power.cap_journal import (
     refuse_any_limits,
     refuse_foreign_limits,
 )
+from harness.power.cap_lock import LockHolder
 from harness.power.limits import is_same_limit, set_cap
 from harness.power.source import CapControl, MeterError, Readback
 from harness.run import preflight
@@ -340,4 +341,30 @@ def test_runs_on_other_boards_of_a_node_do_not_wait_for_each_other(node, monkeyp
         monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
         with applied_cap(second_plan):
             assert node.limits == {A: 400_000, B: 300_000}
+        # The 400 W of the first board are not found: the first run has set them.
+        with pytest.raises(BlockedError, match="is running"):
+            applied_cap(node.plan(400, found_mw={B: 700_000})).__enter__()
     assert node.limits == AS_FOUND
+
+
+def test_a_state_directory_behind_a_link_is_named_without_the_link(node, monkeypatch):
+    """The link could lead elsewhere after the directory was checked."""
+    node.state.mkdir(0o755)
+    (node.root / "link").symlink_to(node.state)
+    monkeypatch.setenv("WATTMARK_STATE", str(node.root / "link"))
+    with applied_cap(node.plan()):
+        assert len(find_watchdogs(node)) == 1
+
+
+def test_a_lock_whose_holder_cannot_be_seen_is_respected(tmp_path, monkeypatch):
+    """The holder is in another PID namespace, as a run on the host is for a container."""
+    monkeypatch.setattr(cap_lock, "find_holders", lambda path: ())
+    with lock_directory(tmp_path):
+        assert is_locked(tmp_path)
+        with pytest.raises(BlockedError, match="another bench-submit"):
+            lock_directory(tmp_path, timeout_s=0, despite_other_users=True).__enter__()
+
+
+def test_locks_of_root_and_of_the_own_user_are_not_foreign(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert [LockHolder(1, uid).is_foreign for uid in (0, 1000, 1001)] == [False, False, True]

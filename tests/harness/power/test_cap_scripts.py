@@ -272,6 +272,7 @@ def test_the_epilog_clears_up_after_a_run_that_was_killed_with_its_watchdog(site
     site.journal.write_text("{}")
     assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
     assert site.limits == ["700.00"] * 4 and not site.journal.exists()
+    assert (site.root / "caps.lock").stat().st_mode & 0o777 == 0o600
 
 
 def write_journal(site: Site, *limits: tuple[str, int | None, str | None]) -> None:
@@ -338,7 +339,6 @@ def test_the_epilog_waits_for_the_lock_of_a_watchdog_that_is_restoring(site):
         assert (site.root / "calls").read_text() == "" and epilog.poll() is None
         site.journal.unlink()
     assert epilog.wait(30) == 0 and (site.root / "calls").read_text() == ""
-    assert (site.root / "caps.lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_epilog_restores_without_a_lock_that_somebody_keeps(site):
@@ -352,11 +352,13 @@ def test_the_epilog_restores_without_a_lock_that_somebody_keeps(site):
 
 def test_a_cap_command_that_hangs_ends_prolog_and_epilog_in_a_bounded_time(site):
     site.run("wattmark-cap", "400")
-    site.program("wattmark-cap", "#!/bin/sh\nsleep 600\n")
+    site.program("wattmark-cap", "#!/bin/sh\nsetsid sleep 20 >/dev/null 2>&1 &\nsleep 600\n")
     for name, status in (("slurm-prolog.sh", 0), ("slurm-epilog.sh", 1)):
         site.install(name, CAP_TIMEOUT_S="1")
         assert site.run(name, SLURM_JOB_COMMENT="wattmark-cap=400").returncode == status
     assert site.log.count("(status 124)") == 2
+    with lock_directory(site.root):  # what it has started does not keep the lock
+        assert site.stamp.exists()
 
 
 def test_a_comment_of_many_words_sets_one_cap(site):

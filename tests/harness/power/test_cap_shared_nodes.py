@@ -42,7 +42,7 @@ if opened_by == "nobody":
     except PermissionError:
         sys.exit("permission denied")
 print("waiting", flush=True)
-fcntl.flock(descriptor, fcntl.LOCK_SH)
+fcntl.flock(descriptor, fcntl.LOCK_EX)
 print("locked", flush=True)
 time.sleep(600)
 """
@@ -150,8 +150,9 @@ def test_the_watchdog_restores_although_another_user_holds_the_lock(node):
 def test_restore_restores_although_another_user_holds_the_lock_and_a_run_names_the_holder(node):
     cut_power(node)
     with start_lock_holder(node.state / "caps.lock", "root") as foreigner:
-        assert foreigner.stdout.readline() == "waiting\n"
-        assert foreigner.stdout.readline() == "locked\n"
+        assert [foreigner.stdout.readline() for _ in range(2)] == ["waiting\n", "locked\n"]
+        with pytest.raises(BlockedError, match="is gone; restore them with: bench-submit restore"):
+            applied_cap(node.plan(400, found_mw={})).__enter__()
         result = CliRunner().invoke(main, ["restore"])
         assert result.exit_code == 0, result.output
         assert result.output.splitlines() == [f"{A}: restored to 700 W", f"{B}: restored to 700 W"]

@@ -218,6 +218,16 @@ def test_a_watchdog_ends_between_two_attempts_when_the_journal_is_of_another_run
     assert node.limits == {A: 400_000, B: 700_000}
 
 
+def test_a_long_pause_ends_when_the_journal_is_of_another_run(node):
+    """A watchdog of a restored run does not stay for half an hour."""
+    node.state.mkdir(0o755)
+    journal = new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),))
+    replace(journal, run_id="b-run").write(node.journal)
+    began_s = time.monotonic()
+    assert not cap_watchdog._keeps_journal(node.journal, journal, pause_s=30)
+    assert time.monotonic() - began_s < 10
+
+
 def test_the_pauses_between_attempts_grow_and_end():
     pauses_s = cap_watchdog.PAUSES_S
     assert list(pauses_s) == sorted(pauses_s) and pauses_s[0] <= 1
