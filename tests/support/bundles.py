@@ -49,6 +49,7 @@ BATCHES = 220
 BATCH_MS = 140.0
 PAUSE_MS = 500.0
 LOAD_W = 685.0
+CLOCK_MHZ = 1770.0
 STEP_W = 0.322
 """The steps of an H200's power sensor."""
 CONCURRENCY = 400
@@ -319,7 +320,7 @@ def _make_samples(windows: pd.DataFrame, uuid: str, random: np.random.Generator)
         "energy_mj": np.round(energy_j * 1e3),
         "sm_mhz": np.where(
             active,
-            1500.0 - 15 * np.round((power_w - LOAD_W) / 4 + random.normal(0, 1, len(read_ns))),
+            CLOCK_MHZ - 15 * np.round((power_w - LOAD_W) / 4 + random.normal(0, 1, len(read_ns))),
             345.0,
         ),
         "mem_mhz": 3201.0,

@@ -1,16 +1,21 @@
 """The throughput is far above every known result
 
 ## What it does
-Compares the throughput per accelerator of closed runs in full size with the best committed result
-of the same board, workload and variant. The rule reports a run that is more than 10 % faster.
+Compares closed runs in full size with the committed results of the same board, workload and
+variant. The rule reports
+
+- a throughput per accelerator that is more than 10 % above the best of them; or
+- at a cap within 5 % of theirs, items per SM clock cycle that are more than 5 % above the best.
+
 Boards, workloads and variants without a committed result are not judged.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it. X114
-makes the same comparison with the other runs of a round.
+A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it. X114 and
+X115 make the same comparisons with the other runs of a round.
 
 ## Why it is bad
 A result far ahead of all others is more often a mistake or a false claim than a discovery: another
-batch, another precision, another variant or more boards than stated. It is a warning, because
+batch, another precision, another variant or more boards than stated. Boards differ in their clock,
+and the throughput follows it; the work per cycle depends on the software. It is a warning, because
 better software can be the reason.
 
 ## What to do
@@ -19,9 +24,10 @@ next version of the rule book knows it.
 
 ## Source
 `rules/known_results.py`: 18 closed runs of H200s at 700 W in eight combinations of workload and
-variant, of which three have one run only. Runs of one combination on one board each differ by 3.1 %
-at most; the limit leaves room for newer software. Other caps need no value of their own, because a
-lower cap gives no higher throughput.
+variant, of which two have one run only. On one board each, runs of one combination differ by 3.1 %
+at most in throughput, and by 1.7 % at most per clock cycle. The limits leave room for newer
+software. A lower cap gives no higher throughput, but it may give more work per cycle where the
+memory is the limit, so that the second comparison needs the same cap.
 """
 
 from collections.abc import Iterator
@@ -29,7 +35,8 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.known_results import BEST_ITEMS_PER_S
+from rules.known_results import KNOWN_CAP_W, KNOWN_RESULTS
+from rules.metrics.run import mean_clocks
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -43,8 +50,12 @@ RULE = BundleRule(
 )
 
 MAX_GAIN = 0.1
-"""Largest usual gain over the best known result, as a share; committed runs of one combination
-differ by 0.031 at most."""
+"""Largest usual gain in throughput over the best known result, as a share; committed runs of one
+combination differ by 0.031 at most."""
+MAX_GAIN_PER_CYCLE = 0.05
+"""The same for items per clock cycle; committed runs differ by 0.017 at most."""
+SAME_CAP = 0.05
+"""Largest difference of caps that count as equal, as a share."""
 
 
 @RULE.check
@@ -53,13 +64,25 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     boards = [bundle.real_board_of(uuid) for uuid in bundle.accelerator_ranks]
     items_per_s = bundle.figures.headline.items_per_s_per_accelerator.mean
+    clock_mhz = mean_clocks(bundle.figures.epochs).sm_mhz
+    has_known_cap = abs((bundle.cap_w or 0.0) / KNOWN_CAP_W - 1) <= SAME_CAP
     for name in sorted({board.id for board in boards if board}):
-        best = BEST_ITEMS_PER_S.get((name, bundle.declaration.workload, bundle.variant))
-        if best is not None and items_per_s > best * (1 + MAX_GAIN):
-            yield Violation(
-                RESULT,
-                "/headline/items_per_s_per_accelerator",
-                f"{items_per_s:.4g} items/s per accelerator, {items_per_s / best - 1:.0%} above "
-                f"the best known result of this variant on {name}",
-                f"at most {MAX_GAIN:.0%} above {best:g}, or a review",
-            )
+        known = KNOWN_RESULTS.get((name, bundle.declaration.workload, bundle.variant))
+        if known is None:
+            continue
+        yield from _compare(items_per_s, known.items_per_s, MAX_GAIN, "items/s per accelerator")
+        if has_known_cap and clock_mhz and clock_mhz.mean > 0:
+            per_cycle = items_per_s / clock_mhz.mean
+            best = known.items_per_megacycle
+            yield from _compare(per_cycle, best, MAX_GAIN_PER_CYCLE, "items per million SM cycles")
+
+
+def _compare(value: float, best: float, max_gain: float, unit: str) -> Iterator[Violation]:
+    if value > best * (1 + max_gain):
+        yield Violation(
+            RESULT,
+            "/headline/items_per_s_per_accelerator",
+            f"{value:.4g} {unit}, {value / best - 1:.0%} above the best known result of this "
+            "board, workload and variant",
+            f"at most {max_gain:.0%} above {best:.4g}, or a review",
+        )

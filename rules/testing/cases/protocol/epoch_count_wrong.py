@@ -13,7 +13,7 @@ def last_epoch_left_out(evidence: EvidenceFrames) -> None:
     ].reset_index(drop=True)
 
 
-@mutation(RULE)
+@mutation(RULE, "T122")
 def slow_epoch_left_out(evidence: EvidenceFrames) -> None:
     evidence.batches = evidence.batches[evidence.batches["epoch"] != 4].reset_index(drop=True)
 

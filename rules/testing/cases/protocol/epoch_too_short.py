@@ -13,7 +13,7 @@ def count_batches_below_minimum(evidence: EvidenceFrames) -> int:
     return max(1, int(0.95 * get_protocol(evidence).min_epoch_s / length_s))
 
 
-@mutation(RULE)
+@mutation(RULE, "T122")
 def last_batches_left_out(evidence: EvidenceFrames) -> None:
     batch_count = count_batches_below_minimum(evidence)
     evidence.batches = evidence.batches[evidence.batches["batch"] < batch_count].reset_index(
@@ -22,7 +22,7 @@ def last_batches_left_out(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["batches_per_epoch"] = batch_count
 
 
-@mutation(RULE)
+@mutation(RULE, "T122")
 def first_batches_left_out(evidence: EvidenceFrames) -> None:
     batch_count = count_batches_below_minimum(evidence)
     offset = evidence.result["settings"]["batches_per_epoch"] - batch_count

@@ -22,7 +22,7 @@ def far_fewer_items_on_one_rank(evidence: EvidenceFrames) -> None:
     evidence.batches.loc[evidence.batches["rank"] == rank, "items"] //= 4
 
 
-@mutation(RULE, "P109", "P103")
+@mutation(RULE, "P109", "P103", "T122")
 def far_fewer_batches_on_one_rank(evidence: EvidenceFrames) -> None:
     rank = add_twin(evidence)
     batches = evidence.batches
