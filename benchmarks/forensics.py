@@ -1,231 +1,153 @@
-"""Which forgeries the statistical rules on power find, and how often they report real readings.
+"""Which forgeries the rules report, alone and in a round, and how often the rules on power readings
+report real ones: the tables of docs/forensics.md.
 
-The script takes the measured bundles, forges the readings of each as a careful cheat would, derives
-all other figures again and runs the statistical rules, W119, W111 and the rules on energy. It runs
-the same rules on the unaltered bundles, on whole runs and on every five consecutive scored epochs.
-It also tests whether X112 recognises disguised copies.
+    python benchmarks/forensics.py            prints the tables
+    python benchmarks/forensics.py --write    writes them into the page
+    python benchmarks/forensics.py --check    fails if the page has other tables
 
-python benchmarks/forensics.py [PATH…]          paths below which to look for bundles (default:
-submissions/reference)
+It takes about three minutes on two cores. These are measured:
 
-docs/forensics.md has the tables that it prints.
+- the strategies of benchmarks/forgeries/strategies.py, on one or two runs, judged by the present
+  rules and by those of rule book 1.4.0, whose code comes from the history of the repository;
+- forged readings of every committed bundle, judged by the rules on power and energy, and disguised
+  copies of them, judged by X112;
+- the same rules on real readings: whole runs, and every five scored epochs in a row.
 """
 
 import argparse
 import copy
+import json
+import re
+import subprocess
 import sys
+import tarfile
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
+from forgeries.disguises import render_disguises  # noqa: E402
+from forgeries.folding import Batches  # noqa: E402
+from forgeries.outcome import MIN_GAIN, Outcome, is_warned, render_findings  # noqa: E402
+from forgeries.readings import READING_FORGERIES, make_bundle  # noqa: E402
+from forgeries.strategies import STRATEGIES  # noqa: E402
 from support.bundles import rederive  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
-from rules.copies import noise  # noqa: E402
-from rules.fingerprints import select_readings, take_noise  # noqa: E402
-from rules.metrics.power_series import Series, find_patterns, repeat_themselves  # noqa: E402
+from rules.metrics.power_series import repeat_themselves  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
-from rules.run_summary import RunSummary, summarize  # noqa: E402
+from rules.rule import BundleRule  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
-Floats = NDArray[np.float64]
-Power = Callable[[Series, Series, np.random.Generator], Floats]
-"""Makes the power under load in W of the first series. The second series is of another run."""
+PAGE = ROOT / "docs" / "forensics.md"
+BEFORE = "f392395"
+"""The last commit with rule book 1.4.0."""
+RULES = [
+    rule
+    for rule in rules_by_id().values()
+    if isinstance(rule, BundleRule)
+    and (".forensics." in rule.module or rule.id in ("W119", "W126", "W111", "E103", "E104"))
+]
+"""The rules on readings, power and energy that the tables of readings have as columns."""
 
-STATISTICAL = [rule for rule in rules_by_id().values() if rule.statistical]
-RULES = [*STATISTICAL, *(rules_by_id()[id] for id in ("W119", "W111", "E103", "E104"))]
-STEP_W = 0.322
-MAX_EXHAUSTIVE = noise.MAX_EXHAUSTIVE
+
+INTERVAL_S = 0.1
+"""Between two readings of the counter."""
+MIN_AMPLITUDE = 5
+"""Least amplitude of a harmonic that is compared, in its standard errors."""
+MAX_EXPECTED = 0.85
+"""Only harmonics that an integral over `INTERVAL_S` would damp visibly are compared."""
+ROUNDS = {
+    "alone": "alone",
+    "beside_others": "beside other runs",
+    "beside_original": "beside the original",
+}
+"""The rounds in which a forged bundle is judged: fields of `Outcome` and their names."""
 
 
-def main() -> None:
-    """Print both tables and the scatter of epochs as Markdown."""
-    parser = argparse.ArgumentParser(
-        description="Which forgeries the statistical rules on power readings find, and how often "
-        "they report real ones."
+def judge_strategies(checkout: Path) -> list[Outcome]:
+    """Judge all strategies with the code of a checkout, in a process of its own."""
+    script = ROOT / "benchmarks" / "forgeries" / "judge.py"
+    command = [sys.executable, str(script), str(checkout)]
+    process = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, check=True)
+    return [Outcome(**outcome) for outcome in json.loads(process.stdout)]
+
+
+def judge_strategies_before() -> list[Outcome]:
+    """Judge all strategies with rule book 1.4.0."""
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = Path(scratch) / "before.tar"
+        command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), BEFORE]
+        subprocess.run(command, check=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(Path(scratch) / "before", filter="data")
+        return judge_strategies(Path(scratch) / "before")
+
+
+def render_strategies(before: Sequence[Outcome], after: Sequence[Outcome]) -> str:
+    """The table of strategies, with a row for each."""
+    heads = (
+        "strategy",
+        "items/s",
+        "items/J",
+        *(f"{version}: {name}" for version in ("1.4.0", "now") for name in ROUNDS.values()),
     )
-    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "submissions" / "reference"])
-    bundles = sorted(
-        {
-            result.parent
-            for path in parser.parse_args().paths
-            for result in path.rglob("result.json")
-        }
-    )
-    evidences = [
-        evidence
-        for path in bundles
-        if (evidence := read_frames(read_files(path))[0]) and is_measured(evidence)
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for old, new in zip(before, after, strict=True):
+        gains = (
+            f"{100 * gain:+.1f} %" for gain in (new.items_per_s_gain, new.items_per_joule_gain)
+        )
+        cells = (
+            new.title,
+            *(re.sub(r"^[+-]0\.0 %$", "0", gain) for gain in gains),
+            *(render_findings(getattr(o, key)) for o in (old, new) for key in ROUNDS),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def render_unseen(before: Sequence[Outcome], after: Sequence[Outcome]) -> str:
+    """How many strategies that gain much pass without a warning, and why each of them does."""
+    strong = [outcome for outcome in after if outcome.gains_much]
+    counts = [
+        f"{count_unwarned(after, key)} ({count_unwarned(before, key)}) {name}"
+        for key, name in ROUNDS.items()
     ]
-    print(f"{len(evidences)} measured bundles\n")
-    print_forgeries(evidences)
-    print_false_alarms(evidences)
-    print_disguises(evidences)
-    print_scatter(evidences)
+    lines = [
+        f"{len(strong)} of {len(after)} strategies gain {100 * MIN_GAIN:g} % or more. So many pass "
+        f"without a warning (in brackets: rule book 1.4.0): {', '.join(counts)}.",
+        "",
+        "| passes without a warning | where | why |",
+        "|---|---|---|",
+    ]
+    reasons = {strategy.title: strategy.why_unseen for strategy in STRATEGIES}
+    for outcome in strong:
+        places = [name for key, name in ROUNDS.items() if not is_warned(getattr(outcome, key))]
+        if places:
+            lines.append(f"| {outcome.title} | {', '.join(places)} | {reasons[outcome.title]} |")
+    return "\n".join(lines)
 
 
-def is_measured(evidence: EvidenceFrames) -> bool:
-    return evidence.result["standing"] != "demo"
-
-
-def make_bundle(evidence: EvidenceFrames) -> Bundle:
-    return Bundle(Path("center/system/run"), (), evidence.evidence())
+def count_unwarned(outcomes: Sequence[Outcome], key: str) -> int:
+    """How many strategies that gain much have no warning in a round of `ROUNDS`."""
+    return sum(o.gains_much and not is_warned(getattr(o, key)) for o in outcomes)
 
 
 def list_reporting_rules(bundle: Bundle) -> set[str]:
     return {rule.id for rule in RULES if any(True for _ in rule.run(bundle))}
 
 
-# A forgery scales all columns by one factor, or replaces the power under load and derives average
-# and counter from it.
-
-
-def make_scaling(share: float) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
-    def forge(evidence: EvidenceFrames, other_run: EvidenceFrames) -> None:
-        for column in ("power_mw", "power_avg_mw", "energy_mj"):
-            evidence.samples[column] = (evidence.samples[column] * share).round()
-
-    return forge
-
-
-def make_derivation(
-    power: Power, noise: float = 0.0, keep_counter: bool = False
-) -> Callable[[EvidenceFrames, EvidenceFrames], None]:
-    """Make a forgery with the power of `power`, scaled to the real mean. Average and counter are
-    derived from it with Gaussian noise of `noise` times its standard deviation."""
-
-    def forge(evidence: EvidenceFrames, other_run: EvidenceFrames) -> None:
-        random = np.random.default_rng(11)
-        donors = make_bundle(other_run).series
-        for number, series in enumerate(make_bundle(evidence).series):
-            forged_w = power(series, donors[number % len(donors)], random)
-            if power is not round_readings:
-                forged_w += series.under_load_w.mean() - forged_w.mean()
-            power_w = series.power_w.copy()
-            power_w[series.load] = forged_w
-            sd = noise * forged_w.std()
-            mean_w = (
-                np.convolve(power_w, np.ones(10) / 10)[: len(power_w)]
-                + random.normal(0, sd, len(power_w)) / 3
-            )
-            steps_j = np.diff(series.read_s) * (
-                (power_w[1:] + power_w[:-1]) / 2 + random.normal(0, sd, len(power_w) - 1)
-            )
-            rows = series.samples.places
-            evidence.samples.loc[rows[series.load], "power_mw"] = np.round(
-                power_w[series.load] * 1e3
-            )
-            inner = series.load & (np.arange(len(rows)) >= 10)
-            evidence.samples.loc[rows[inner], "power_avg_mw"] = np.round(mean_w[inner] * 1e3)
-            if not keep_counter:
-                evidence.samples.loc[rows, "energy_mj"] = np.round(
-                    1e3 * (series.counter_j[0] + np.concatenate(([0.0], np.cumsum(steps_j))))
-                )
-
-    return forge
-
-
-def draw_gaussian(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return random.normal(0, series.under_load_w.std(), int(series.load.sum()))
-
-
-def draw_gaussian_on_steps(
-    series: Series, other_series: Series, random: np.random.Generator
-) -> Floats:
-    return np.round(draw_gaussian(series, other_series, random) / STEP_W) * STEP_W
-
-
-def draw_autoregressive(
-    series: Series, other_series: Series, random: np.random.Generator
-) -> Floats:
-    shocks, noise_w, value = draw_gaussian(series, other_series, random), [], 0.0
-    for shock in shocks:
-        value = 0.6 * value + 0.8 * shock
-        noise_w.append(value)
-    return np.array(noise_w)
-
-
-def copy_other_run(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return np.resize(other_series.under_load_w, int(series.load.sum())).copy()
-
-
-def scale_other_run(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return (
-        copy_other_run(series, other_series, random)
-        * series.under_load_w.std()
-        / other_series.under_load_w.std()
-    )
-
-
-def stretch_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    count = int(series.load.sum())
-    return np.interp(np.arange(count) * 0.97, np.arange(count), series.under_load_w)
-
-
-def splice_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    spliced_w = series.under_load_w.copy()
-    middle = len(spliced_w) // 2
-    spliced_w[middle:] = np.resize(other_series.under_load_w, len(spliced_w) - middle)
-    return spliced_w
-
-
-def shuffle_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return random.permutation(series.under_load_w)
-
-
-def smooth_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return np.convolve(np.pad(series.under_load_w, 2, mode="edge"), np.ones(5) / 5, mode="valid")
-
-
-def interpolate_from_one_hertz(
-    series: Series, other_series: Series, random: np.random.Generator
-) -> Floats:
-    places = np.arange(int(series.load.sum()))
-    return np.interp(places, places[::10], series.under_load_w[::10])
-
-
-def round_readings(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    return np.round(series.under_load_w)
-
-
-def repeat_first_epoch(series: Series, other_series: Series, random: np.random.Generator) -> Floats:
-    repeated_w = np.resize(series.under_load_w[:300], int(series.load.sum())).copy()
-    return repeated_w + random.normal(0, 1, len(repeated_w))
-
-
-FORGERIES: dict[str, Callable[[EvidenceFrames, EvidenceFrames], None]] = {
-    "all readings halved": make_scaling(0.5),
-    "all readings 7 % lower": make_scaling(0.93),
-    "mean with Gaussian noise": make_derivation(draw_gaussian),
-    "the same with correlated noise": make_derivation(draw_autoregressive),
-    "the same on the sensor's steps": make_derivation(draw_gaussian_on_steps),
-    "the same, average and counter with noise of their own": make_derivation(
-        draw_gaussian_on_steps, noise=0.7
-    ),
-    "of another run": make_derivation(copy_other_run, noise=0.7),
-    "of another run, scaled": make_derivation(scale_other_run, noise=0.7),
-    "own, stretched in time by 3 %": make_derivation(stretch_readings, noise=0.7),
-    "half own, half of another run": make_derivation(splice_readings, noise=0.7),
-    "own, shuffled, counter kept": make_derivation(shuffle_readings, noise=0.7, keep_counter=True),
-    "own, smoothed over 5": make_derivation(smooth_readings, noise=0.7, keep_counter=True),
-    "own, interpolated from 1 Hz": make_derivation(interpolate_from_one_hertz, noise=0.7),
-    "own, rounded to watts": make_derivation(round_readings, noise=0.7),
-    "first 30 s over and over, with 1 W of jitter": make_derivation(repeat_first_epoch, noise=0.7),
-}
-
-
-def print_forgeries(evidences: Sequence[EvidenceFrames]) -> None:
-    print("| forgery | " + " | ".join(rule.id for rule in RULES) + " | any |")
-    print("|---" * (len(RULES) + 2) + "|")
-    for name, forge in FORGERIES.items():
+def render_reading_forgeries(evidences: Sequence[EvidenceFrames]) -> str:
+    """In how many bundles each rule reports each forgery of readings."""
+    lines = ["| forgery | " + " | ".join(rule.id for rule in RULES) + " | any |"]
+    lines.append("|---" * (len(RULES) + 2) + "|")
+    for name, forge in READING_FORGERIES.items():
         reports: Counter[str] = Counter()
         for number, evidence in enumerate(evidences):
             forgery = copy.deepcopy(evidence)
@@ -234,12 +156,14 @@ def print_forgeries(evidences: Sequence[EvidenceFrames]) -> None:
             rules = list_reporting_rules(make_bundle(forgery))
             reports.update([*rules, *(["any"] if rules else [])])
         cells = [str(reports[rule.id] or "") for rule in RULES]
-        print(f"| {name} | {' | '.join(cells)} | {reports['any']} of {len(evidences)} |")
+        lines.append(f"| {name} | {' | '.join(cells)} | {reports['any']} of {len(evidences)} |")
+    return "\n".join(lines)
 
 
-def print_false_alarms(evidences: Sequence[EvidenceFrames]) -> None:
-    print("\n| real readings | cases | " + " | ".join(rule.id for rule in RULES) + " |")
-    print("|---" * (len(RULES) + 2) + "|")
+def render_false_alarms(evidences: Sequence[EvidenceFrames]) -> str:
+    """How often each rule reports real readings."""
+    lines = ["| real readings | cases | " + " | ".join(rule.id for rule in RULES) + " |"]
+    lines.append("|---" * (len(RULES) + 2) + "|")
     selections = {
         "whole runs, each accelerator": take_whole,
         "every five scored epochs in a row": take_five_epochs,
@@ -250,7 +174,9 @@ def print_false_alarms(evidences: Sequence[EvidenceFrames]) -> None:
             for bundle in select_bundles(evidence):
                 cases += len(bundle.series)
                 reports.update({rule.id: sum(1 for _ in rule.run(bundle)) for rule in RULES})
-        print(f"| {name} | {cases} | {' | '.join(str(reports[rule.id]) for rule in RULES)} |")
+        counts = " | ".join(str(reports[rule.id]) for rule in RULES)
+        lines.append(f"| {name} | {cases} | {counts} |")
+    return "\n".join(lines)
 
 
 def take_whole(evidence: EvidenceFrames) -> Iterator[Bundle]:
@@ -266,91 +192,111 @@ def take_five_epochs(evidence: EvidenceFrames) -> Iterator[Bundle]:
         yield make_bundle(excerpt)
 
 
-DISGUISES: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
-    "as it is": lambda power_w, random: power_w,
-    "1 % lower": lambda power_w, random: power_w * 0.99,
-    "the second half": lambda power_w, random: power_w[len(power_w) // 2 :],
-    "a step of the sensor up, down or neither": lambda power_w, random: (
-        power_w + random.integers(-1, 2, len(power_w)) * STEP_W
-    ),
-    **{
-        f"{jitter_w} W of jitter": lambda power_w, random, jitter_w=jitter_w: (
-            power_w + random.normal(0, jitter_w, len(power_w))
-        )
-        for jitter_w in (1, 2, 5, 20)
-    },
-    "every hundredth reading left out": lambda power_w, random: np.delete(
-        power_w, np.arange(99, len(power_w), 100)
-    ),
-}
-
-
-def print_disguises(evidences: Sequence[EvidenceFrames]) -> None:
-    """Print for how many accelerators X112 recognises a disguised copy, in a small round and in one
-    that is too large to compare all pairs, and how many patterns two accelerators share."""
-    bundles = [make_bundle(evidence) for evidence in evidences]
-    readings = [
-        (summary, power_w)
-        for bundle in bundles
-        if (summary := summarize(bundle)) is not None
-        for power_w in select_readings(bundle)
-    ]
-    print("\n| copy of one accelerator's readings | small round | large round |\n|---|---|---|")
-    for name, disguise in DISGUISES.items():
-        cells = []
-        for noise.MAX_EXHAUSTIVE in (MAX_EXHAUSTIVE, 0):
-            count = sum(
-                is_recognised(
-                    summary, power_w, disguise(power_w, np.random.default_rng(3)), salt=number
-                )
-                for number, (summary, power_w) in enumerate(readings)
-            )
-            cells.append(f"{count} of {len(readings)}")
-        print(f"| {name} | {' | '.join(cells)} |")
-    patterns = np.concatenate([find_patterns(power_w) for _, power_w in readings])
+def render_scatter(evidences: Sequence[EvidenceFrames]) -> str:
+    """How alike real readings are: patterns that occur twice, and the scatter of epochs about a
+    parabola, a smooth drift, as a share of their scatter about the mean (X109)."""
+    all_series = [series for evidence in evidences for series in make_bundle(evidence).series]
+    patterns = np.concatenate([series.patterns for series in all_series])
     patterns = patterns[~repeat_themselves(patterns)]
-    print(
-        f"\nOf {len(patterns)} patterns of {len(readings)} accelerators "
-        f"{len(patterns) - len(np.unique(patterns))} are there twice."
-    )
-
-
-def is_recognised(summary: RunSummary, power_w: Floats, copied_w: Floats, salt: int) -> bool:
-    """Whether X112 reports a run with the readings `copied_w` beside one with `power_w`."""
-    original, copied = (
-        replace(
-            summary,
-            path=Path(name),
-            fingerprints=replace(
-                summary.fingerprints,
-                power_noise=(take_noise(values, salt),),
-                duration_noise=(),
-            ),
-        )
-        for name, values in (("original", power_w), ("copy", copied_w))
-    )
-    return bool(list(rules_by_id()["X112"].judge_round([original, copied])))
-
-
-def print_scatter(evidences: Sequence[EvidenceFrames]) -> None:
-    """Print the scatter of epochs about a parabola, a smooth drift, as a share of their scatter
-    about the mean (X109)."""
     shares = []
     for evidence in evidences:
         scored = [e["figures"] for e in evidence.result["epochs"] if e["scored"]]
         for name in ("items_per_s_per_accelerator", "mean_power_w_per_accelerator"):
             values = np.array([figures[name] for figures in scored])
             places = np.arange(len(values))
-            shares.append(
-                float(
-                    np.std(values - np.polyval(np.polyfit(places, values, 2), places))
-                    / values.std()
-                )
+            drift = np.polyval(np.polyfit(places, values, 2), places)
+            shares.append(float(np.std(values - drift) / values.std()))
+    low, high = 100 * min(shares), 100 * max(shares)
+    return (
+        f"The {len(all_series)} series of readings have {len(patterns):,} patterns of 64 ups and "
+        f"downs, and {len(patterns) - len(np.unique(patterns))} occur twice. The scatter of epochs "
+        f"about a smooth drift is {low:.0f} to {high:.0f} % of all their scatter."
+    ).replace(",", " ", 1)
+
+
+def render_sensor(evidences: Sequence[EvidenceFrames]) -> str:
+    """Amplitudes of readings and counter in the period of a batch, and what their ratio would be if
+    a reading were one moment and the counter the integral over `INTERVAL_S`."""
+    heads = ("run", "batch, s", "harmonic", "readings, W", "counter, W", "ratio", "if one moment")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for evidence in evidences:
+        bundle = make_bundle(evidence)
+        if not bundle.is_training:
+            continue
+        series = bundle.series[0]
+        batches = Batches.of(bundle, series.accelerator)
+        read_s, under_load = series.read_s, series.load[1:] & series.load[:-1]
+        middle_s = ((read_s[1:] + read_s[:-1]) / 2)[under_load]
+        for harmonic in (1, 2, 3):
+            reading_w, reading_error_w = batches.measure_amplitude(
+                harmonic, read_s[series.load], series.under_load_w
             )
-    print(
-        f"\nScatter of epochs beside a smooth drift: {min(shares):.0%} to "
-        f"{max(shares):.0%} of all their scatter."
-    )
+            counter_w, counter_error_w = batches.measure_amplitude(
+                harmonic, middle_s, series.counted_w[under_load]
+            )
+            expected = abs(float(np.sinc(INTERVAL_S * harmonic / batches.length_s)))
+            if reading_w < MIN_AMPLITUDE * reading_error_w or expected > MAX_EXPECTED:
+                continue
+            ratio = counter_w / reading_w
+            error = ratio * np.hypot(reading_error_w / reading_w, counter_error_w / counter_w)
+            name = evidence.result["workload"], evidence.result["implementation"]["variant"]
+            cells = (
+                f"{' '.join(name)} `{evidence.result['run_id'][-6:]}`",
+                f"{batches.length_s:.3f}",
+                harmonic,
+                f"{reading_w:.1f}",
+                f"{counter_w:.1f}",
+                f"{ratio:.2f} ± {error:.2f}",
+                f"{expected:.2f}",
+            )
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def render_tables() -> dict[str, str]:
+    """All generated parts of the page by their names."""
+    evidences = [
+        evidence
+        for path in sorted((ROOT / "submissions" / "reference").glob("*/*/result.json"))
+        if (evidence := read_frames(read_files(path.parent))[0]) is not None
+    ]
+    before, after = judge_strategies_before(), judge_strategies(ROOT)
+    return {
+        "strategies": render_strategies(before, after),
+        "unseen": render_unseen(before, after),
+        "readings": render_reading_forgeries(evidences),
+        "real": render_false_alarms(evidences),
+        "disguises": render_disguises(evidences),
+        "scatter": render_scatter(evidences),
+        "sensor": render_sensor(evidences),
+    }
+
+
+def fill_page(page: str, tables: dict[str, str]) -> str:
+    """The page with each table between the lines `<!-- begin NAME -->` and `<!-- end NAME -->`."""
+    for name, table in tables.items():
+        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+        head, rest = page.split(begin)
+        page = f"{head}{begin}\n{table}\n\n{end}{rest.split(end)[1]}"
+    return page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Which forgeries the rules report.")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
+    mode.add_argument("--check", action="store_true", help=f"fail if {PAGE.name} has other tables")
+    options = parser.parse_args()
+    tables = render_tables()
+    if not options.write and not options.check:
+        print("\n\n".join(tables.values()))
+        return
+    page = PAGE.read_text(encoding="utf-8")
+    filled = fill_page(page, tables)
+    if options.write:
+        PAGE.write_text(filled, encoding="utf-8")
+    elif filled != page:
+        sys.exit(f"{PAGE}: run python benchmarks/forensics.py --write")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ measured runs that docs/ gives are what they print of the committed bundles."""
 
 import ast
 import importlib
+import re
 import runpy
 import subprocess
 import sys
@@ -89,6 +90,26 @@ def test_hostile_bundles_take_little_time_and_memory() -> None:
     printed = run_benchmark("hostile_bundles.py", "490 000 pairs", "accelerators in samples")
     rows = [line.strip("| ").split(" | ") for line in printed.splitlines()[2:]]
     assert [row[4] for row in rows] == ["S111", "S111"]
+
+
+def test_page_of_forgeries_has_the_strategies_of_the_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Judging them takes minutes: `benchmarks/forensics.py --check` does."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    strategies = importlib.import_module("forgeries.strategies").STRATEGIES
+    page = (ROOT / "docs/forensics.md").read_text(encoding="utf-8")
+    tables = dict(re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", page, re.DOTALL))
+    titles = [row.split(" | ")[0].strip("| ") for row in tables["strategies"].splitlines()]
+    assert [title for title in titles[3:] if title] == [s.title for s in strategies]
+    assert len(strategies) >= 31
+    alone, beside_others = re.findall(
+        r"(\d+) \(\d+\) (?:alone|beside other runs)", tables["unseen"]
+    )
+    assert int(alone) <= 5 and int(beside_others) <= 3
+    unseen = [row.split(" | ")[0].strip("| ") for row in tables["unseen"].splitlines()[5:] if row]
+    assert unseen
+    assert all(s.why_unseen for s in strategies if s.title in unseen)
 
 
 SOURCE = b'''"""Docstring with 1 < 2."""
