@@ -33,7 +33,8 @@ SEQUENCES_KEPT = 32
 PATTERNS_KEPT = 8
 """One of so many patterns of rises and falls is kept."""
 FEW_PATTERNS = 512
-"""All patterns of a series with fewer irregular ones are kept."""
+"""All patterns of a series with fewer irregular ones are kept, unless it is `LONG`."""
+LONG = 2**15
 LIMIT = 127
 """Largest difference of noise, in either direction."""
 LIMIT_IN_MEDIANS = 6
@@ -142,7 +143,7 @@ def take_noise(values: Floats, salt: int) -> Noise:
     hashes = (halves ^ np.uint64(salt)) * _ODD
     places = np.flatnonzero(hashes < np.uint64(2**64 // PATTERNS_KEPT))
     places = places[~repeat_themselves(patterns[places])]
-    if len(places) * PATTERNS_KEPT < FEW_PATTERNS:
+    if len(places) * PATTERNS_KEPT < FEW_PATTERNS and len(patterns) < LONG:
         places = np.flatnonzero(~repeat_themselves(patterns))
     return Noise(scaled.astype(np.int8), halves[places], places.astype(np.uint32))
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import comb
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +25,9 @@ ALIGNMENTS_TRIED = 8
 """How many alignments with earlier runs are tried for each run: those with most patterns."""
 MAX_EXHAUSTIVE = 10_000
 """Up to so many pairs of series, runs of one setting are compared at all alignments."""
+MAX_ALIGNED = 8192
+"""At most so many of the first differences are compared at all alignments, so that a long series
+takes no longer."""
 MIN_PEAK = 0.2
 """Correlation of whole series from which on their alignment is tried."""
 STEPS = 4
@@ -118,17 +121,16 @@ def count_shared_patterns(first: Differences, second: Differences) -> int:
     places. Those that repeat themselves do not count."""
     differs = np.flatnonzero((first > 0) != (second > 0))
     borders = np.concatenate([[-1], differs, [len(first)]])
-    if np.max(np.diff(borders)) <= SIGNS:
+    pairs = np.stack([borders[:-1], borders[1:]], axis=1)
+    # Between two borders, all signs agree.
+    pairs = pairs[np.diff(borders) > SIGNS]
+    if not len(pairs):
         return 0
-    patterns = find_patterns(
-        np.concatenate([[0], np.cumsum(first > 0) * 2 - np.arange(len(first))])
+    patterns = find_patterns(np.cumsum(np.where(np.append(False, first > 0), 1.0, -1.0)))
+    return sum(
+        int(np.count_nonzero(~repeat_themselves(patterns[begin + 1 : end - SIGNS + 1])))
+        for begin, end in pairs.tolist()
     )
-    count = 0
-    for begin, end in pairwise(borders.tolist()):
-        if end - begin > SIGNS:
-            shared = patterns[begin + 1 : end - SIGNS + 1]
-            count += int(np.count_nonzero(~repeat_themselves(shared)))
-    return count
 
 
 def _overlap(later: Noise, earlier: Noise, lag: int) -> tuple[Differences, Differences]:
@@ -176,9 +178,10 @@ def _align_by_correlation(
 ) -> Iterator[_Alignment]:
     """The best alignment of each pair of series, of the runs that are few enough."""
     for group in _choose_groups(series, ordered):
-        longest = max(len(series[i].noise.differences) for i in group)
-        size = 1 << (2 * longest).bit_length()
-        differences = {i: series[i].noise.differences.astype(np.float32) for i in group}
+        differences = {
+            i: series[i].noise.differences[:MAX_ALIGNED].astype(np.float32) for i in group
+        }
+        size = 1 << (2 * max(map(len, differences.values()))).bit_length()
         scales = {i: float(np.sqrt(values @ values)) for i, values in differences.items()}
         spectra = {i: np.fft.rfft(values, size) for i, values in differences.items()}
         for earlier, later in combinations(group, 2):

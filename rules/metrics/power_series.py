@@ -26,6 +26,9 @@ _LAGS = np.arange(1, LAGS + 1, dtype=np.uint64)
 REGULAR = 0.85
 """From this share on of signs that agree with those some samples later, at one of `LAGS` lags, a
 pattern repeats itself."""
+_MIN_AGREEING = np.ceil(REGULAR * (SIGNS - _LAGS)).astype(np.uint8)
+_CHUNK = 2**14
+"""How many patterns are compared with themselves at a time, to bound memory."""
 IN_A_ROW = 32
 # Fixed and not random, so that the hashes under one salt are the same in every process.
 _ODD = (
@@ -160,12 +163,14 @@ def repeat_themselves(patterns: "NDArray[np.uint64]") -> Mask:
     Batches in phase with the sampling rise and fall alike in every run of the workload, so such
     patterns do not identify a run.
     """
-    signs = patterns[:, None]
-    # For each pattern and lag, a bit for each sign that equals the sign `lag` later; the last `lag`
-    # signs have none to compare with and are masked.
-    agreeing = ~(signs ^ (signs << _LAGS)) & (~np.uint64(0) << _LAGS)
-    counts = np.bitwise_count(agreeing)
-    regular: Mask = (counts >= np.ceil(REGULAR * (SIGNS - _LAGS)).astype(np.uint8)).any(axis=1)
+    regular = np.zeros(len(patterns), dtype=bool)
+    for begin in range(0, len(patterns), _CHUNK):
+        signs = patterns[begin : begin + _CHUNK, None]
+        # For each pattern and lag, a bit for each sign that equals the sign `lag` later; the last
+        # `lag` signs have none to compare with and are masked.
+        agreeing = ~(signs ^ (signs << _LAGS)) & (~np.uint64(0) << _LAGS)
+        repeats = np.bitwise_count(agreeing) >= _MIN_AGREEING
+        regular[begin : begin + _CHUNK] = repeats.any(axis=1)
     return regular
 
 

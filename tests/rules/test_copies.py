@@ -10,15 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import Submissions
 from support.bundles import rederive
+from support.trust_rounds import list_errors
 
+from checker.engine import judge_all
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.metrics.power_series import IN_A_ROW, find_patterns, hash_windows
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary, summarize
+from rules.testing import tampering as forge
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.mutations import select_load
+from rules.testing.mutations import move_after, select_load
 
 MEASURED = sorted(
     result.parent
@@ -124,6 +128,7 @@ def make_evading_copy(path: Path) -> EvidenceFrames:
     samples["read_ns"] += evade_sketch(delays_ns, 1) - delays_ns
     lengths_ns = (batches["end_ns"] - batches["start_ns"]).to_numpy()
     batches["end_ns"] -= lengths_ns - evade_sketch(lengths_ns, -1)
+    move_after(forgery, read_measured(path))
     rederive(forgery)
     return forgery
 
@@ -220,3 +225,39 @@ def test_no_two_measured_runs_share_anything() -> None:
     assert not [
         finding for rule in COPY_RULES for finding in rules_by_id()[rule].judge_round(summaries)
     ]
+
+
+# Signed rounds.
+
+
+def sign_as_center(submissions: Submissions, evidence: EvidenceFrames, run_id: str) -> Path:
+    evidence = copy.deepcopy(evidence)
+    rederive(evidence)
+    return submissions.add(evidence, run_id=run_id)
+
+
+def test_withdrawn_run_with_sixty_edits_is_refused_when_it_comes_back(
+    submissions: Submissions,
+) -> None:
+    original = sign_as_center(submissions, read_measured(IRREGULAR), "the-original")
+    forge.add_withdrawal(original)
+    returned = sign_as_center(submissions, make_evading_copy(IRREGULAR), "the-returned")
+    verdicts = {verdict.path: verdict for verdict in judge_all([submissions.root]).verdicts}
+    assert verdicts[original].status == "withdrawn"
+    assert not {f.rule for f in verdicts[original].findings} & set(COPY_RULES)
+    assert verdicts[returned].status == "fail"
+    assert list_errors(verdicts[returned]) >= {"X102", "X103"}
+
+
+def test_copy_of_an_accepted_run_is_refused_and_the_original_stays(
+    submissions: Submissions,
+) -> None:
+    """Under any salt: each check draws a new one."""
+    original = sign_as_center(submissions, read_measured(IRREGULAR), "the-original")
+    forge.write_log(original, {"at": read_measured(IRREGULAR).result["ended_at"]})
+    copied = sign_as_center(submissions, make_evading_copy(IRREGULAR), "the-copied-run")
+    for _ in range(3):
+        verdicts = {verdict.path: verdict for verdict in judge_all([submissions.root]).verdicts}
+        assert verdicts[original].status == "pass"
+        assert not {f.rule for f in verdicts[original].findings} & set(COPY_RULES)
+        assert list_errors(verdicts[copied]) >= {"X102", "X103"}
