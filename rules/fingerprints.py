@@ -119,10 +119,12 @@ def select_readings(bundle: Bundle) -> list[Floats]:
 
 
 def sample_sequences(values: Ints, salt: int) -> Hashes:
-    """The salted hashes of the sequences of a series of shape (n,) that are kept, in order."""
+    """The salted hashes of the sequences of a series of shape (n,) that are kept, in order. A
+    sequence has the same hash backwards."""
     if len(values) < IN_A_ROW:
         return np.empty(0, np.uint64)
-    hashes = hash_windows(values, salt) * _ODD
+    hashes = hash_windows(values, salt) + hash_windows(values[::-1], salt)[::-1]
+    hashes = (hashes ^ hashes >> np.uint64(32)) * _ODD
     places = np.flatnonzero(hashes < np.uint64(2**64 // SEQUENCES_KEPT))
     sequences = np.sort(values[places[:, None] + _SEQUENCE], axis=1)
     distinct = np.count_nonzero(np.diff(sequences, axis=1), axis=1) + 1

@@ -18,7 +18,7 @@ from rules.run_summary import RunSummary
 
 MIN_CORRELATION = 0.75
 """Correlation of noise from which on a run is a copy. Of two measured runs, no 1 000 power readings
-correlate by more than 0.6, and no 256 batch durations by more than 0.4 (docs/forensics.md)."""
+correlate by more than 0.65, and no 256 batch durations by more than 0.4 (docs/forensics.md)."""
 MIN_PATTERNS = 32
 """Number of patterns in common from which on a run is a copy; measured boards share none."""
 ALIGNMENTS_TRIED = 8
@@ -66,6 +66,8 @@ class _Alignment:
     earlier: int
     lag: int
     """Place in the later series that belongs to the start of the earlier one."""
+    is_reversed: bool = False
+    """Whether the earlier series is taken backwards."""
 
 
 def find_copied_noise(
@@ -80,7 +82,12 @@ def find_copied_noise(
     for alignment in {*_align_by_patterns(series), *_align_by_correlation(series, ordered)}:
         later, earlier = series[alignment.later], series[alignment.earlier]
         pair = (earlier.run, later.run)
-        first, second = _overlap(later.noise, earlier.noise, alignment.lag)
+        source = earlier.noise.differences
+        first, second = _overlap(
+            later.noise.differences,
+            source[::-1] if alignment.is_reversed else source,
+            alignment.lag,
+        )
         correlations[pair] = max(correlations[pair], correlate_parts(first, second, length))
         patterns[pair] += count_shared_patterns(first, second)
     likest: dict[Path, Likeness] = {}
@@ -95,8 +102,8 @@ def find_copied_noise(
 
 
 def correlate_parts(first: Differences, second: Differences, length: int) -> float:
-    """The largest correlation of parts of `length` of two aligned series, shape (n,). Zero if they
-    are shorter."""
+    """The largest correlation, in either direction, of parts of `length` of two aligned series,
+    shape (n,). Zero if they are shorter."""
     if len(first) < length:
         return 0.0
     first_values, second_values = first.astype(np.float64), second.astype(np.float64)
@@ -113,7 +120,7 @@ def correlate_parts(first: Differences, second: Differences, length: int) -> flo
         )
     )
     scales = np.sqrt(first_squares * second_squares)
-    return float(np.max(covariances / np.where(scales > 0, scales, np.inf)))
+    return float(np.max(np.abs(covariances) / np.where(scales > 0, scales, np.inf)))
 
 
 def count_shared_patterns(first: Differences, second: Differences) -> int:
@@ -133,11 +140,11 @@ def count_shared_patterns(first: Differences, second: Differences) -> int:
     )
 
 
-def _overlap(later: Noise, earlier: Noise, lag: int) -> tuple[Differences, Differences]:
+def _overlap(later: Differences, earlier: Differences, lag: int) -> tuple[Differences, Differences]:
     """The parts of two series that overlap if the earlier one is shifted by `lag`."""
     begin = max(0, lag)
-    end = max(begin, min(len(later.differences), len(earlier.differences) + lag))
-    return later.differences[begin:end], earlier.differences[begin - lag : end - lag]
+    end = max(begin, min(len(later), len(earlier) + lag))
+    return later[begin:end], earlier[begin - lag : end - lag]
 
 
 def _align_by_patterns(series: Sequence[_Series]) -> Iterator[_Alignment]:
@@ -176,22 +183,34 @@ def _align_by_patterns(series: Sequence[_Series]) -> Iterator[_Alignment]:
 def _align_by_correlation(
     series: Sequence[_Series], ordered: Sequence[RunSummary]
 ) -> Iterator[_Alignment]:
-    """The best alignment of each pair of series, of the runs that are few enough."""
+    """The best alignment of each pair of series, forwards and backwards, of the runs that are few
+    enough."""
     for group in _choose_groups(series, ordered):
-        differences = {
-            i: series[i].noise.differences[:MAX_ALIGNED].astype(np.float32) for i in group
-        }
-        size = 1 << (2 * max(map(len, differences.values()))).bit_length()
-        scales = {i: float(np.sqrt(values @ values)) for i, values in differences.items()}
-        spectra = {i: np.fft.rfft(values, size) for i, values in differences.items()}
+        forwards = {i: _first_differences(series[i].noise.differences) for i in group}
+        backwards = {i: _first_differences(series[i].noise.differences[::-1]) for i in group}
+        size = 1 << (2 * max(map(len, forwards.values()))).bit_length()
+        scales = {i: float(np.sqrt(values @ values)) for i, values in forwards.items()}
+        spectra, reversed_spectra = (
+            {i: np.fft.rfft(values, size) for i, values in arrays.items()}
+            for arrays in (forwards, backwards)
+        )
         for earlier, later in combinations(group, 2):
             if series[earlier].run == series[later].run:
                 continue
-            covariances = np.fft.irfft(spectra[later] * np.conj(spectra[earlier]), size)
-            lag = int(np.argmax(covariances))
-            if covariances[lag] >= MIN_PEAK * scales[later] * scales[earlier] > 0:
-                # Lags beyond the middle are negative.
-                yield _Alignment(later, earlier, lag - size if lag > size // 2 else lag)
+            for is_reversed, spectrum in (
+                (False, spectra[earlier]),
+                (True, reversed_spectra[earlier]),
+            ):
+                covariances = np.abs(np.fft.irfft(spectra[later] * np.conj(spectrum), size))
+                lag = int(np.argmax(covariances))
+                if covariances[lag] >= MIN_PEAK * scales[later] * scales[earlier] > 0:
+                    # Lags beyond the middle are negative.
+                    lag -= size if lag > size // 2 else 0
+                    yield _Alignment(later, earlier, lag, is_reversed)
+
+
+def _first_differences(differences: Differences) -> NDArray[np.float32]:
+    return differences[:MAX_ALIGNED].astype(np.float32)
 
 
 def _choose_groups(

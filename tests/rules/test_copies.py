@@ -166,6 +166,16 @@ def leave_out_every_hundredth(forgery: EvidenceFrames) -> None:
     forgery.samples.loc[: len(power_mw) - 1, "power_mw"] = power_mw
 
 
+def reverse(forgery: EvidenceFrames) -> None:
+    forgery.samples["power_mw"] = forgery.samples["power_mw"].to_numpy()[::-1].copy()
+
+
+def mirror(forgery: EvidenceFrames) -> None:
+    """Readings above the mean are as much below it."""
+    power_mw = forgery.samples["power_mw"]
+    forgery.samples["power_mw"] = (2 * power_mw.mean() - power_mw).round()
+
+
 def alter_one_of_each_window(forgery: EvidenceFrames) -> None:
     """No window of 32 readings remains as it was."""
     forgery.samples.loc[::30, "power_mw"] += STEP_MW
@@ -180,7 +190,14 @@ def scale(forgery: EvidenceFrames) -> None:
     [
         (path, edit, jitter_w)
         for path in (IRREGULAR, IN_PHASE)
-        for edit in (keep_second_half, leave_out_every_hundredth, alter_one_of_each_window, scale)
+        for edit in (
+            keep_second_half,
+            leave_out_every_hundredth,
+            alter_one_of_each_window,
+            scale,
+            reverse,
+            mirror,
+        )
         for jitter_w in (0, 2)
         # What the patterns of a run in phase with the sampling show is too little for this copy.
         if (path, edit, jitter_w) != (IN_PHASE, leave_out_every_hundredth, 2)

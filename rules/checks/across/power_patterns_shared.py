@@ -4,12 +4,12 @@
 Compares the noise of all bundles that are checked together: the differences between successive
 power readings under load, and those between the durations of successive batches. Two runs are
 aligned where patterns of 32 rises and falls agree, at the eight alignments with most of them. In
-small rounds, and among few runs of one
-setting (up to 10 000 pairs of accelerators), they are also aligned where the correlation of the
-whole series is largest. The rule reports a run
+small rounds, and among few runs of one setting (up to 10 000 pairs of accelerators), they are also
+aligned where the correlation of the whole series is largest, forwards and backwards. The rule
+reports a run
 
-- in which the differences of 1 000 readings, or of 256 batches, have a correlation of 0.75 or more
-  with those of another run, or
+- in which the differences of 1 000 readings, or of 256 batches, have a correlation of 0.75 or more,
+  or of -0.75 or less, with those of another run, or
 - that shares 32 patterns of 64 rises and falls with another run, at the alignments that are tried.
 
 Large steps, such as those between epochs, are limited to six times the median step. Patterns that
@@ -26,9 +26,9 @@ most of its noise, and X102, which compares to the milliwatt, does not recognise
 
 It is a warning, because only H200s have been measured: 26 accelerators in 19 runs, ten of which
 trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a correlation
-above 0.6, no 256 batches one above 0.4, and no two accelerators share a pattern (312 pairs). Copies
-with up to 20 W of jitter are found on all 26 in a small round; in a large one on all 26 up to 5 W,
-and on 17 with 20 W.
+above 0.65, no 256 batches one above 0.4, and no two accelerators share a pattern (312 pairs).
+Copies with up to 20 W of jitter are found on all 26 in a small round; in a large one on all 26 up
+to 5 W, and on 17 with 20 W.
 
 ## What to do
 Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the

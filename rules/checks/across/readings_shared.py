@@ -4,7 +4,7 @@
 Compares the samples of all bundles that are checked together: sequences of 32 power readings under
 load to the milliwatt, of 32 delays between the scheduled and the actual time of a reading to the
 nanosecond, and of 32 steps of the energy counter to the millijoule, each with at least eight
-different values. Time, accelerator and names of the runs are ignored.
+different values, forwards or backwards. Time, accelerator and names of the runs are ignored.
 
 One of 32 sequences is compared. A salt that is drawn for each check decides which, so nobody can
 know beforehand which values to alter. A copy that shares n sequences is missed with a probability
