@@ -140,7 +140,7 @@ int amdsmi_get_gpu_total_ecc_count(Board *board, struct_amdsmi_error_count_t *co
 
 int amdsmi_get_gpu_asic_info(Board *board, struct_amdsmi_asic_info_t *info) {
     CHECK(board);
-    strcpy(info->market_name, board->name[0] ? board->name : "AMD Instinct MI300X");
+    strcpy(info->market_name, "AMD Instinct MI300X");
     strcpy(info->asic_serial, "0x00C63AC3C3C637F9");
     return SUCCESS;
 }

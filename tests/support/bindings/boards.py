@@ -20,7 +20,6 @@ class Board(ctypes.Structure):
 
     _fields_ = (
         ("uuid", ctypes.c_char * 48),
-        ("name", ctypes.c_char * 48),
         ("failing", ctypes.c_char * 64),
         ("error_code", ctypes.c_int64),
         ("requested_mw", ctypes.c_int64),

@@ -66,13 +66,14 @@ def build_libraries(directory: Path) -> None:
 def library_environment(directory: Path, boards: Path) -> dict[str, str]:
     """Environment variables of a process that loads the libraries in `directory`, with the boards
     of the file `boards`."""
-    # amdsmi looks below ROCm first. The others would choose among the boards of this machine.
-    left_out = ("ROCM_HOME", "ROCM_PATH", simulator.VARIABLE, *VISIBLE_VARIABLES)
+    left_out = ("ROCM_HOME", simulator.VARIABLE, *VISIBLE_VARIABLES)
     # The dynamic linker reads the variable once, when a process starts.
     library_path = f"{directory}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
     return {
         **{k: v for k, v in os.environ.items() if k not in left_out},
         "LD_LIBRARY_PATH": library_path,
+        # amdsmi looks here too, and in /opt/rocm by default.
+        "ROCM_PATH": str(directory),
         "WATTMARK_SOURCES": str(SOURCES / "meters"),
         "PYTHONPATH": str(TESTS),
         FILE_VARIABLE: str(boards),

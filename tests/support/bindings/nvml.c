@@ -78,7 +78,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Board **board) {
 }
 
 TEXT(nvmlDeviceGetUUID, CHECK_FINDING, board->uuid)
-TEXT(nvmlDeviceGetName, CHECK, board->name[0] ? board->name : "NVIDIA H200")
+TEXT(nvmlDeviceGetName, CHECK, "NVIDIA H200")
 TEXT(nvmlDeviceGetVbiosVersion, CHECK, "96.00.BC.00.01")
 GETTER(nvmlDeviceGetPowerUsage, unsigned, mean_power_mw(board))
 GETTER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, total_energy_uj(board) / 1000)
