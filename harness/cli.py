@@ -200,14 +200,16 @@ def report_errors() -> Iterator[None]:
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
-    from harness.power.sampler import SamplerError
+    from harness.power.sampler import SamplerError, SamplesUnwritable
     from harness.power.source import MeterError
     from harness.run.cluster import ClusterError
     from harness.run.plan import PlanError
-    from harness.run.session import RunFailed
+    from harness.run.session import RunFailed, RunUnwritable
 
     try:
         yield
+    except (RunUnwritable, SamplesUnwritable) as error:
+        raise UnwritableError(str(error)) from None
     # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
     except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError) as error:
         raise click.ClickException(str(error)) from None

@@ -55,6 +55,10 @@ class SamplerError(Exception):
     """The sampler ended or did not answer. The message says why."""
 
 
+class SamplesUnwritable(SamplerError):
+    """The samples cannot be written, on a full disk for example."""
+
+
 class Sampler:
     """The harness's handle of the sampling process. As a context manager it starts and ends it."""
 
@@ -145,6 +149,8 @@ class Sampler:
                 if not self._answer_arrived.wait(STOP_TIMEOUT_S):
                     raise SamplerError(f"the sampler did not answer within {STOP_TIMEOUT_S:.0f} s")
             answer = self._answers.pop(0)
+        if answer["kind"] == "unwritable":
+            raise SamplesUnwritable(answer["reason"])
         if answer["kind"] != expected:
             raise SamplerError(
                 str(answer.get("reason", f"the sampler said {answer['kind']}, not {expected}"))
@@ -256,7 +262,7 @@ class _Loop:
         self._send(
             {"kind": "flushed"}
             if error is None
-            else {"kind": "failed", "reason": _describe_failure(self._settings, error)}
+            else {"kind": "unwritable", "reason": _describe_failure(self._settings, error)}
         )
 
     def _tick(self, scheduled_ns: int) -> None:
@@ -303,7 +309,7 @@ def main() -> None:
             send({"kind": "started"})
             loop.run(commands)
     except OSError as error:
-        send({"kind": "failed", "reason": _describe_failure(settings, error)})
+        send({"kind": "unwritable", "reason": _describe_failure(settings, error)})
         return
     finally:
         source.close()

@@ -29,6 +29,7 @@ from harness.run.progress import View, describe_results
 from harness.run.run_directory import RunEvents, write_state
 from harness.run.worker_events import (
     EpochCalibrated,
+    FilesUnwritable,
     JobRefused,
     MemoryExhausted,
     RankEndedEpoch,
@@ -60,6 +61,10 @@ EXIT_TIMEOUT_S = 30.0
 
 class RunFailed(Exception):
     """The run did not complete. The message says why and what to do."""
+
+
+class RunUnwritable(RunFailed):
+    """The files of the run cannot be written, on a full disk for example."""
 
 
 class RunRefused(RunFailed):
@@ -238,7 +243,7 @@ class Attempt:
             status = workers.wait(0)
             # Read events after the status: what a worker wrote before it ended is then always seen.
             for event in reader.read_new():
-                if isinstance(event, WorkerFailed | JobRefused):
+                if isinstance(event, WorkerFailed | FilesUnwritable | JobRefused):
                     # The worker ends by itself, after its traceback has reached the log.
                     workers.wait(EXIT_TIMEOUT_S)
                 self._handle_event(event, sampler)
@@ -279,6 +284,8 @@ class Attempt:
                 )
             case JobRefused():
                 raise RunRefused(f"rank {event.rank}: {event.message}")
+            case FilesUnwritable():
+                raise RunUnwritable(f"rank {event.rank}: {event.message}")
             case WorkerFailed():
                 raise RunFailed(f"rank {event.rank}: {event.message}; the log has the rest")
             case TokensTallied():

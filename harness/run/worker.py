@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import IO
@@ -32,6 +33,7 @@ from harness.run.load_generator import Answer, LoadGenerator
 from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.run.worker_events import (
     EpochCalibrated,
+    FilesUnwritable,
     JobRefused,
     MemoryExhausted,
     RankEndedEpoch,
@@ -129,11 +131,15 @@ def main() -> int:
         if _is_out_of_memory(error):
             event_log.write_event(MemoryExhausted(rank=rank, message=_get_first_line(error)))
             return FAILED
+        if isinstance(error, OSError) and error.errno in UNWRITABLE:
+            message = describe_unwritable(error, directory)
+            # On a full disk this may fail too. The harness then sees the status of the worker.
+            with suppress(OSError):
+                event_log.write_event(FilesUnwritable(rank=rank, message=message))
+            raise
         # If one of several ranks fails, most others fail because of it. Their errors would mislead.
         if world_size == 1:
             message = f"{type(error).__name__}: {_get_first_line(error)}"
-            if isinstance(error, OSError) and error.errno in UNWRITABLE:
-                message = describe_unwritable(error, directory)
             event_log.write_event(WorkerFailed(rank=rank, message=message))
         raise
     return 0

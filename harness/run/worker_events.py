@@ -111,6 +111,14 @@ class WorkerFailed(WorkerEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilesUnwritable(WorkerEvent):
+    """The rank cannot write its files, on a full disk for example."""
+
+    kind = "unwritable"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFinished(WorkerEvent):
     """The rank ended its last epoch."""
 
@@ -128,6 +136,7 @@ _EVENT_CLASSES: dict[str, type[WorkerEvent]] = {
         MemoryExhausted,
         JobRefused,
         WorkerFailed,
+        FilesUnwritable,
         WorkerFinished,
     )
 }

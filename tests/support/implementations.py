@@ -1,6 +1,7 @@
 """Implementations for tests of the harness: a few matrix products, and ways to go wrong. Loaded by
 name by the workers."""
 
+import errno
 import os
 import time
 from dataclasses import replace
@@ -52,6 +53,10 @@ def build_small(job: Job) -> Built:
 
 def build_broken(job: Job) -> Built:
     raise RuntimeError("this implementation is broken")
+
+
+def build_on_full_disk(job: Job) -> Built:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def build_diverging(job: Job) -> Built:

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness.power.sampler import Sampler, SamplerError, Settings, _Loop
+from harness.power.sampler import Sampler, SamplerError, SamplesUnwritable, Settings, _Loop
 from harness.power.source import Device, PowerSource, Readback
 from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
 
@@ -106,6 +106,16 @@ def test_a_sampler_that_dies_is_noticed(tmp_path):
         with pytest.raises(SamplerError, match="ended by itself"):
             sampler.flush()
             sampler.flush()
+
+
+def test_samples_that_cannot_be_written_are_named_with_a_remedy(tmp_path):
+    (tmp_path / "samples.csv").symlink_to("/dev/full")
+    with Sampler(make_settings(tmp_path)) as sampler:
+        time.sleep(0.3)
+        with pytest.raises(SamplesUnwritable) as caught:
+            sampler.flush()
+    message = f"{tmp_path}/samples.csv: cannot be written: No space left on device ("
+    assert str(caught.value).startswith(message) and "make room" in str(caught.value)
 
 
 def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.session import RunFailed
+from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")
 
@@ -139,6 +139,15 @@ def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
     assert all(t["items_per_s"] > 0 for t in trials if t["outcome"] == "ok")
     assert set(read_evidence(bundle).batches["items"]) == {12}
     assert judge(bundle, signed=False).status == "pass"
+
+
+def test_full_disk_ends_a_run_with_its_directory_and_a_remedy(tmp_path):
+    plan = make_test_plan("support.implementations:build_on_full_disk")
+    with pytest.raises(RunUnwritable) as caught:
+        carry_out(plan, tmp_path)
+    message = f"rank 0: {tmp_path}/.running: cannot be written: No space left on device ("
+    assert str(caught.value).startswith(message)
+    assert "MB free); make room" in str(caught.value)
 
 
 def test_a_watchdog_that_died_ends_the_search_for_a_batch(tmp_path, monkeypatch):
