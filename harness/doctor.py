@@ -72,9 +72,7 @@ def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> It
         return
     refusal = explain_refusal(name)
     result = (
-        "may be set here"
-        if refusal is None
-        else "only root may set them; caps are measured as found"
+        "may be set here" if refusal is None else "may not be set here; caps are measured as found"
     )
     yield Check(
         f"caps {name}",

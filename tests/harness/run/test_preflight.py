@@ -215,7 +215,7 @@ def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
     ("refusal", "ok", "message"),
     [
         (None, True, "may be set here"),
-        ("ask", None, "only root may set them; caps are measured as found"),
+        ("ask", None, "may not be set here; caps are measured as found"),
     ],
 )
 def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, refusal, ok, message):
