@@ -102,7 +102,7 @@ def many_readbacks(bundle: Path) -> None:
 @add_case("JSON: the most readbacks")
 def most_readbacks(bundle: Path) -> None:
     def edit(result: Any) -> None:
-        result["readbacks"] = result["readbacks"][:1] * 16_384
+        result["readbacks"] = result["readbacks"][:1] * 8_192
 
     edit_json(bundle / "result.json", edit)
 
@@ -110,7 +110,7 @@ def most_readbacks(bundle: Path) -> None:
 @add_case("JSON: the most readbacks, the last with an offence")
 def late_offence_in_result(bundle: Path) -> None:
     def edit(result: Any) -> None:
-        result["readbacks"] = result["readbacks"][:1] * 16_383 + [{}]
+        result["readbacks"] = result["readbacks"][:1] * 8_191 + [{}]
 
     edit_json(bundle / "result.json", edit)
 

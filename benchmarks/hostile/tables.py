@@ -84,7 +84,7 @@ def many_pairs(bundle: Path) -> None:
     write_table(
         bundle / "batches.csv.gz",
         BATCHES_HEADER,
-        lambda n: make_batch(n // 700, n % 700, n),
+        lambda n: make_batch(n // 500, n % 500, n),
         490_000,
     )
 
@@ -209,19 +209,19 @@ def long_statuses(bundle: Path) -> None:
 # The largest run that the limits allow, in several proportions
 
 
-@add_case("1 024 accelerators in 11 epochs")
+@add_case("512 accelerators in 11 epochs")
 def largest_run(bundle: Path) -> None:
-    write_run(bundle, 1_024, 1_024, 11, MOST_ROWS)
+    write_run(bundle, 512, 512, 11, MOST_ROWS)
 
 
-@add_case("1 024 accelerators in 16 epochs")
+@add_case("512 accelerators in 16 epochs")
 def most_parts(bundle: Path) -> None:
-    write_run(bundle, 1_024, 1_024, 16, MOST_ROWS)
+    write_run(bundle, 512, 512, 16, MOST_ROWS)
 
 
-@add_case("1 024 accelerators of one rank in 16 epochs")
+@add_case("512 accelerators of one rank in 16 epochs")
 def most_parts_of_one_rank(bundle: Path) -> None:
-    write_run(bundle, 1_024, 1, 16, MOST_ROWS)
+    write_run(bundle, 512, 1, 16, MOST_ROWS)
 
 
 @add_case("16 accelerators in 1 000 epochs")

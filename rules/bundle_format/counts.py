@@ -15,15 +15,15 @@ from rules.rule_ids import TOO_MANY_PARTS
 
 MAX_EPOCHS = 1_000
 """Protocol 1.0 has 11 epochs. A thousand epochs of 30 s take more than eight hours."""
-MAX_ACCELERATORS = 1_024
-"""128 nodes of eight boards. The largest run so far has four boards."""
+MAX_ACCELERATORS = 512
+"""64 nodes of eight boards. The largest run so far has four boards."""
 MAX_RANKS = MAX_NODES = MAX_ACCELERATORS
 """A rank and a node have at least one accelerator."""
-MAX_PARTS = 16_384
-"""Pairs of epoch and accelerator. 1 024 accelerators in 11 epochs are 11 264."""
+MAX_PARTS = 8_192
+"""Pairs of epoch and accelerator. 512 accelerators in 11 epochs are 5 632."""
 MAX_READBACKS = MAX_PARTS
 """A run reads the limits of each accelerator back before it, after each epoch and at its end. For
-1 024 accelerators in 11 epochs these are 13 312 readbacks."""
+512 accelerators in 11 epochs these are 6 656 readbacks."""
 MAX_TEXTS = MAX_ACCELERATORS
 """Different texts in a column of a table. Accelerators are the most numerous."""
 

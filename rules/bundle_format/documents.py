@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 MAX_VALUES = 500_000
-"""Values in a JSON file: numbers, texts, lists and objects. The result of 1 024 accelerators has
-half of it."""
+"""Values in a JSON file: numbers, texts, lists and objects. The result of 512 accelerators has
+a third of it."""
 _MAX_EXPLAINED_VALUES = 20_000
 """Up to so many values, the validator with detailed errors is used. It takes 20 µs for each."""
 _MAX_NUMBER_LENGTH = 1_000

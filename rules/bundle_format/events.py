@@ -12,8 +12,8 @@ from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Json
 from rules.finding import Problem
 
 MAX_EVENTS = 32_768
-"""Limit of a file. An attempt has about 15 events per accelerator and 20 more, so two attempts of
-1 024 accelerators fit."""
+"""Limit of a file. An attempt has about 15 events per accelerator and 20 more, so four attempts of
+512 accelerators fit."""
 _MAX_PROBLEMS = 5
 
 

@@ -2,14 +2,14 @@
 
 ## What it does
 Counts the parts of a run that the tables, result.json and system.json name. A bundle has at most 1
-000 epochs, 1 024 ranks, 1 024 nodes, 1 024 accelerators, 16 384 pairs of epoch and rank, 16 384
-pairs of epoch and accelerator, 16 384 readbacks, and 1 024 different texts in a column of a table.
-Epochs and ranks count from 0.
+000 epochs, 512 ranks, 512 nodes, 512 accelerators, 8 192 pairs of epoch and rank, 8 192 pairs of
+epoch and accelerator, 8 192 readbacks, and 512 different texts in a column of a table. Epochs and
+ranks count from 0.
 
 ## Why it is bad
 The time and memory of judging grow with the number of parts and not only with the size of the
-files. A file of some megabytes can name millions of them. Protocol 1.0 has 11 epochs, and 1 024
-accelerators are 128 nodes of eight boards. They have 11 264 parts. A thousand epochs of 30 s take
+files. A file of some megabytes can name millions of them. Protocol 1.0 has 11 epochs, and 512
+accelerators are 64 nodes of eight boards. They have 5 632 parts. A thousand epochs of 30 s take
 more than eight hours.
 
 ## What to do

@@ -22,8 +22,8 @@ def edit_json(path: Path, edit: Callable[[Json], object]) -> None:
 
 
 @tampering(RULE, reseal=True)
-def a_million_epochs(directory: Path) -> None:
-    rows = "".join(f"{epoch},0,0,1,2,1\n" for epoch in range(900_000))
+def many_epochs(directory: Path) -> None:
+    rows = "".join(f"{epoch},0,0,1,2,1\n" for epoch in range(400_000))
     append_rows(directory / "batches.csv.gz", rows)
 
 
@@ -33,32 +33,32 @@ def epoch_1000(directory: Path) -> None:
 
 
 @tampering(RULE, reseal=True)
-def rank_1024(directory: Path) -> None:
-    append_rows(directory / "batches.csv.gz", "1,0,1024,1,2,1\n")
+def rank_512(directory: Path) -> None:
+    append_rows(directory / "batches.csv.gz", "1,0,512,1,2,1\n")
 
 
 @tampering(RULE, reseal=True)
 def pairs_of_epoch_and_rank(directory: Path) -> None:
-    rows = "".join(f"{epoch},0,{rank},1,2,1\n" for epoch in range(17) for rank in range(1000))
+    rows = "".join(f"{epoch},0,{rank},1,2,1\n" for epoch in range(17) for rank in range(500))
     append_rows(directory / "batches.csv.gz", rows)
 
 
 @tampering(RULE, reseal=True)
 def accelerators_in_samples(directory: Path) -> None:
-    rows = "".join(f"1,1,node0,GPU-{n},,,,,,,,,,,,ok\n" for n in range(1025))
+    rows = "".join(f"1,1,node0,GPU-{n},,,,,,,,,,,,ok\n" for n in range(513))
     append_rows(directory / "samples.csv.gz", rows)
 
 
 @tampering(RULE, reseal=True)
 def different_statuses(directory: Path) -> None:
-    rows = "".join(f"1,1,node0,GPU-0,,,,,,,,,,,,failed {n}\n" for n in range(1025))
+    rows = "".join(f"1,1,node0,GPU-0,,,,,,,,,,,,failed {n}\n" for n in range(513))
     append_rows(directory / "samples.csv.gz", rows)
 
 
 @tampering(RULE, reseal=True)
 def accelerators_of_a_node(directory: Path) -> None:
     def repeat(system: Json) -> None:
-        system["nodes"][0]["accelerators"] *= 1025
+        system["nodes"][0]["accelerators"] *= 513
 
     edit_json(directory / "system.json", repeat)
 
@@ -66,7 +66,7 @@ def accelerators_of_a_node(directory: Path) -> None:
 @tampering(RULE, reseal=True)
 def accelerators_of_a_rank(directory: Path) -> None:
     def repeat(result: Json) -> None:
-        result["ranks"][0]["accelerators"] *= 1025
+        result["ranks"][0]["accelerators"] *= 513
 
     edit_json(directory / "result.json", repeat)
 
@@ -74,6 +74,6 @@ def accelerators_of_a_rank(directory: Path) -> None:
 @tampering(RULE, reseal=True)
 def readbacks(directory: Path) -> None:
     def repeat(result: Json) -> None:
-        result["readbacks"] = result["readbacks"][:1] * 16_385
+        result["readbacks"] = result["readbacks"][:1] * 8_193
 
     edit_json(directory / "result.json", repeat)
