@@ -53,9 +53,9 @@ def make_private_directory(directory: Path) -> None:
     """
     # From the top: whoever can change a directory can replace those below it.
     for place in reversed((directory, *directory.parents)):
-        if place.exists():
+        if place.is_dir():
             _refuse_shared(place, is_parent=place != directory)
-        else:
+        elif not place.exists():
             place.mkdir()
             # Whatever the umask: all users must be able to read who holds the limits, and none to
             # write.

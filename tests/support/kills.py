@@ -136,7 +136,7 @@ def open_sandbox(root: Path, disk: Path | None = None) -> Iterator[Sandbox]:
     the block."""
     sandbox = Sandbox((disk or root) / "out", (disk or root) / "state", root / "output")
     sandbox.out.mkdir()
-    sandbox.state.mkdir()
+    sandbox.state.mkdir(0o755)
     socket = str(sandbox.state / "socket")
     holder = simulator.start("h200", socket)
     try:

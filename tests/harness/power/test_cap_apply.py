@@ -144,7 +144,7 @@ def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypa
         and f"process {owner.pid}" in result.output
         and "is running and holds" in result.output
     )
-    assert "--resume" not in result.output and not list(out.iterdir())
+    assert "--resume" not in result.output and not out.exists()
 
 
 def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
