@@ -104,19 +104,21 @@ def find_copied_noise(
 def correlate_parts(first: Differences, second: Differences, length: int) -> float:
     """The largest correlation, in either direction, of parts of `length` of two aligned series,
     shape (n,). Zero if they are shorter."""
-    if len(first) < length:
+    # Parts consist of `STEPS` blocks. The sum of a block is exact in 32 bits.
+    block = length // STEPS
+    count = len(first) // block
+    if count < STEPS:
         return 0.0
-    first_values, second_values = first.astype(np.float64), second.astype(np.float64)
-    starts = np.arange(0, len(first) - length + 1, length // STEPS)
+    first_blocks, second_blocks = (
+        values[: count * block].astype(np.float32).reshape(count, block)
+        for values in (first, second)
+    )
     covariances, first_squares, second_squares = (
-        sums[starts + length] - sums[starts]
-        for sums in (
-            np.concatenate([[0.0], np.cumsum(products)])
-            for products in (
-                first_values * second_values,
-                first_values * first_values,
-                second_values * second_values,
-            )
+        np.convolve(np.einsum("ij,ij->i", left, right), np.ones(STEPS), "valid")
+        for left, right in (
+            (first_blocks, second_blocks),
+            (first_blocks, first_blocks),
+            (second_blocks, second_blocks),
         )
     )
     scales = np.sqrt(first_squares * second_squares)

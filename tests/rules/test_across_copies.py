@@ -33,17 +33,17 @@ def test_part_of_a_series_shares_sequences_wherever_it_stands() -> None:
     random = np.random.default_rng(3)
     series = random.integers(600_000, 700_000, 6000)
     shifted = np.concatenate([random.integers(600_000, 700_000, 700), series[500:5000]])
-    sequences = sample_sequences(series, SALT)
-    assert np.isin(sequences, sample_sequences(shifted, SALT)).mean() > 0.5
-    assert not np.isin(sequences, sample_sequences(series + 1, SALT)).any()
-    assert not np.isin(sequences, sample_sequences(series, SALT + 1)).any()
+    sequences = sample_sequences([series], SALT)
+    assert np.isin(sequences, sample_sequences([shifted], SALT)).mean() > 0.5
+    assert not np.isin(sequences, sample_sequences([series + 1], SALT)).any()
+    assert not np.isin(sequences, sample_sequences([series], SALT + 1)).any()
     assert len(series) / SEQUENCES_KEPT / 2 < len(sequences) < len(series) / SEQUENCES_KEPT * 2
 
 
 def test_few_values_that_alternate_are_no_sequence() -> None:
     values = np.arange(MIN_DISTINCT - 1)
-    assert len(sample_sequences(np.tile(values, 5000), SALT)) == 0
-    assert len(sample_sequences(values, SALT)) == 0
+    assert len(sample_sequences([np.tile(values, 5000)], SALT)) == 0
+    assert len(sample_sequences([values], SALT)) == 0
 
 
 def test_sequences_that_count_depend_on_the_salt_alone() -> None:
@@ -51,7 +51,7 @@ def test_sequences_that_count_depend_on_the_salt_alone() -> None:
     series = np.random.default_rng(4).integers(600_000, 700_000, 500)
     hashes = [hash_windows(series, salt) for salt in range(1000, 1020)]
     assert len(np.unique(np.concatenate(hashes))) == 20 * len(hashes[0])
-    counts = [len(sample_sequences(series, salt)) for salt in range(2000)]
+    counts = [len(sample_sequences([series], salt)) for salt in range(2000)]
     assert np.mean(counts) == pytest.approx(len(hashes[0]) / SEQUENCES_KEPT, rel=0.05)
 
 
