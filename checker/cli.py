@@ -116,7 +116,7 @@ def _require_paths(
     "--require",
     "required_level",
     type=click.Choice(["accepted", "reproduced"]),
-    help="Fail if a bundle is not in the LOG, or not reproduced by another submitter.",
+    help="Fail if a bundle is not in the LOG, or not reproduced by another center.",
 )
 @EXPECT_HEAD
 @click.option(

@@ -29,7 +29,7 @@ class TrustLevel(StrEnum):
     ACCEPTED = "accepted"
     """The LOG says so."""
     REPRODUCED = "reproduced"
-    """Another submitter has reproduced it."""
+    """Another center has reproduced it."""
 
     def reaches(self, required: "TrustLevel") -> bool:
         """Whether this level is the required one or above it."""
@@ -39,7 +39,7 @@ class TrustLevel(StrEnum):
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A run of another submitter, on other boards, that repeats the configuration of an original.
+    """A run of another center, on other boards, that repeats the configuration of an original.
     Both bundles pass."""
 
     path: Path

@@ -281,7 +281,11 @@ def pair_with_other_centers(
 ) -> Iterator[tuple[list[RunSummary], list[list[RunSummary]]]]:
     """The closed runs that kept their cap, in groups of one setting, cap and center; each with the
     groups of other centers of that setting whose caps differ by at most `NEAR_CAP`. A group without
-    such others is left out."""
+    such others is left out.
+
+    If the LOG lists some of the runs of other centers, only these are returned: centers that agree
+    on a claim could otherwise vouch for each other, or outvote an honest run.
+    """
     groups_by_setting: dict[tuple[object, ...], dict[tuple[float, str], list[RunSummary]]] = {}
     for run in runs:
         # Open runs may use other software and another input. A board that exceeds its cap has the
@@ -298,8 +302,12 @@ def pair_with_other_centers(
                 if other_center != center
                 and abs(other_cap_w - cap_w) <= NEAR_CAP * max(cap_w, other_cap_w)
             ]
+            accepted_groups = [
+                [run for run in other_group if run.log_line is not None]
+                for other_group in other_groups
+            ]
             if other_groups:
-                yield group, other_groups
+                yield group, list(filter(None, accepted_groups)) or other_groups
 
 
 def group_by_sweep(

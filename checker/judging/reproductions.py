@@ -18,17 +18,19 @@ def add_reproductions(
     """The verdicts, each with the reproductions of its bundle that count.
 
     `verdicts` are those of `judged`, in the same order, with the findings of all rules. Both the
-    original and the reproduction must pass.
+    original and the reproduction must pass. A reproduction that may not win before it is reviewed,
+    such as one with the noise of another run, confirms nothing until then.
     """
     passing = {verdict.path: verdict for verdict in verdicts if verdict.status == "pass"}
     summaries = [i.summary for i in judged if i.summary and i.verdict.path in passing]
     reproductions: dict[Path, Reproduction] = {}
     reproductions_of: dict[Path, list[Reproduction]] = defaultdict(list)
     for run, _, original in find_reproductions(summaries):
-        if original is None or not counts_as_reproduction(passing[run.path].findings):
+        verdict = passing[run.path]
+        if original is None or not counts_as_reproduction(verdict.findings):
             continue
         difference = compare_with_original(run.headline, original.headline)
-        if difference is None:
+        if difference is None or (difference.agrees and verdict.findings_that_bar_winning):
             continue
         reproduction = Reproduction(
             run.path,

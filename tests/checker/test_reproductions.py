@@ -3,7 +3,7 @@ original."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from checker.cli import check
 from checker.engine import judge_all
 from checker.verdict import TrustLevel, Verdict
 from rules.testing import tampering as forge
+from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import slow_down, use_other_boards
 
@@ -124,6 +125,38 @@ def test_reproduction_by_the_same_submitter_does_not_count(reproduced: Reproduce
     # X110 must not report the equal seed.
     assert verdicts[reproduced.original].findings == ()
     assert verdicts[reproduced.original].reproductions == ()
+
+
+def test_reproduction_by_another_principal_of_the_center_does_not_count(
+    reproduced: ReproducedRound, tmp_path: Path
+) -> None:
+    principal = "example@elsewhere.example.org"
+    second = replace(reproduced, key=make_key(tmp_path / "second"))
+    second.tree.allow(second.key, principal)
+    path = second.add(second.make_evidence(), principal=principal)
+    verdicts = reproduced.judge()
+    assert list_rules(verdicts[path]) == {"X120"}
+    assert verdicts[reproduced.original].reproductions == ()
+
+
+def test_reproduction_that_may_not_win_counts_only_after_a_review(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    key = make_key(tmp_path / "other")
+    submissions.allow(key, REPRODUCER)
+    claimed = copy_evidence()
+    scale_items(claimed, 1.25)
+    rederive(claimed)
+    reproduced = ReproducedRound(submissions, submissions.add(claimed), key)
+    evidence = reproduced.make_evidence()
+    scale_items(evidence, 1.25)
+    rederive(evidence)
+    path = reproduced.add(evidence)
+    verdicts = reproduced.judge()
+    assert verdicts[path].findings_that_bar_winning
+    assert verdicts[reproduced.original].reproductions == ()
+    forge.add_review(path)
+    assert reproduced.judge()[reproduced.original].reproducers == ("other",)
 
 
 def test_reproduction_on_the_same_boards_does_not_count(reproduced: ReproducedRound) -> None:

@@ -264,6 +264,21 @@ def test_work_per_clock_far_from_the_median_of_other_centers_is_reported(
     )
 
 
+def test_accepted_runs_of_other_centers_decide_what_is_known() -> None:
+    claim = {"items_per_s_per_accelerator": 1.2}
+    usual = make_summary_elsewhere("usual", log_line=1)
+    claims = [make_summary_elsewhere(center, **claim) for center in "abc"]
+    names = [run.path.name for run in claims]
+    # Centers that agree on a claim must not vouch for each other.
+    assert list_reported_runs("X114", usual, *claims) == names
+    assert set(names) <= set(list_reported_runs("X115", usual, *claims))
+    # Nor may their claims bar an honest run.
+    honest = make_summary_elsewhere("honest")
+    assert "honest" not in list_reported_runs("X115", usual, honest, *claims)
+    # Without an accepted run, all runs count.
+    assert "honest" in list_reported_runs("X115", honest, *claims)
+
+
 def test_center_with_many_runs_does_not_decide_the_work_per_clock() -> None:
     many = [
         replace(make_summary_elsewhere("a", mean_sm_mhz=1.1), path=Path(f"a/system/a-{number}"))

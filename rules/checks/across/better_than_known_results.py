@@ -4,7 +4,9 @@
 Compares items/s and J per item of closed runs with those of other centers: same boards and number
 of boards, workload, variant and precision, on boards that kept their cap, at caps within 5 %. The
 rule reports a run whose throughput is more than 10 % higher, or whose energy per item is more than
-10 % lower, than that of every run of other centers. It names the best of those.
+10 % lower, than that of every run of other centers. It names the best of those. If the LOG lists
+some of these runs, only those count: two centers that agree on a claim must not vouch for each
+other.
 
 A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
 

@@ -4,14 +4,14 @@
 Looks at bundles whose result.json has `reproduces`. The rule reports such a bundle if
 
 - no bundle that passes and was not withdrawn has the SHA-256 of `MANIFEST.json` that it states;
-- its signer is that of the original;
+- its signer is of the center of the original: the part before the `@` is equal;
 - it shares an accelerator with the original, by UUID. Demos are left out here, because simulated
   boards share their names;
 - it has the seed of the original, and their first losses contradict each other by the measure of
   X116. Bundles of older harnesses do not list these losses.
 
 ## Why it is bad
-The run may be sound, but it does not support the original. A repetition by the same submitter or on
+The run may be sound, but it does not support the original. A repetition by the same center or on
 the same board repeats the faults of the original too, such as those of its meter. Other losses show
 that one of the runs did other work. It is a note, because nothing in the bundle need be wrong.
 
@@ -55,8 +55,8 @@ def _find_reasons(
             f"the original, {stated.path}",
         )
         return
-    if (run.signer or "").casefold() == (original.signer or "").casefold():
-        yield f"signed by {run.signer}, as the original", "another submitter"
+    if run.center == original.center:
+        yield f"signed by {run.signer}, the original by {original.signer}", "another center"
     shared_boards = set(run.boards) & set(original.boards)
     if shared_boards and run.standing != "demo":
         yield (

@@ -6,7 +6,9 @@ rule compares closed runs with those of other centers: same boards and number of
 variant and precision, on boards that kept their cap, at caps within 5 %. It reports a run that
 differs by more than 4 % from the median of the other centers (each with the mean of its runs), and
 names a run of the center next to that median. One run of another center suffices; with two centers
-the rule reports the runs of both. Runs whose clock was not read are skipped.
+the rule reports the runs of both. If the LOG lists some of the runs of other centers, only those
+count: centers that agree on a claim must not outvote an accepted run. Runs whose clock was not read
+are skipped.
 
 A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
 
