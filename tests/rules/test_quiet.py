@@ -163,8 +163,12 @@ def test_a_cap_in_the_events_is_compared_with_the_declared_one() -> None:
 
 def test_bundles_without_events_are_not_judged_by_them() -> None:
     evidence = copy_evidence()
+    evidence.events = None
     evidence.log = "12:00:00 vitl16-train tuned, full size, 2 x Board, no cap, meter nvidia\n"
-    assert evidence.events is None and find_violations("P122", evidence) == []
+    assert find_violations("P122", evidence) == []
+    assert find_violations("P125", evidence) != []
+    evidence.result["rules_version"] = "1.3.0"
+    assert find_violations("P125", evidence) == []
 
 
 def test_events_of_two_nodes_are_compared_with_the_ranks_of_each() -> None:

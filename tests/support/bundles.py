@@ -38,6 +38,7 @@ from rules.metrics.headline import apply_rule_book
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
+from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import renew_noise
@@ -114,6 +115,7 @@ def make_evidence(seed: int = 7, rate: float = 1.0) -> EvidenceFrames:
     random = np.random.default_rng(seed)
     for epoch in evidence.result["epochs"]:
         epoch["loss"] = 6.9 - 0.1 * epoch["epoch"] + 0.01 * random.random()
+    record_events(evidence)
     return evidence
 
 
@@ -187,6 +189,7 @@ def make_serving_evidence(seed: int = 7) -> EvidenceFrames:
     rederive(evidence)
     for epoch in result["epochs"]:
         epoch["loss"] = None
+    record_events(evidence)
     return evidence
 
 
@@ -239,10 +242,11 @@ def _make_windows(requests: pd.DataFrame, begin_ns: int) -> pd.DataFrame:
 def rederive(evidence: EvidenceFrames) -> None:
     """Write the figures that follow from the tables into the result. The losses stay.
 
-    The events of the run are removed, as a careful cheat would remove them.
+    The events of the run, if there are any, are recorded anew, as a careful forger would do.
     """
     result = evidence.result
-    evidence.events = None
+    if evidence.events is not None:
+        record_events(evidence)
     tables = evidence.evidence()
     parts = split_into_parts(result, tables.samples, tables.batches)
     run, system = (

@@ -11,7 +11,7 @@ counter if one of these estimates differs from it by less than 10 % of the varia
 A derived counter is not independent evidence. The rules that compare the counter with the trapezoid
 (E103, E104) then prove nothing.
 
-It is a note. The counter integrates power continuously, while a reading is one instant. On the
+It is a note. The counter and a reading do not cover the same time (docs/forensics.md). On the
 measured boards the two differ, over 100 ms, by 62 % of the variation of the readings or more, and
 still agree within 1 % over a run. A counter that was computed from the readings does not differ.
 The counters of future boards are not known.

@@ -162,6 +162,8 @@ def test_events_that_are_removed_or_not_listed_fail_the_bundle(submissions: Subm
     removed = submissions.add(record_run())
     (removed / EVENTS_FILE).unlink()
     assert list_rules(judge(removed)) == {"S101"}
-    added = submissions.add(run_id="another")
+    without_events = copy_evidence()
+    without_events.events = None
+    added = submissions.add(without_events, run_id="another")
     (added / EVENTS_FILE).write_bytes(gzip.compress(make_line(), mtime=0))
     assert "I104" in list_rules(judge(added))

@@ -18,7 +18,11 @@ from support.rules.hostile_cases import CASES
 
 # With the manifest or a huge signature file there is no companion to predict; these say more than
 # one thing.
-COMPANIONS = {"file_huge_signature": {"I105"}, "manifest_twice": {"I101"}}
+COMPANIONS = {
+    "file_huge_signature": {"I105"},
+    "manifest_twice": {"I101"},
+    "shape_unknown_workload": {"P122"},
+}
 
 
 pytestmark = pytest.mark.xdist_group("hostile")  # one test process makes the bundles, once

@@ -43,7 +43,7 @@ def accelerator_of_no_rank_sampled(evidence: EvidenceFrames) -> None:
     evidence.samples = concatenate(evidence.samples, spare_samples)
 
 
-@mutation(RULE, "W111", may_report=("P120",))
+@mutation(RULE, "W111", may_report=("P120", "P122"))
 def accelerator_twice_in_a_rank(evidence: EvidenceFrames) -> None:
     accelerators = evidence.result["ranks"][0]["accelerators"]
     accelerators.append(accelerators[0])
