@@ -263,14 +263,16 @@ def restore() -> None:
     if the run is still running.
     """
     from harness.power import cap_restore
-    from harness.power.cap_journal import journal_paths, state_directories
+    from harness.power.cap_journal import explain_lost_journals, journal_paths, state_directories
     from harness.power.source import MeterError
 
-    paths = journal_paths()
-    if not paths:
+    paths, lost = journal_paths(), explain_lost_journals()
+    for text in lost:
+        click.echo(f"Error: {text}", err=True)
+    if not paths and not lost:
         directories = " or ".join(map(str, state_directories()))
         click.echo(f"nothing to restore: there is no journal in {directories}")
-    has_failed = False
+    has_failed = bool(lost)
     for path in paths:
         try:
             results = cap_restore.restore(path)

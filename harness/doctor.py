@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from harness.checks import Check, check_code, check_packages, check_signing
 from harness.power.cap_apply import explain_refusal
-from harness.power.cap_journal import JOURNAL_FILE, Journal, is_locked, state_directories
+from harness.power.cap_journal import (
+    JOURNAL_FILE,
+    Journal,
+    explain_lost_journals,
+    is_locked,
+    state_directories,
+)
 from harness.power.limits import format_limit
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
@@ -99,3 +105,5 @@ def _check_journals() -> Iterator[Check]:
                 else "that run is gone: bench-submit restore"
             )
             yield Check("limits set", False, f"{journal.owner}, on {boards}", advice)
+    for text in explain_lost_journals():
+        yield Check("limits set", False, "unknown", text)

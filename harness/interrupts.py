@@ -51,6 +51,14 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def ignore_all_signals() -> None:
+    """Ignore every signal that can be ignored from now on."""
+    # Libraries wait for processes that they start, and SIGCHLD tells them of the end of these.
+    kept = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+    for number in signal.valid_signals() - kept:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     previous = {number: signal.signal(number, handler) for number in SIGNALS}

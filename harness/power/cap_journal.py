@@ -41,6 +41,10 @@ GRACE_S = 3.0
 """How long to wait for the watchdog of another run to restore its limits, before a run or `restore`
 is refused."""
 _STEP_S = 0.05
+_BY_HAND = (
+    "see with nvidia-smi -q -d POWER or amd-smi static --limit what the limits are, set them by "
+    "hand, and remove"
+)
 _MAX_BYTES = 2**20
 """More than the journal of any node needs. An entry takes about 120 bytes."""
 
@@ -127,9 +131,7 @@ class Journal:
             AttributeError,
         ) as error:
             raise BlockedError(
-                f"{path}: the journal of power limits cannot be read "
-                f"({error}); see with nvidia-smi -q -d POWER or "
-                "amd-smi static --limit what the limits are, set them by hand, and remove the file"
+                f"{path}: the journal of power limits cannot be read ({error}); {_BY_HAND} the file"
             ) from None
         return journal
 
@@ -137,7 +139,6 @@ class Journal:
         """Unregister the boards, remove the file, and return when the removal is on disk."""
         # All boards of the run: the journal may hold only those that were restored last.
         for link in _list_registrations(self.meter):
-            # A link to a journal that does not exist says nothing.
             with suppress(OSError):
                 if link.readlink() == path:
                     link.unlink()
@@ -171,10 +172,16 @@ def new_journal(meter: str, run_id: str, accelerators: tuple[SavedLimit, ...]) -
 
 def state_directory(meter: str) -> Path | None:
     """The directory of the journal for the accelerators of `meter`. None for simulated boards that
-    only one process sees."""
+    only one process sees. Raises MeterError."""
     directory = source_class(meter).journal_directory()
     # Without links: a link on the way could lead elsewhere after the directory was checked.
-    return None if directory is None else directory.resolve()
+    try:
+        return None if directory is None else directory.resolve()
+    except (OSError, RuntimeError) as error:  # no working directory, a link that leads to itself
+        raise MeterError(
+            f"{directory}: the state directory cannot be resolved ({error}); name another one with "
+            f"{STATE_VARIABLE}"
+        ) from None
 
 
 def state_directories() -> list[Path]:
@@ -182,12 +189,13 @@ def state_directories() -> list[Path]:
     WATTMARK_SIMULATOR names one, and those in which registered boards have a journal."""
     directories = []
     for name in source_names():
-        try:
-            candidates = [state_directory(name), *_find_registered(name)]
-        except MeterError:  # a source file with a mistake in it has set no cap
-            continue
-        directories += [directory for directory in candidates if directory is not None]
-    return list(dict.fromkeys(directories))
+        # A source file with a mistake in it has set no cap, and a directory that cannot be resolved
+        # holds no journal.
+        with suppress(MeterError):
+            directories.append(state_directory(name))
+        with suppress(MeterError):
+            directories += _find_registered(name)
+    return [directory for directory in dict.fromkeys(directories) if directory is not None]
 
 
 def _find_registered(meter: str) -> Iterator[Path]:
@@ -203,6 +211,29 @@ def _list_registrations(meter: str) -> list[Path]:
     board_directory = source_class(meter).board_directory()
     entries = [] if board_directory is None else sorted(board_directory.glob("*"))
     return [entry for entry in entries if entry.is_symlink()]
+
+
+def explain_lost_journals() -> list[str]:
+    """A message for each board of this node whose run has not ended and whose journal is gone."""
+    links = [link for name in source_names() for link in _list_registrations(name)]
+    return [text for link in dict.fromkeys(links) if (text := _explain_lost(link)) is not None]
+
+
+def _explain_lost(link: Path) -> str | None:
+    """Why the limit of a registered board is unknown, None if its journal exists."""
+    try:
+        path = link.readlink()
+        path.lstat()
+    except FileNotFoundError:
+        # A run that ends removes the link and then the journal.
+        if link.is_symlink():
+            return (
+                f"{link}: a run registered this board with the journal {link.readlink()}, which is "
+                f"not there; {_BY_HAND} the link"
+            )
+    except OSError:  # only root may look into the directory
+        pass
+    return None
 
 
 def journal_paths() -> list[Path]:
@@ -224,6 +255,8 @@ def register_journal(journal: Journal, path: Path) -> None:
     # Under the lock, so that of two runs the later one sees the journal of the earlier one.
     with lock_directory(board_directory):
         refuse_foreign_limits(journal.meter, uuids)
+        # Before the links: a link to a journal that does not exist means that it is lost.
+        journal.write(path)
         for uuid in uuids:
             link = _board_link(board_directory, uuid)
             try:
@@ -234,7 +267,6 @@ def register_journal(journal: Journal, path: Path) -> None:
                     f"{link}: the board cannot be registered ({error.strerror}), and nothing is "
                     "set without that"
                 ) from None
-        journal.write(path)
 
 
 def _board_link(board_directory: Path, uuid: str) -> Path:
@@ -243,17 +275,23 @@ def _board_link(board_directory: Path, uuid: str) -> Path:
 
 def refuse_foreign_limits(meter: str, uuids: Collection[str], timeout_s: float = 0.0) -> None:
     """Raise BlockedError if, after `timeout_s`, the journal of the state directory or a journal
-    with which one of these boards is registered still names one of them."""
+    with which one of these boards is registered still names one of them, or if such a journal is
+    lost."""
     source = source_class(meter)
-    paths = set()
+    paths, links = set(), []
     if (directory := state_directory(meter)) is not None:
         paths.add(directory / JOURNAL_FILE)
     if (board_directory := source.board_directory()) is not None:
         for uuid in uuids:
             with suppress(OSError):  # the board is not registered
-                paths.add(_board_link(board_directory, uuid).readlink())
+                link = _board_link(board_directory, uuid)
+                paths.add(link.readlink())
+                links.append(link)
     for path in sorted(paths):
         _refuse_limits(path, uuids, timeout_s)
+    for link in links:
+        if (text := _explain_lost(link)) is not None:
+            raise BlockedError(text)
 
 
 def refuse_any_limits(meter: str, timeout_s: float) -> None:

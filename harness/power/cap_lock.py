@@ -66,11 +66,13 @@ def _refuse_shared(place: Path, is_parent: bool) -> None:
     status = place.stat()
     # In a user namespace the files of root belong to another number, as these do.
     root = (_PROC / "sys").stat().st_uid
-    if status.st_uid not in (os.geteuid(), root):
-        raise MeterError(
-            f"{place}: belongs to the user {name_user(status.st_uid)}, who could keep power "
-            "limits from being restored; name a directory of your own with WATTMARK_STATE"
-        )
+    # The owner of a link can change where it leads.
+    for owner in (status.st_uid, place.lstat().st_uid):
+        if owner not in (os.geteuid(), root):
+            raise MeterError(
+                f"{place}: belongs to the user {name_user(owner)}, who could keep power limits "
+                "from being restored; name a directory of your own with WATTMARK_STATE"
+            )
     # In a directory with the sticky bit, such as /tmp, users cannot replace entries of others.
     is_sticky = is_parent and status.st_mode & stat.S_ISVTX
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
@@ -154,11 +156,16 @@ def find_holders(path: Path) -> tuple[LockHolder, ...]:
     for process in _PROC.glob("[0-9]*"):
         # The process may end meanwhile. Only root may look at the processes of others.
         with suppress(OSError):
-            if any(_is_listed(inode, file.read_text()) for file in (process / "fdinfo").iterdir()):
+            if any(_is_listed(inode, _read(file)) for file in (process / "fdinfo").iterdir()):
                 # The real user: a user can start programs that run as root.
-                uid = (process / "status").read_text().split("\nUid:")[1].split()[0]
+                uid = _read(process / "status").split("\nUid:")[1].split()[0]
                 holders.append(LockHolder(int(process.name), int(uid)))
     return tuple(holders)
+
+
+def _read(file: Path) -> str:
+    """The text of a file about a process. A process can give itself a name of any bytes."""
+    return file.read_text(errors="replace")
 
 
 def _is_listed(inode: int, locks: str) -> bool:

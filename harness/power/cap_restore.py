@@ -74,7 +74,8 @@ def _open_source_of(path: Path, journal: Journal) -> PowerSource:
 def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tuple[str, bool]]:
     """Restore every board of `journal` that can be, and keep the others in the journal at `path`.
 
-    Returns a line for each board, and whether it is restored. The caller holds the lock.
+    Returns a line for each board, and whether it is restored, and a line for a journal that cannot
+    be removed. The caller holds the lock.
     """
     results, remaining = [], []
     for limit in journal.accelerators:
@@ -95,7 +96,10 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
             replace(journal, accelerators=tuple(remaining)).write(path)
     else:
         # Removed last: if this process is killed before, the watchdog restores all boards again.
-        journal.remove(path)
+        try:
+            journal.remove(path)
+        except OSError as error:
+            results.append((f"{path}: the journal cannot be removed ({error.strerror})", False))
     return results
 
 

@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from harness import interrupts
-from harness.power.cap_journal import Journal, lock_directory
+from harness.power.cap_journal import BlockedError, Journal, lock_directory
 from harness.power.cap_restore import open_all_boards, restore_boards
 from harness.power.source import MeterError
 from harness.power.sources import open_source
@@ -72,15 +72,21 @@ class Watchdog:
                 self._process.wait()
 
     def _start(self) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, "-m", "harness.power.cap_watchdog", str(self._path)],
-            # Python must not import modules from the working directory of the user.
-            env={**os.environ, "PYTHONSAFEPATH": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # a signal to the process group of the harness does not end it
-        )
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "harness.power.cap_watchdog", str(self._path)],
+                # Python must not import modules from the working directory of the user.
+                env={**os.environ, "PYTHONSAFEPATH": "1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                # A signal to the process group of the harness does not end it.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WatchdogError(
+                f"the watchdog that would restore the limits cannot be started ({error.strerror})"
+            ) from None
         assert process.stdout is not None
         # `select` first, because `readline` has no timeout.
         is_readable = bool(select.select([process.stdout], [], [], READY_TIMEOUT_S)[0])
@@ -97,7 +103,7 @@ def watch(path: Path) -> None:
     """The watchdog: print `ready`, wait for the end of the standard input, restore what the journal
     at `path` still holds."""
     # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
-    interrupts.ignore_signals()
+    interrupts.ignore_all_signals()
     journal = Journal.read(path)
     if journal is None:
         return
@@ -137,12 +143,21 @@ def _keeps_journal(path: Path, journal: Journal, pause_s: float) -> bool:
     """Wait for `pause_s`. Returns whether the journal is still that of this run; if it is not,
     sooner."""
     deadline_s = time.monotonic() + pause_s
-    while (present := Journal.read(path)) is not None and present.is_same_run(journal):
+    while _is_journal_of(path, journal):
         remaining_s = deadline_s - time.monotonic()
         if remaining_s <= 0:
             return True
         time.sleep(min(STEP_S, remaining_s))
     return False
+
+
+def _is_journal_of(path: Path, journal: Journal) -> bool:
+    try:
+        present = Journal.read(path)
+    except BlockedError:
+        # A fault of the disk can pass.
+        return True
+    return present is not None and present.is_same_run(journal)
 
 
 def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
@@ -157,14 +172,16 @@ def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
                 return []
             with closing(open_all_boards(journal.meter)) as source:
                 return restore_boards(source, path, remaining)
-    except MeterError as error:
+    except (MeterError, OSError) as error:
         return [(str(error), False)]
 
 
 def _print_lines(lines: Sequence[str]) -> None:
     with contextlib.suppress(OSError):  # the terminal may be gone
         for line in lines:
-            print(f"wattmark: {line}", file=sys.stderr, flush=True)
+            # A terminal after Ctrl-S, or a pipe that nobody reads, would block the next attempt.
+            if sys.stderr is not None and select.select([], [sys.stderr], [], 0)[1]:
+                print(f"wattmark: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
