@@ -2,7 +2,7 @@
 # A Slurm epilog (`Epilog=` in slurm.conf): restores the power caps, and the performance levels of AMD, that a job has left,
 # however it ended. Slurm kills all processes in the cgroup of a job, also the watchdog of `bench-submit run --cap`.
 #
-# It acts if scripts/wattmark-cap has set a limit, or if a run has left its journal. If it fails, Slurm drains the node, as it
+# It acts if scripts/wattmark-cap has set a limit, or if a run has left its journal or registered boards. If it fails, Slurm drains the node, as it
 # should: its GPUs do not have their usual settings.
 set -uf
 
@@ -14,6 +14,8 @@ LOCK_TIMEOUT_S=30
 SYSFS=/sys
 STAMP=/run/wattmark-cap
 JOURNAL=/var/lib/wattmark/caps.json
+# Each run registers its boards here: a link for each, to the journal, which can be in another directory (WATTMARK_STATE).
+BOARDS=/run/wattmark
 # The limit of the GPUs of this site between jobs: `default` for the default of the boards, or watts.
 SITE_CAP=default
 
@@ -22,12 +24,28 @@ log() {
 }
 
 is_needed() {
-    [ -e "$STAMP" ] || [ -e "$JOURNAL" ]
+    [ -e "$STAMP" ] || [ -e "$JOURNAL" ] || [ -n "$(registered_boards)" ]
 }
 
-# The boards of the journal whose performance level a run changed, as lines `NAME LEVEL`. The journal has a line per field.
+registered_boards() {
+    find "$BOARDS" -type l 2>/dev/null
+}
+
+# The journals of the node, as lines.
+journals() {
+    {
+        echo "$JOURNAL"
+        registered_boards | while read -r link; do readlink "$link"; done
+    } | sort -u | while IFS= read -r file; do
+        [ ! -e "$file" ] || echo "$file"
+    done
+}
+
+# The boards of the journals whose performance level a run changed, as lines `NAME LEVEL`. A journal has a line per field.
 changed_levels() {
-    awk -F '"' '$2 == "uuid" { name = $4 } $2 == "found_state" && NF > 3 { print name, $4 }' "$JOURNAL"
+    journals | while IFS= read -r file; do
+        awk -F '"' '$2 == "uuid" { name = $4 } $2 == "found_state" && NF > 3 { print name, $4 }' "$file"
+    done
 }
 
 # The directory in sysfs of the board $1, which is named by its id or its PCI address.
@@ -72,8 +90,9 @@ is_needed || exit 0
 # The lock of the runs. A watchdog that outlived its run may be restoring the limits now.
 if [ -d "${JOURNAL%/*}" ]; then
     umask 077
-    exec 9>>"${JOURNAL%/*}/caps.lock"
-    flock -w "$LOCK_TIMEOUT_S" 9 || log "another process held the lock of $JOURNAL; restoring without it"
+    # `command`, because the shell would end if the file cannot be opened.
+    { command exec 9>>"${JOURNAL%/*}/caps.lock" && flock -w "$LOCK_TIMEOUT_S" 9; } 2>/dev/null ||
+        log "no lock of $JOURNAL (another process held it, or it cannot be opened); restoring without it"
     is_needed || exit 0
 fi
 # Descriptor 9 is closed, so that a command that hangs does not keep the lock.
@@ -81,8 +100,8 @@ message=$(timeout -k 5 "$CAP_TIMEOUT_S" "$WATTMARK_CAP" "$SITE_CAP" 2>&1 9>&-) |
     log "caps not restored: $message (status $?)"
     exit 1
 }
-if [ -e "$JOURNAL" ]; then
-    restore_levels || exit 1
-fi
-rm -f "$STAMP" "$JOURNAL"
+restore_levels || exit 1
+journals | while IFS= read -r file; do rm -f "$file"; done
+registered_boards | while read -r link; do rm -f "$link"; done
+rm -f "$STAMP"
 exit 0
