@@ -30,7 +30,7 @@ from rules.testing.mutations import (
     shorten_batches,
 )
 
-ALONE, ACROSS = ("W126", "W127", "T122", "T123", "C113"), ("X116", "X117")
+ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "C113"), ("X116", "X117")
 PATHS = sorted(result.parent for result in MEASURED.glob("*/*/result.json"))
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
@@ -44,7 +44,13 @@ def list_reporting_rules(evidence: EvidenceFrames, *ids: str) -> set[str]:
     rederive(evidence)
     bundle = Bundle(Path("center/system/run"), (), evidence.evidence())
     rules = (rules_by_id()[id] for id in ids)
-    return {rule.id for rule in rules if isinstance(rule, BundleRule) and any(rule.judge(bundle))}
+    return {
+        rule.id
+        for rule in rules
+        if isinstance(rule, BundleRule)
+        and bundle.standing in rule.standings
+        and any(rule.judge(bundle))
+    }
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name[17:])
@@ -76,15 +82,16 @@ def test_known_results_are_the_best_of_the_committed_runs() -> None:
         bundle = bundle_of(path)
         board = bundle.board_of(bundle.ranks[0].accelerators[0])
         assert board is not None and bundle.figures is not None
-        if bundle.standing == "closed" and bundle.declaration.size == "full":
+        if bundle.declaration.size == "full":
             assert bundle.cap_w == KNOWN_CAP_W
             key = board.id, bundle.declaration.workload, bundle.variant
-            items_per_s = bundle.figures.headline.items_per_s_per_accelerator.mean
-            clock_mhz = mean_clocks(bundle.figures.epochs).sm_mhz
-            assert clock_mhz is not None
-            earlier = best.get(key, KnownResult(0.0, 0.0))
+            headline, clock_mhz = bundle.figures.headline, mean_clocks(bundle.figures.epochs).sm_mhz
+            items_per_s = headline.items_per_s_per_accelerator.mean
+            assert clock_mhz is not None and headline.joules_per_item is not None
+            earlier = best.get(key, KnownResult(0.0, 0.0, 0.0))
             best[key] = KnownResult(
                 max(earlier.items_per_s, items_per_s),
+                max(earlier.items_per_joule, 1 / headline.joules_per_item.mean),
                 max(earlier.items_per_megacycle, items_per_s / clock_mhz.mean),
             )
     assert best.keys() == KNOWN_RESULTS.keys()
@@ -114,6 +121,61 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
     evidence.samples["sm_mhz"] *= clock
     declare_cap(evidence, cap_w)
     assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
+
+
+@pytest.mark.parametrize(
+    ("share", "cap_w", "is_reported"),
+    [(0.93, 700.0, False), (0.88, 700.0, True), (0.5, 400.0, False)],
+)
+def test_energy_is_compared_at_the_known_cap(share: float, cap_w: float, is_reported: bool) -> None:
+    evidence = copy.deepcopy(read_measured(CAPPED_RUN))
+    scale_readings(evidence, share)
+    declare_cap(evidence, cap_w)
+    assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
+
+
+@pytest.mark.parametrize("variant", ["tuned", "own"])
+@pytest.mark.parametrize(("factor", "is_reported"), [(1.0, False), (1.05, False), (2.0, True)])
+def test_open_run_is_compared_with_the_best_of_all_variants(
+    variant: str, factor: float, is_reported: bool
+) -> None:
+    evidence = copy.deepcopy(read_measured(CAPPED_RUN))
+    evidence.result["standing"] = "open"
+    evidence.result["implementation"]["variant"] = variant
+    scale_items(evidence, factor)
+    assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
+
+
+def test_open_baseline_may_be_as_fast_as_the_tuned_variant() -> None:
+    evidence = copy.deepcopy(read_measured(CAPPED_RUN))
+    evidence.result["implementation"]["variant"] = "baseline"
+    assert list_reporting_rules(evidence, "T123") == {"T123"}
+    evidence.result["standing"] = "open"
+    assert list_reporting_rules(evidence, "T123") == set()
+
+
+# T124: nothing to compare with.
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "is_reported"),
+    [
+        ("NVIDIA H200", "resnet50-train", False),
+        ("NVIDIA H200", "sd2-latents-train", True),
+        ("NVIDIA H100 80GB HBM3", "resnet50-train", True),
+        ("NVIDIA B300 SXM6 AC", "resnet50-train", True),
+        ("Simulated H200", "resnet50-train", False),
+    ],
+)
+@pytest.mark.parametrize("standing", ["closed", "open"])
+def test_board_or_workload_without_a_known_result_is_reported(
+    name: str, workload: str, is_reported: bool, standing: str
+) -> None:
+    evidence = copy.deepcopy(read_measured(CAPPED_RUN))
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["name"] = name
+    evidence.result.update(standing=standing, workload=workload)
+    assert list_reporting_rules(evidence, "T124") == ({"T124"} if is_reported else set())
 
 
 # W126: power below the cap at a low clock.

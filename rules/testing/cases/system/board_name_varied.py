@@ -11,11 +11,11 @@ def rename_boards(evidence: EvidenceFrames, name: str) -> None:
             accelerator["name"] = name
 
 
-@mutation(RULE, "M107")
+@mutation(RULE, "M107", "T124")
 def memory_in_the_name(evidence: EvidenceFrames) -> None:
     rename_boards(evidence, "NVIDIA H200 141GB HBM3e")
 
 
-@mutation(RULE, "M107")
+@mutation(RULE, "M107", "T124")
 def another_case_and_a_space(evidence: EvidenceFrames) -> None:
     rename_boards(evidence, "nvidia  h200")

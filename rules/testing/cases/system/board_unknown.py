@@ -13,11 +13,11 @@ def rename_boards(evidence: EvidenceFrames, only_first: bool) -> None:
                 accelerator["name"] = "Example Accelerator 9000"
 
 
-@mutation(RULE)
+@mutation(RULE, "T124")
 def all_boards_unknown(evidence: EvidenceFrames) -> None:
     rename_boards(evidence, only_first=False)
 
 
-@mutation(RULE)
+@mutation(RULE, "T124")
 def one_board_unknown(evidence: EvidenceFrames) -> None:
     rename_boards(evidence, only_first=True)

@@ -29,7 +29,7 @@ def slicing_and_errors_read_back_once(evidence: EvidenceFrames) -> None:
             readback.update(mig=None, ecc_uncorrected=None, ecc_corrected=None)
 
 
-@mutation(RULE, "M111", "M116")
+@mutation(RULE, "M111", "M116", "T124")
 def clock_of_an_amd_board_left_out(evidence: EvidenceFrames) -> None:
     for node in evidence.system["nodes"]:
         for accelerator in node["accelerators"]:
