@@ -67,7 +67,7 @@ def find_collisions(submissions: Path, place: str, accepted: Collection[str]) ->
 def _list_alike(directory: Path, name: str) -> Sequence[str]:
     """The names in `directory` that readers may confuse with `name`, itself among them."""
     try:
-        return _names_by_form(directory, directory.stat().st_mtime_ns).get(_fold(name), ())
+        return _names_by_form(directory, directory.stat().st_mtime_ns).get(fold_name(name), ())
     except OSError:
         # The user may enter the directory but not list it. Nobody who can list it is misled.
         return ()
@@ -82,11 +82,11 @@ def _names_by_form(directory: Path, _modified_ns: int) -> Mapping[str, Sequence[
         # A link may lead to a directory. It is not followed, because it may lead to itself.
         listed = [e.name for e in entries if e.is_symlink() or e.is_dir(follow_symlinks=False)]
     for name in sorted(listed):
-        names[_fold(name)].append(name)
+        names[fold_name(name)].append(name)
     return names
 
 
-def _fold(name: str) -> str:
+def fold_name(name: str) -> str:
     """The name without what readers overlook: case, and the form of characters (the Kelvin sign and
     the letter K, ß and ss)."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

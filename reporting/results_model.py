@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
+from checker.directory_names import fold_name
 from checker.verdict import Verdict
 from reporting.paper import Paper
 from reporting.run_record import Provenance, RunRecord
@@ -184,16 +185,23 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
 
 
 def name_centers(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The rows, with the center in the name of each system whose name two centers use."""
-    centers_by_system: dict[str, set[str | None]] = {}
+    """The rows, with the center in the name of each system that readers could take for one of
+    another center: two centers use the name, apart from case, blanks and the form of characters, or
+    it has parentheses, which look like the name of a center."""
+    centers_by_form: dict[str, set[str | None]] = {}
     for row in rows:
-        centers_by_system.setdefault(row.system, set()).add(row.center)
+        centers_by_form.setdefault(_fold_system(row.system), set()).add(row.center)
     return [
         replace(row, system=f"{row.system} ({row.center})")
-        if row.center and len(centers_by_system[row.system]) > 1
+        if row.center
+        and ("(" in fold_name(row.system) or len(centers_by_form[_fold_system(row.system)]) > 1)
         else row
         for row in rows
     ]
+
+
+def _fold_system(name: str) -> str:
+    return " ".join(fold_name(name).split())
 
 
 def name_submitted_line(row: ResultRow) -> str:

@@ -17,8 +17,8 @@ def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
     compared: what they state proves nothing about others."""
     withdrawn = frozenset(item.verdict.path for item in judged if item.verdict.withdrawn)
     findings = _run_round_rules([item.summary for item in judged if item.summary], withdrawn)
-    # A copy must not cause the original to be refused. So an accepted bundle gets an error only if
-    # the rule also reports it among the accepted bundles alone.
+    # A copy or a false claim must harm no accepted bundle. So an accepted bundle gets an error or a
+    # warning only if the rule also reports it among the accepted bundles alone.
     accepted = [item.summary for item in judged if item.summary and item.verdict.accepted]
     among_accepted = _run_round_rules(accepted, withdrawn) if len(accepted) > 1 else {}
     for item in judged:
@@ -59,7 +59,7 @@ def _run_round_rules(
 def _lower_to_note(finding: Finding) -> Finding:
     """The finding on an accepted bundle that only a later bundle causes. A failure of the checker
     stays an error."""
-    if finding.severity != Severity.ERROR or finding.rule == INTERNAL:
+    if finding.severity == Severity.NOTE or finding.rule == INTERNAL:
         return finding
     reason = "A note only: this bundle was accepted before the other one was added."
     return replace(finding, severity=Severity.NOTE, message=f"{finding.message} {reason}")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Submissions, copy_evidence
+from conftest import Submissions, copy_evidence, make_key
+from support.bundles import rederive
 from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
 from support.verdicts import REVIEW, make_finding, make_verdict
 
@@ -18,6 +19,7 @@ from checker.verdict import INTERNAL
 from rules.finding import Finding, Severity
 from rules.registry import round_rules, rules_by_id
 from rules.testing import tampering as forge
+from rules.testing.mutations import use_other_boards
 
 
 def test_bundle_with_a_waived_error_is_still_compared(submissions: Submissions) -> None:
@@ -73,14 +75,47 @@ def test_only_bundles_that_pass_are_kept(submissions: Submissions) -> None:
     assert summaries == [good_bundle]
 
 
-def test_only_errors_of_rules_are_lowered_on_accepted_bundles() -> None:
+def test_findings_of_rules_but_not_of_failures_are_lowered_on_accepted_bundles() -> None:
     def lower(severity: Severity, rule: str = "X102") -> Severity:
         finding = Finding(rule, severity, "result.json", "", "a copy", "a run of its own", "")
         return _lower_to_note(finding).severity
 
     assert lower(Severity.ERROR) == Severity.NOTE
-    assert lower(Severity.WARNING) == Severity.WARNING
+    assert lower(Severity.WARNING) == Severity.NOTE
     assert lower(Severity.ERROR, INTERNAL) == Severity.ERROR
+
+
+def test_later_bundle_warns_of_an_accepted_bundle_only_once_it_is_accepted_too(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    accepted = submissions.add(run_id="accepted-run")
+    key = make_key(tmp_path / "other")
+    submissions.allow(key, "other@lab.example.org")
+    evidence = make_second_run()
+    use_other_boards(evidence)
+    # The losses of the accepted run under another seed, which X117 reports on both.
+    evidence.result["epochs"] = copy_evidence().result["epochs"]
+    losses = [epoch["loss"] for epoch in evidence.result["epochs"]]
+    rederive(evidence)
+    for epoch, loss in zip(evidence.result["epochs"], losses, strict=True):
+        epoch["loss"] = loss
+    later = replace(submissions, key=key).add(evidence, principal="other@lab.example.org")
+
+    def judge() -> dict[Path, set[Severity]]:
+        verdicts = {v.path: v for v in judge_all([submissions.root]).verdicts}
+        return {
+            path: {f.severity for f in verdicts[path].findings if f.rule == "X117"}
+            for path in (accepted, later)
+        }
+
+    forge.write_log(accepted, {})
+    assert judge() == {accepted: {Severity.NOTE}, later: {Severity.WARNING}}
+    entry = {
+        "path": later.relative_to(submissions.root).as_posix(),
+        "manifest_sha256": forge.hash_manifest(later),
+    }
+    forge.write_log(accepted, {}, entry)
+    assert judge() == {accepted: {Severity.WARNING}, later: {Severity.WARNING}}
 
 
 def test_result_far_better_than_all_others_wins_nothing_until_it_is_reviewed() -> None:

@@ -147,3 +147,10 @@ def test_systems_of_one_name_are_apart_by_center() -> None:
         ("node (beta)", 1),
         ("other", 1),
     ]
+
+
+@pytest.mark.parametrize("name", ["Node", "\uff4eode", "node\u00a0", "node (alpha)"])
+def test_system_whose_name_looks_like_that_of_another_center_names_its_center(name: str) -> None:
+    honest = make_run_row(1000, "a", center="alpha")
+    disguised = make_run_row(1100, "b", center="beta", system=name)
+    assert name_centers([honest, disguised])[1].system == f"{name} (beta)"
