@@ -27,7 +27,7 @@ def another_batch_count_declared(evidence: EvidenceFrames) -> None:
 def batches_of_an_undeclared_rank(evidence: EvidenceFrames) -> None:
     evidence.batches.loc[
         evidence.batches["rank"] == evidence.result["ranks"][0]["rank"], "rank"
-    ] = 777
+    ] = 77
 
 
 @mutation(RULE)
