@@ -52,7 +52,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
 ) -> None:
     many = make_altered_run(name="many")
     one, other = (
-        on_one(make_altered_run(rate=1.25, power=0.9, name="one")),
+        on_one(make_altered_run(rate=0.95, power=0.9, name="one")),
         on_one(convert_to_baseline(make_altered_run(rate=0.5, name="other"))),
     )
     add_all(submissions, many, one, other)
@@ -88,7 +88,7 @@ def test_several_accelerators_are_compared_with_repeats_on_one_of_their_system(
     )
     for evidence in (many, first, second):
         evidence.system["name"] = "own"
-    add_all(submissions, many, first, second, on_one(make_altered_run(rate=1.25, name="faster")))
+    add_all(submissions, many, first, second, on_one(make_altered_run(rate=1.03, name="faster")))
     page, _ = report(submissions.root)
     (row,) = read_lines(page, "resnet50-train-scaling")
     rates = [figures(run, "items_per_s_per_accelerator")[0] for run in (first, second)]

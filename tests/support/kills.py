@@ -23,7 +23,7 @@ from harness.simulation import server as simulator
 KILLS = int(os.environ.get("WATTMARK_KILLS", "2"))
 SEED = 20260411
 DEADLINE_S = 300
-DISK_BYTES = 8 << 20
+DISK_BYTES = 120_000_000
 MODULES = {
     "sampler": "harness.power.sampler",
     "watchdog": "harness.power.cap_watchdog",

@@ -194,7 +194,9 @@ def join_repeats(page: ReportPage, result: Result) -> list[Result]:
     """The results that share a row of the what-if table with a result, itself included."""
     if result.bundle is None:
         return [result]
-    return [run for run in page.list_sweep_runs(result) if run.cap_w == result.cap_w]
+    return [
+        run for run in page.list_sweep_runs(result) if run.may_win and run.cap_w == result.cap_w
+    ]
 
 
 def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
