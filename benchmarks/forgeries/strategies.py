@@ -43,8 +43,8 @@ UNSEEN_SMALL_STEPS = (
     "Each part is smaller than the difference between boards. Only a reproduction shows it."
 )
 UNSEEN_CAP = (
-    "No run at 400 W is known, so nobody knows which clock and throughput belong to it. A round "
-    "with runs at that cap (X114, X115) or a sweep of the same board (X101) shows it."
+    "A lower cap saves as much on an honest board, and no run at that cap is known. A round with "
+    "runs at that cap (X114, X115) or a sweep of the same board (X101) shows it."
 )
 
 STRATEGIES: Sequence[Strategy] = (
@@ -92,6 +92,10 @@ STRATEGIES: Sequence[Strategy] = (
     Strategy(
         "run at 700 W as one at 400 W, clocks a quarter lower",
         claims.claim_cap(400.0, 0.75),
+    ),
+    Strategy(
+        "run at 700 W as one at 660 W, clocks 3 % lower",
+        claims.claim_cap(660.0, 0.97),
         why_unseen=UNSEEN_CAP,
     ),
     Strategy("2 % more items", claims.multiply_items(1.02)),

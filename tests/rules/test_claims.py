@@ -124,12 +124,22 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
 
 
 @pytest.mark.parametrize(
-    ("share", "cap_w", "is_reported"),
-    [(0.93, 700.0, False), (0.88, 700.0, True), (0.5, 400.0, False)],
+    ("share", "items", "cap_w", "is_reported"),
+    [
+        (0.93, 1.0, 700.0, False),
+        (0.88, 1.0, 700.0, True),
+        (0.7, 0.8, 700.0, True),
+        (0.5, 1.0, 400.0, True),
+        (0.5, 0.98, 400.0, True),
+        (0.5, 0.8, 400.0, False),
+    ],
 )
-def test_energy_is_compared_at_the_known_cap(share: float, cap_w: float, is_reported: bool) -> None:
+def test_energy_is_compared_at_the_known_cap_and_at_the_known_throughput(
+    share: float, items: float, cap_w: float, is_reported: bool
+) -> None:
     evidence = copy.deepcopy(read_measured(CAPPED_RUN))
     scale_readings(evidence, share)
+    scale_items(evidence, items)
     declare_cap(evidence, cap_w)
     assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
 
