@@ -3,6 +3,7 @@ signals of processes, blocked output, full disks and process tables, and journal
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from harness.power.cap_restore import RestoreError
 from harness.power.cap_watchdog import WatchdogError
 from harness.power.source import MeterError
 
+REPOSITORY = Path(__file__).parents[3]
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become another user")
 HOLD_LOCK = """
@@ -126,6 +128,18 @@ def test_a_watchdog_that_cannot_read_its_journal_for_a_while_tries_again(node):
     assert line.startswith(f"wattmark: {node.journal}: the journal of power limits cannot be read")
     node.journal.write_text(text)
     assert watchdog.wait(DEADLINE_S) == 0
+    assert node.limits == AS_FOUND and not node.journal.exists()
+
+
+def test_a_watchdog_restores_although_an_upgrade_removes_its_package(node, monkeypatch):
+    copy = node.root / "package"
+    for name in ("harness", "rules"):
+        shutil.copytree(REPOSITORY / name, copy / name)
+    monkeypatch.setenv("PYTHONPATH", f"{copy}:{os.environ['PYTHONPATH']}")
+    with node.hold_cap_elsewhere() as (owner, watchdog):
+        shutil.rmtree(copy)
+        owner.kill()
+        wait_for(lambda: has_ended(watchdog), within_s=60)
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
