@@ -197,6 +197,21 @@ def claim_configuration_of(name: str) -> Claim:
     return forge
 
 
+def claim_open_standing(evidence: EvidenceFrames, runs: Runs) -> None:
+    evidence.result["standing"] = "open"
+
+
+def claim_board(name: str) -> Claim:
+    """The run as one on boards of another name."""
+
+    def forge(evidence: EvidenceFrames, runs: Runs) -> None:
+        for node in evidence.system["nodes"]:
+            for accelerator in node["accelerators"]:
+                accelerator["name"] = name
+
+    return forge
+
+
 def claim_one_of_several_boards(evidence: EvidenceFrames, runs: Runs) -> None:
     """The items of all ranks on the first board, and nothing of the others."""
     result, batches = evidence.result, evidence.batches

@@ -101,6 +101,14 @@ STRATEGIES: Sequence[Strategy] = (
     Strategy("2 % more items", claims.multiply_items(1.02)),
     Strategy("6 % more items", claims.multiply_items(1.06), why_unseen=UNSEEN_ITEMS),
     Strategy("twice the items", claims.multiply_items(2.0)),
+    Strategy(
+        "twice the items, as an open run",
+        claims.chain(claims.multiply_items(2.0), claims.claim_open_standing),
+    ),
+    Strategy(
+        "twice the items, as a board that the rule book does not have",
+        claims.chain(claims.multiply_items(2.0), claims.claim_board("NVIDIA B300 SXM6 AC")),
+    ),
     Strategy("five times the items", claims.multiply_items(5.0)),
     Strategy("5 % more items than the batch size gives", claims.multiply_items(1.05, False)),
     Strategy(
