@@ -154,13 +154,18 @@ def write_signature(
 
 def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:
     submissions = display_path(allowed.keyring.submissions, [bundle])
-    known = ", ".join(allowed.principals) or "nobody"
+    center = principal.partition("@")[0]
+    refusal = f"{bundle}: not signed, because it lies in the directory of center {allowed.center}"
+    if allowed.keyring.principals_of(center):
+        return (
+            f"{refusal}. Move it below {submissions}/{center}/, or sign it with a key of "
+            f"{allowed.center}."
+        )
+    known = ", ".join(allowed.principals) or "no principal"
     return (
-        f"{bundle}: not signed. The keyring in {submissions} lets {known} sign here, "
-        f"and not {principal}.\n"
-        "  A center signs below its own directory, here "
-        f"{submissions}/{principal.partition('@')[0]}/. "
-        "The keyring needs a line for its key:\n"
+        f"{refusal}, and the keyring in {submissions} lets {known} sign there.\n"
+        f"  {principal} signs bundles below {submissions}/{center}/. "
+        "The keyring needs a line for the key:\n"
         f'  {principal} namespaces="{SUBMISSION_NAMESPACE},{WITHDRAWAL_NAMESPACE}" KEYTYPE KEY'
     )
 

@@ -85,8 +85,15 @@ def find_shortfalls(verdicts: Iterable[Verdict], required_level: str) -> Iterato
         if is_result and not verdict.trust_level.reaches(required):
             yield printable(
                 f"{verdict.path}: {verdict.trust_level}, and --require asks for {required}; "
-                f"{_ADVICE_BY_LEVEL[TrustLevel.ACCEPTED if not verdict.accepted else required]}"
+                f"{' and '.join(_list_advice(verdict, required))}"
             )
+
+
+def _list_advice(verdict: Verdict, required: TrustLevel) -> Iterator[str]:
+    if not verdict.accepted:
+        yield _ADVICE_BY_LEVEL[TrustLevel.ACCEPTED]
+    if required == TrustLevel.REPRODUCED and not verdict.reproducers:
+        yield _ADVICE_BY_LEVEL[TrustLevel.REPRODUCED]
 
 
 def format_exemption(view: RoundView, verdict: Verdict, finding: Finding) -> str:

@@ -118,7 +118,7 @@ def main() -> int:
         run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
-        advice = f"pip install 'wattmark[{extra}]', in an environment of its own"
+        advice = f"pip install '.[{extra}]' in the clone of wattmark, in its own environment"
         event_log.write_event(JobRefused(rank=rank, message=f"{error}: {advice}"))
         raise
     # By the contract, an implementation raises ValueError if it refuses the job. A repetition of

@@ -74,9 +74,13 @@ def test_own_signature_is_made_anew_without_a_word(unsigned, submissions):
 
 def use_of_another_center(submissions: Submissions, key: Path) -> tuple[str, str]:
     submissions.allow(key, "other@wattmark")
+    return "other@wattmark", f"Move it below {submissions.root}/other/"
+
+
+def use_of_unknown_center(submissions: Submissions, key: Path) -> tuple[str, str]:
     return (
-        "other@wattmark",
-        f"in {submissions.root} lets {PRINCIPAL} sign here, and not other@wattmark",
+        "stranger@wattmark",
+        f"the keyring in {submissions.root} lets {PRINCIPAL} sign there",
     )
 
 
@@ -101,7 +105,15 @@ def use_for_reviews(submissions: Submissions, key: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    "use", [use_of_another_center, use_unknown, use_expired, use_revoked, use_for_reviews]
+    "use",
+    [
+        use_of_another_center,
+        use_of_unknown_center,
+        use_unknown,
+        use_expired,
+        use_revoked,
+        use_for_reviews,
+    ],
 )
 @pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])
 def test_what_the_keyring_would_refuse_is_not_signed(unsigned, submissions, tmp_path, use, before):

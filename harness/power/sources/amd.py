@@ -93,7 +93,7 @@ class AmdSource(PowerSource, CapControl):
         # Before the general case: without ROCm the package is there and its import raises KeyError.
         except ModuleNotFoundError:
             raise MeterError(
-                "amdsmi is not installed; install it with: pip install 'wattmark[amd]'"
+                "amdsmi is not installed; install it in the clone of wattmark: pip install '.[amd]'"
             ) from None
         except Exception as error:  # loading a C library can fail in many ways
             reason = (

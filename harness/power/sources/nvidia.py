@@ -56,7 +56,8 @@ class NvidiaSource(PowerSource, CapControl):
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
             raise MeterError(
-                "nvidia-ml-py is not installed; install it with: pip install 'wattmark[nvidia]'"
+                "nvidia-ml-py is not installed; install it in the clone of wattmark: "
+                "pip install '.[nvidia]'"
             ) from None
         try:
             pynvml.nvmlInit()

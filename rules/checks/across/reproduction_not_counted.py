@@ -56,7 +56,7 @@ def _find_reasons(
         )
         return
     if run.center == original.center:
-        yield f"signed by {run.signer}, the original by {original.signer}", "another center"
+        yield f"of center {run.center}, as the original", "another center"
     shared_boards = set(run.boards) & set(original.boards)
     if shared_boards and run.standing != "demo":
         yield (
