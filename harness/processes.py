@@ -44,7 +44,8 @@ def list_descendants(pids: Iterable[int]) -> list[int]:
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            # The name of a process, in parentheses, may be of any bytes.
+            parent = int(stat.read_bytes().rpartition(b")")[2].split()[1])
         except (OSError, ValueError):  # the process has ended meanwhile
             continue
         children.setdefault(parent, []).append(int(stat.parent.name))

@@ -239,10 +239,13 @@ def list_processes(group: int) -> Iterator[int]:
     """The processes of a group that still run; one that only waits to be reaped has ended."""
     for directory in Path("/proc").glob("[0-9]*"):
         try:
-            state, _, process_group = (directory / "stat").read_text().rsplit(")", 1)[1].split()[:3]
+            # The name of a process, in parentheses, may be of any bytes.
+            state, _, process_group = (
+                (directory / "stat").read_bytes().rsplit(b")", 1)[1].split()[:3]
+            )
         except OSError:
             continue  # ended while this was looking
-        if state not in "ZX" and int(process_group) == group:
+        if state not in (b"Z", b"X") and int(process_group) == group:
             yield int(directory.name)
 
 

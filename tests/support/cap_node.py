@@ -116,7 +116,7 @@ def redirect_board_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def has_ended(pid: int) -> bool:
     """Whether the process is gone or a zombie."""
     try:
-        return "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return b"Z" in Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
     except OSError:
         return True
 
