@@ -79,9 +79,13 @@ class Node:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        # End watchdogs that still try to restore limits of this node.
+        wait_for(self._end_watchdogs)
+
+    def _end_watchdogs(self) -> bool:
+        """Whether no watchdog is left that tries to restore limits of this node."""
+        # A watchdog ends without its journal, but writes it again in the middle of an attempt.
         self.journal.unlink(missing_ok=True)
-        wait_for(lambda: not find_watchdogs(self))
+        return not find_watchdogs(self)
 
     @contextmanager
     def hold_cap_elsewhere(self):
