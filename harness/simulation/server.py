@@ -223,15 +223,22 @@ def main() -> int:
         boards = Boards(argument)
         listener.bind(path)
     except (MeterError, OSError) as error:
-        print(f"{path}: {error}", flush=True)
+        _write_line(f"{path}: {error}")
         return 1
     try:
         listener.listen()
-        print("ready", flush=True)
+        _write_line("ready")
         _Server(boards, listener).serve()
     finally:
         Path(path).unlink(missing_ok=True)
     return 0
+
+
+def _write_line(line: str) -> None:
+    """Write to the harness, unless it was interrupted and no longer reads."""
+    # Without a buffer, Python does not try to write again when the process ends.
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 if __name__ == "__main__":
