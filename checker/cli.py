@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from checker import CheckerError
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD
 from checker.terminal import FAILED, INTERNAL, PARTIAL, run_program
+
+if TYPE_CHECKING:
+    from checker.selection import RoundView
 
 COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
@@ -156,7 +160,7 @@ def check(
     from checker.engine import judge_all
     from checker.formats.common import find_shortfalls
     from checker.selection import parse_selection, refuse_keyring, select_findings
-    from checker.terminal import colour_mode, show_progress
+    from checker.terminal import show_progress
 
     refuse_keyring(keyring, local)
     if local and expected_head:
@@ -179,17 +183,27 @@ def check(
     except CheckerError as error:
         click.echo(f"bench-check: {error}", err=True)
         sys.exit(INTERNAL)
+    _print_view(view, output_format)
+    shortfalls = list(find_shortfalls(view.verdicts, required_level)) if required_level else []
+    for line in shortfalls:
+        click.echo(f"bench-check: {line}", err=True)
+    sys.exit(_choose_exit_code(view, bool(shortfalls)))
+
+
+def _print_view(view: "RoundView", output_format: str) -> None:
+    from checker.terminal import colour_mode
+
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of bundles may contain characters that the encoding of the output does not have.
         sys.stdout.reconfigure(errors="backslashreplace")
     text = import_module(f"checker.formats.{output_format}").render(view)
     click.echo(text, color=colour_mode())
-    shortfalls = list(find_shortfalls(view.verdicts, required_level)) if required_level else []
-    for line in shortfalls:
-        click.echo(f"bench-check: {line}", err=True)
+
+
+def _choose_exit_code(view: "RoundView", falls_short: bool) -> int:
     # Before the findings: after a failure of the checker, neither 0 nor 1 would be true.
     if view.broken:
-        sys.exit(INTERNAL)
-    if unfixed or shortfalls or any(view.status(v) == "fail" for v in view.verdicts):
-        sys.exit(FAILED)
-    sys.exit(PARTIAL if view.partial else 0)
+        return INTERNAL
+    if view.unfixed or falls_short or any(view.status(v) == "fail" for v in view.verdicts):
+        return FAILED
+    return PARTIAL if view.partial else 0

@@ -27,18 +27,18 @@ def check_names(place: str) -> None:
     )
     # Python reads a byte of a path that is not UTF-8 as a surrogate.
     if "\udc80" <= unsafe <= "\udcff":
-        found = f"{shorten(place)}, which is not UTF-8"
+        observed = f"{shorten(place)}, which is not UTF-8"
     elif unsafe:
-        found = f"{shorten(place)}, which contains the character U+{ord(unsafe):04X}"
+        observed = f"{shorten(place)}, which contains the character U+{ord(unsafe):04X}"
     elif len(place) > MAX_PLACE_CHARACTERS:
-        found = f"a path of {len(place)} characters"
+        observed = f"a path of {len(place)} characters"
     else:
         return
     raise build_refusal(
         DIRECTORY_NAME_UNSAFE,
         "",
         "",
-        found,
+        observed,
         f"at most {MAX_PLACE_CHARACTERS} characters of UTF-8, no backslash, no invisible character",
         "Rename the directory, and sign the bundle again there with bench-submit sign.",
     )

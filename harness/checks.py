@@ -27,21 +27,21 @@ class TargetError(PlanError):
 class Check:
     """The result of one check."""
 
-    what: str
+    name: str
     ok: bool | None
     """Whether it holds. None if something is missing that does not prevent a run."""
-    found: str
+    result: str
     advice: str = ""
     error: Exception | None = field(default=None, compare=False)
     """The error that a run would end with."""
 
     def __str__(self) -> str:
         mark = {True: "ok", False: "no", None: "-"}[self.ok]
-        return f"{mark:3} {self.what}: {self.describe()}"
+        return f"{mark:3} {self.name}: {self.describe()}"
 
     def describe(self) -> str:
-        """The finding, and what to do."""
-        return f"{self.found}; {self.advice}" if self.advice else self.found
+        """The result, and what to do."""
+        return f"{self.result}; {self.advice}" if self.advice else self.result
 
 
 def check_packages(what: str, names: Iterable[str]) -> Check:

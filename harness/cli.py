@@ -310,7 +310,7 @@ def doctor(meter: str | None) -> None:
     checks = list(examine(meter))
     for check in checks:
         sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]
-        table.add_row(sign, check.what, escape(check.found), escape(check.advice))
+        table.add_row(sign, check.name, escape(check.result), escape(check.advice))
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     sys.exit(1 if any(check.ok is False for check in checks) else 0)
 

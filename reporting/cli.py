@@ -5,11 +5,14 @@ Modules for checking and drawing are imported late, so that `--help` is fast.
 
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from checker.terminal import UnwritableError, describe_unwritable, run_program, show_step
+
+if TYPE_CHECKING:
+    from reporting.collect import Collected
 
 MARK = '<meta name="generator" content="wattmark'
 """Identifies an earlier page, which may be overwritten."""
@@ -73,7 +76,6 @@ def main(
     from checker import CheckerError
     from checker.output import OutputError, refuse_output, write_output
     from checker.selection import refuse_keyring
-    from checker.verdict import TrustLevel
     from reporting.charts import ChartError, build_charts
     from reporting.collect import EvidenceChangedError, NothingFoundError, collect
     from reporting.page import build_page, render_page, write_tables
@@ -110,13 +112,17 @@ def main(
         raise UnwritableError(describe_unwritable(error, target)) from None
     finally:
         show_step("")
+    click.echo(f"{out}: {_count_results(collected, local)}")
+
+
+def _count_results(collected: "Collected", local: bool) -> str:
+    from checker.verdict import TrustLevel
+
     passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
     judged = f"{TrustLevel.LOCAL}: {passed} without errors" if local else f"{passed} passed"
-    click.echo(
-        f"{out}: {judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
-    )
+    return f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from checker.trust.acceptance_log import (
     parse_version,
     read_log,
 )
-from checker.trust.authority import find_authority, find_keyrings_above, verify_submitter
+from checker.trust.authority import Authority, find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
 from checker.trust.manifest import check_place, read_result
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
@@ -129,9 +129,7 @@ def establish_trust(
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
     try:
-        signer = verify_submitter(contents, authority, accepted_at)
-        check_place(contents, stated, authority.signed_place)
-        submitter = signer
+        submitter = _verify_in_place(contents, stated, authority, accepted_at)
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
@@ -159,6 +157,15 @@ def establish_trust(
         log_line=acceptance.number if acceptance else None,
         waived=waived,
     )
+
+
+def _verify_in_place(
+    contents: dict[str, bytes], result: Json, authority: Authority, valid_at: str
+) -> str:
+    """The principal who signed the bundle for the place where it lies. Raises Refused."""
+    signer = verify_submitter(contents, authority, valid_at)
+    check_place(contents, result, authority.signed_place)
+    return signer
 
 
 def check_round_files(
@@ -199,14 +206,14 @@ def check_nested_keyrings(
     `keyrings` are the directories called `keyring` that were found below the checked paths. This
     function looks for those above `bundles` itself.
     """
-    found = {resolve(path): path for path in keyrings}
+    paths = {resolve(path): path for path in keyrings}
     above = {
         keyring
         for parent in {resolve(path).parent for path in bundles}
         for keyring in find_keyrings_above(parent)[1:]
     }
     # Sorted, so that the order of findings does not depend on the order of a set.
-    for keyring in sorted(above | found.keys()):
+    for keyring in sorted(above | paths.keys()):
         outermost = next(iter(find_keyrings_above(keyring.parent)), keyring)
         if outermost != keyring:
             message = (
@@ -216,7 +223,7 @@ def check_nested_keyrings(
             (problem,) = build_refusal(
                 OUT_OF_PLACE, "", "", "a keyring below another", f"one, {outermost}", message
             ).problems
-            yield RoundProblem(found.get(keyring, keyring), KEYRING_DIR, problem)
+            yield RoundProblem(paths.get(keyring, keyring), KEYRING_DIR, problem)
 
 
 def _checked_places(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:

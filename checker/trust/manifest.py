@@ -152,10 +152,10 @@ def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) ->
     if signed_place == place or may_lack_place(manifest, result):
         return
     if signed_place is None:
-        found = f"{manifest['format']} without center and system"
+        observed = f"{manifest['format']} without center and system"
         message = "Sign the bundle again with bench-submit sign, which writes both."
     else:
-        found = shorten(str(signed_place))
+        observed = shorten(str(signed_place))
         message = (
             "The bundle was moved after it was signed. Move it back, or let its own center sign it "
             "again in this place with bench-submit sign."
@@ -164,7 +164,7 @@ def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) ->
         MANIFEST_OF_ANOTHER_PLACE,
         MANIFEST_FILE,
         "",
-        found,
+        observed,
         f"signed for {shorten(str(place))}, where the bundle lies",
         message,
     )

@@ -83,18 +83,7 @@ def verify_signature(
         if not good:
             raise _explain_refusal(answer, ask, name, principal, namespace, allowed, bool(revoked))
     except subprocess.TimeoutExpired:
-        message = (
-            "Judge the bundle again when the machine has less to do. If that does not help, sign "
-            "it again."
-        )
-        raise build_refusal(
-            SIGNATURE_INVALID,
-            name,
-            "",
-            f"ssh-keygen gave no answer within {_TIME_LIMIT_S:g} s",
-            f"a {namespace} signature that ssh-keygen can verify",
-            message,
-        ) from None
+        raise _refuse_for_time(name, namespace) from None
     key = _KEY.search(answer)
     if key is None:
         return ""
@@ -105,6 +94,18 @@ def verify_signature(
             time.monotonic() + _CACHE_LIFETIME_S
         )
     return key[1]
+
+
+def _refuse_for_time(name: str, namespace: str) -> Refused:
+    return build_refusal(
+        SIGNATURE_INVALID,
+        name,
+        "",
+        f"ssh-keygen gave no answer within {_TIME_LIMIT_S:g} s",
+        f"a {namespace} signature that ssh-keygen can verify",
+        "Judge the bundle again when the machine has less to do. If that does not help, sign it "
+        "again.",
+    )
 
 
 def sign_content(content: bytes, key: Path, namespace: str) -> bytes:

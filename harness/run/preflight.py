@@ -212,7 +212,7 @@ class Preflight:
 
         A failed check holds the error with which the run would end: PlanError or MeterError.
         """
-        for what, make_check in (
+        for name, make_check in (
             ("workload", self._check_workload),
             ("options", self._check_options),
             ("stack", self._check_stack),
@@ -226,7 +226,7 @@ class Preflight:
             try:
                 check = make_check()
             except (PlanError, MeterError) as error:
-                check = Check(what, False, str(error), error=error)
+                check = Check(name, False, str(error), error=error)
             if check is not None:
                 yield check
         if self.plan is not None:
@@ -237,9 +237,8 @@ class Preflight:
         return (check.error for check in self.examine() if check.error)
 
     def _check_workload(self) -> Check:
-        _check_nodes(self.run_request)
-        self._workload = find_workload(self.run_request)
-        request = self.run_request
+        _check_nodes(request := self.run_request)
+        self._workload = find_workload(request)
         scale = "simulated work" if request.simulates_work else f"{request.size} size"
         return Check("workload", True, f"{request.workload} {request.variant}, {scale}")
 

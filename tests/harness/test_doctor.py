@@ -4,7 +4,7 @@ from harness.power.source import STATE_VARIABLE
 
 
 def describe_limits():
-    return [check for check in doctor.examine() if check.what == "limits set"]
+    return [check for check in doctor.examine() if check.name == "limits set"]
 
 
 def test_limits_that_a_run_left_behind_are_told(tmp_path, monkeypatch):
@@ -16,8 +16,8 @@ def test_limits_that_a_run_left_behind_are_told(tmp_path, monkeypatch):
     (warning,) = describe_limits()
     assert (
         warning.ok is False
-        and "a-run" in warning.found
-        and "GPU-1" in warning.found
+        and "a-run" in warning.result
+        and "GPU-1" in warning.result
         and "bench-submit restore" in warning.advice
     )
     with lock_directory(tmp_path):

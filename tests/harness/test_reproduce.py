@@ -133,12 +133,12 @@ def test_corpus_must_be_that_of_the_original(good_request: RunRequest, tmp_path:
 
 def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
     planned = plan(good_request)
-    assert not any("X120" in check.found for check in check_plan(planned))
+    assert not any("X120" in check.result for check in check_plan(planned))
     assert good_request.original is not None
     uuid = good_request.original.reference.boards[0]
     same_board = replace(planned.devices[0], uuid=uuid)
     checks = check_plan(replace(planned, devices=(same_board,)))
-    (remark,) = (check for check in checks if "X120" in check.found)
+    (remark,) = (check for check in checks if "X120" in check.result)
     assert remark.found.startswith(f"{uuid}: the original ran on this accelerator")
     assert remark.ok is None
 

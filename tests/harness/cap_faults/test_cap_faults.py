@@ -212,7 +212,7 @@ def test_boards_whose_journal_is_lost_are_refused_and_every_start_names_them(nod
     for plan in (node.plan(300, found_mw=SET), node.plan(400, found_mw={})):
         with pytest.raises(BlockedError, match=message):
             applied_cap(plan).__enter__()
-    (first, _) = [check for check in examine("nvidia") if check.what == "limits set"]
+    (first, _) = [check for check in examine("nvidia") if check.name == "limits set"]
     assert first.ok is False and str(link) in first.advice
     result = CliRunner().invoke(main, ["restore"])
     assert result.exit_code == 1 and str(link) in result.output

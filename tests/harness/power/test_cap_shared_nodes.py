@@ -248,7 +248,7 @@ def test_a_journal_in_another_state_directory_is_found(node, monkeypatch):
     monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
     with pytest.raises(BlockedError, match=rf"{node.journal}: .*process {pid}.* is gone"):
         applied_cap(node.plan(300, found_mw=SET)).__enter__()
-    assert any(str(pid) in check.found for check in examine("nvidia") if check.ok is False)
+    assert any(str(pid) in check.result for check in examine("nvidia") if check.ok is False)
     result = CliRunner().invoke(main, ["restore"])
     assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
     assert not node.journal.exists()
@@ -275,7 +275,7 @@ def test_harness_and_watchdog_that_are_killed_at_once_leave_a_journal_that_every
     for plan in (node.plan(300, found_mw=SET), node.plan(400, found_mw={})):
         with pytest.raises(BlockedError, match=f"process {pid}.* is gone; restore them with"):
             applied_cap(plan).__enter__()
-    (check,) = [check for check in examine("nvidia") if check.what == "limits set"]
+    (check,) = [check for check in examine("nvidia") if check.name == "limits set"]
     assert check.ok is False and check.advice == "that run is gone: bench-submit restore"
     assert CliRunner().invoke(main, ["restore"]).exit_code == 0
     assert node.limits == AS_FOUND and not node.journal.exists()
@@ -301,8 +301,8 @@ def test_a_journal_of_the_boot_before_is_restored(node):
 def test_another_user_of_the_node_is_told_who_sets_limits_and_whether_that_run_is_alive(node):
     with node.hold_cap_elsewhere() as (owner, watchdog):
         with as_nobody():
-            (check,) = [check for check in examine("nvidia") if check.what == "limits set"]
-            assert f"process {owner.pid}" in check.found
+            (check,) = [check for check in examine("nvidia") if check.name == "limits set"]
+            assert f"process {owner.pid}" in check.result
             assert check.advice == "that run is running"
             with pytest.raises(BlockedError, match=f"process {owner.pid}.* is running"):
                 applied_cap(node.plan(400, found_mw={})).__enter__()
@@ -312,7 +312,7 @@ def test_another_user_of_the_node_is_told_who_sets_limits_and_whether_that_run_i
             assert result.exit_code == 1 and "setting a cap takes root" in result.output
         kill_at_once(owner.pid, watchdog)
     with as_nobody():
-        (check,) = [check for check in examine("nvidia") if check.what == "limits set"]
+        (check,) = [check for check in examine("nvidia") if check.name == "limits set"]
         assert check.advice == "that run is gone: bench-submit restore"
     assert CliRunner().invoke(main, ["restore"]).exit_code == 0
     assert node.limits == AS_FOUND

@@ -206,9 +206,9 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
 
 def test_doctor_shows_the_accelerators_of_a_meter(monkeypatch):
     monkeypatch.setattr(doctor, "open_source", lambda name: open_source("simulated:h200"))
-    found = [c for c in doctor.examine() if c.what == "meter nvidia"]
+    found = [c for c in doctor.examine() if c.name == "meter nvidia"]
     assert len(found) == 8
-    assert all(c.ok for c in found) and "cap 700 W, energy counter" in found[0].found
+    assert all(c.ok for c in found) and "cap 700 W, energy counter" in found[0].result
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, ref
     monkeypatch.setattr(doctor, "open_source", lambda name: open_source("simulated:h200"))
     monkeypatch.setattr(doctor, "explain_refusal", lambda name: refusal)
     monkeypatch.setattr(SimulatedSource, "set_cap", lambda *_: pytest.fail("it tried"))
-    (check,) = [c for c in doctor.examine() if c.what == "caps nvidia"]
-    assert check.ok is ok and check.found == f"200 W to 700 W, default 700 W; {message}"
+    (check,) = [c for c in doctor.examine() if c.name == "caps nvidia"]
+    assert check.ok is ok and check.result == f"200 W to 700 W, default 700 W; {message}"
     assert check.advice == (refusal or "")
 
 

@@ -262,7 +262,7 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
     monkeypatch.setattr(checks, "read_git_state", lambda _: {"commit": "0" * 40, "dirty": dirty})
     assert (
         any(
-            "M108" in check.found
+            "M108" in check.result
             for check in preflight.check_plan(replace(make_test_plan(), standing=standing))
             if check.ok is None
         )
