@@ -139,7 +139,7 @@ def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
     same_board = replace(planned.devices[0], uuid=uuid)
     checks = check_plan(replace(planned, devices=(same_board,)))
     (remark,) = (check for check in checks if "X120" in check.result)
-    assert remark.found.startswith(f"{uuid}: the original ran on this accelerator")
+    assert remark.result.startswith(f"{uuid}: the original ran on this accelerator")
     assert remark.ok is None
 
 

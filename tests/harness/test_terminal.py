@@ -1,5 +1,5 @@
-"""How commands end, and what they say on a terminal: outputs that cannot be written, Ctrl-C,
-misspelt names, paths as given."""
+"""How commands end, and what they say on a terminal: outputs that cannot be written, misspelt
+names, paths as given."""
 
 import contextlib
 import errno
@@ -8,18 +8,16 @@ import io
 import os
 import pty
 import re
-import shutil
-import signal
 import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, copy_evidence
+from support.harness.programs import SIMULATED, make_buffered_environment
 
 from checker import terminal
 from checker.cli import check
@@ -65,9 +63,6 @@ def test_output_that_cannot_be_written(
     assert process.stderr == b"bench-check: the output cannot be written: No space left on device\n"
 
 
-SIMULATED = ["resnet50-train", "--simulate", "h200", "--epoch-seconds", "0.2", "-o", "out"]
-
-
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
@@ -97,52 +92,6 @@ def test_full_disk_below_the_output_of_a_program_leaves_no_traceback(
     assert process.returncode == 3
     assert "the output cannot be written: No space left on device" in process.stderr
     assert "Traceback" not in process.stderr and "Exception ignored" not in process.stderr
-
-
-def make_buffered_environment() -> dict[str, str]:
-    """The environment without PYTHONUNBUFFERED. The programs run in a directory of the test."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    return {**environment, "PYTHONPATH": str(Path(__file__).parents[2])}
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "program"),
-    [
-        ("harness.cli", ["run", *SIMULATED], "bench-submit"),
-        ("reporting.cli", ["submissions", "-o", "page.html"], "bench-report"),
-    ],
-)
-@pytest.mark.parametrize("delay_s", [0.0, 0.3])
-def test_interrupt_while_a_program_starts_leaves_no_traceback(
-    submissions: Submissions, module: str, arguments: list[str], program: str, delay_s: float
-) -> None:
-    submissions.add()
-    # The program has installed its handler when the command begins.
-    code = f"""
-import os, sys
-from {module} import start
-import checker.terminal
-run_command = checker.terminal._run_command
-def announce(*arguments):
-    os.write(1, b"begun")
-    return run_command(*arguments)
-checker.terminal._run_command = announce
-sys.argv[1:] = {arguments!r}
-start()
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=submissions.root.parent,
-        env=make_buffered_environment(),
-    )
-    assert process.stdout is not None and process.stdout.read(5) == b"begun"
-    time.sleep(delay_s)
-    process.send_signal(signal.SIGINT)
-    _, error_output = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert b"Traceback" not in error_output
 
 
 @pytest.mark.parametrize(
@@ -221,53 +170,6 @@ def test_reader_that_has_gone_is_no_error_to_tell(
     )
     os.close(write_end)
     assert (process.returncode, process.stderr) == (1, b"")
-
-
-def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path: Path) -> None:
-    """As Ctrl-C does, the signal reaches all processes. Not all of the round is judged before they
-    end.
-
-    What the workers have taken in by then is judged to its end, and they take in the more, the more
-    of them there are: so two.
-    """
-    bundle = submissions.add()
-    for number in range(20):
-        shutil.copytree(bundle, bundle.with_name(f"run-{number}"))
-    begun = tmp_path / "begun"
-    begun.mkdir()
-    error_path = tmp_path / "told"
-    slow = tmp_path / "bin" / "ssh-keygen"
-    slow.parent.mkdir()
-    slow.write_text(
-        f"#!/bin/sh\ntouch {begun}/$$\nwhile [ ! -s {error_path} ]; do sleep 0.1; done\nexit 1\n"
-    )
-    slow.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-c", _ON_TWO_CORES, str(submissions.root)]
-    with error_path.open("w") as error:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=error, env=environment, start_new_session=True
-        )
-    deadline = time.monotonic() + 300
-    while not list(begun.iterdir()):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=300)
-    assert (process.returncode, out, error_path.read_text()) == (
-        130,
-        b"",
-        "bench-check: interrupted\n",
-    )
-    assert len(list(begun.iterdir())) < 2 * 21, "it is asked twice about each bundle"
-
-
-_ON_TWO_CORES = """
-import os
-os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-from checker.cli import main
-main()
-"""
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.cap_site import Site
+from support.harness.cap_site import Site
 from support.kills import wait_for
 
 from harness.power.cap_journal import SavedLimit, new_journal

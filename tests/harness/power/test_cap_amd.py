@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from support.cap_node import Node, find_watchdogs
 from support.fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
+from support.harness.cap_node import Node, find_watchdogs
 from support.kills import wait_for
 
 from harness.power.cap_apply import applied_cap

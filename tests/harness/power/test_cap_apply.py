@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs
 from support.harness.shares import make_share
 from support.kills import wait_for
 

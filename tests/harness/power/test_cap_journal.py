@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, A, B, Node, cut_power, find_watchdogs, has_ended
+from support.harness.cap_node import AS_FOUND, A, B, Node, cut_power, find_watchdogs, has_ended
 from support.kills import wait_for
 
 from harness.cli import main

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cap_site import NAMES, SCRIPTS, Site
+from support.harness.cap_site import NAMES, SCRIPTS, Site
 
 from harness.power.cap_journal import SavedLimit, lock_directory, new_journal
 

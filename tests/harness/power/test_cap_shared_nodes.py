@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.cap_node import AS_FOUND, HOLD, SET, A, B, Node, cut_power, has_ended
+from support.harness.cap_node import AS_FOUND, HOLD, SET, A, B, Node, cut_power, has_ended
 from support.kills import wait_for
 
 from harness.cli import main

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts

@@ -8,7 +8,7 @@ the test.
 import subprocess
 from pathlib import Path
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+SCRIPTS = Path(__file__).parents[3] / "scripts"
 NAMES = ("wattmark-cap", "slurm-prolog.sh", "slurm-epilog.sh")
 NVIDIA_SMI = """#!/bin/sh
 boards=$(dirname "$0")/../boards

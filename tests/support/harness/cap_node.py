@@ -29,7 +29,7 @@ from harness.system import DESCRIPTION
 A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-000000000000"
 AS_FOUND = {A: 700_000, B: 700_000}
 SET = {A: 400_000, B: 400_000}
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -1,0 +1,97 @@
+"""X114 and X115: results compared with those of other centers."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.rules.round_runs import list_reported_runs, make_summary
+
+from rules.registry import rules_by_id
+from rules.run_summary import RunSummary
+
+
+def make_summary_elsewhere(center: str, **changes: Any) -> RunSummary:
+    """A run of `center`; `changes` are multiples of figures, or other values of fields."""
+    fields = {key: changes.pop(key) for key in list(changes) if key in vars(make_summary("a", 700))}
+    return replace(
+        make_summary(center, 700, **changes),
+        **{"center": center, "path": Path(center) / "system" / center, **fields},
+    )
+
+
+def test_result_far_better_than_those_of_all_other_centers_is_reported() -> None:
+    usual, better = make_summary_elsewhere("a"), make_summary_elsewhere("b", joules_per_item=0.87)
+    assert list_reported_runs("X114", usual, better) == ["b"]
+    assert (
+        list_reported_runs("X114", usual, make_summary_elsewhere("b", joules_per_item=0.93)) == []
+    )
+    faster = make_summary_elsewhere("c", items_per_s_per_accelerator=1.12, joules_per_item=0.95)
+    ((path, finding),) = rules_by_id()["X114"].judge_round([usual, faster])
+    assert path.name == "c" and "12% better" in finding.found and "a/system/a" in finding.found
+    assert list_reported_runs("X114", usual, better, faster) == ["c"]
+    near = make_summary_elsewhere("d", joules_per_item=0.8, cap_w=670.0)
+    assert list_reported_runs("X114", usual, near) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({"items_per_s_per_accelerator": 1.05}, ["thief"]),
+        ({"mean_sm_mhz": 1.05}, ["thief"]),
+        ({"items_per_s_per_accelerator": 0.9, "mean_sm_mhz": 0.9}, []),
+        ({"items_per_s_per_accelerator": 1.03}, []),
+    ],
+)
+def test_work_per_clock_far_from_the_median_of_other_centers_is_reported(
+    figures: dict[str, float], expected: list[str]
+) -> None:
+    usual_runs = [make_summary_elsewhere(center) for center in "ab"]
+    assert (
+        list_reported_runs("X115", *usual_runs, make_summary_elsewhere("thief", **figures))
+        == expected
+    )
+
+
+def test_accepted_runs_of_other_centers_decide_what_is_known() -> None:
+    claim = {"items_per_s_per_accelerator": 1.2}
+    usual = make_summary_elsewhere("usual", log_line=1)
+    claims = [make_summary_elsewhere(center, **claim) for center in "abc"]
+    names = [run.path.name for run in claims]
+    # Centers that agree on a claim must not vouch for each other.
+    assert list_reported_runs("X114", usual, *claims) == names
+    assert set(names) <= set(list_reported_runs("X115", usual, *claims))
+    # Nor may their claims bar an honest run.
+    honest = make_summary_elsewhere("honest")
+    assert "honest" not in list_reported_runs("X115", usual, honest, *claims)
+    # Without an accepted run, all runs count.
+    assert "honest" in list_reported_runs("X115", honest, *claims)
+
+
+def test_center_with_many_runs_does_not_decide_the_work_per_clock() -> None:
+    many = [
+        replace(make_summary_elsewhere("a", mean_sm_mhz=1.1), path=Path(f"a/system/a-{number}"))
+        for number in range(5)
+    ]
+    usual_runs = [make_summary_elsewhere(center) for center in "bcd"]
+    assert list_reported_runs("X115", *many, *usual_runs) == [f"a-{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"held": False},
+        {"held": None},
+        {"standing": "open"},
+        {"cap_w": 600.0},
+        {"setting": ("another",)},
+        {"center": "a"},
+    ],
+)
+@pytest.mark.parametrize("rule", ["X114", "X115"])
+def test_run_that_cannot_be_compared_with_other_centers_is_not_reported(
+    rule: str, changes: dict[str, Any]
+) -> None:
+    figures = {"joules_per_item": 0.5, "items_per_s_per_accelerator": 1.5}
+    other = replace(make_summary_elsewhere("b", **figures), **changes)
+    assert list_reported_runs(rule, make_summary_elsewhere("a"), other) == []
