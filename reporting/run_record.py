@@ -10,12 +10,7 @@ from pathlib import Path
 from reporting.traces import summarize_power
 from rules.bundle import Bundle
 from rules.contract import RequestSet
-from rules.declarations import (
-    Accelerator,
-    EnvironmentDeclaration,
-    RunDeclaration,
-    SystemDeclaration,
-)
+from rules.declarations import RunDeclaration
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
@@ -28,6 +23,7 @@ from rules.metrics.figures import (
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
 from rules.run_summary import submission_key
+from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
 
 
 @dataclass(frozen=True)

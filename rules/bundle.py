@@ -14,16 +14,13 @@ from rules.bundle_format.records import Evidence, Json
 from rules.bundle_format.table import Ints, Mask, Table
 from rules.contract import RequestSet
 from rules.declarations import (
-    Accelerator,
     ClockPair,
-    EnvironmentDeclaration,
     Implementation,
     Rank,
     ReadbackRecord,
     RunDeclaration,
     RunSettings,
     StatedEpoch,
-    SystemDeclaration,
 )
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
@@ -34,6 +31,7 @@ from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series
 from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
+from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.workloads import Size, Workload, workloads
 
 

@@ -1,57 +1,20 @@
-"""Typed records of what result.json, system.json and environment.json declare.
+"""Typed records of what result.json declares. `rules.system_declaration` has those of system.json
+and environment.json.
 
-`RunDeclaration`, `SystemDeclaration` and `EnvironmentDeclaration` stand for the three documents.
-`from_document` makes each of them from JSON that follows its schema. Figures of a run are not part
-of these records (see `rules.metrics.figures_json`).
+`RunDeclaration.from_document` makes the record of a document that follows its schema. Figures of a
+run are not part of it (see `rules.metrics.figures_json`).
 
 Each record has the `pointer` of the JSON object that it comes from, so that a violation can name
 its place. Fields have the names and units of `rules/bundle_format/schemas/`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from rules.boards import SIMULATED_PREFIX, Board, find_board, highest_power_w
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
-
-Parts = Mapping[str, Callable[[str, Json], Any]]
-"""Functions that make a record from its pointer and its JSON object, by the name of the field."""
-
-
-@dataclass(frozen=True)
-class JsonRecord:
-    """A typed record of a JSON object. Its fields are those keys of the object that are read."""
-
-    pointer: str
-    """JSON pointer of the object in its file, such as `/readbacks/3`."""
-
-    PARTS: ClassVar[Parts] = {}
-    """The fields that are records themselves. A list of objects becomes a tuple of records."""
-
-    @classmethod
-    def from_json(cls, pointer: str, record: Json) -> Self:
-        """The record of a JSON object. An optional field that is absent is None."""
-        values: Json = {}
-        for field in fields(cls):
-            value = record.get(field.name)
-            if field.name in cls.PARTS and value is not None:
-                value = _make_part(cls.PARTS[field.name], f"{pointer}/{field.name}", value)
-            values[field.name] = value
-        return cls(**{**values, "pointer": pointer})
-
-    @classmethod
-    def from_document(cls, document: Json) -> Self:
-        """The record of a whole JSON document."""
-        return cls.from_json("", document)
-
-
-def _make_part(make: Callable[[str, Json], Any], pointer: str, value: Json | list[Json]) -> Any:
-    if isinstance(value, list):
-        return tuple(make(f"{pointer}/{i}", record) for i, record in enumerate(value))
-    return make(pointer, value)
+from rules.json_record import JsonRecord, Parts
 
 
 def _make_request_set(_pointer: str, record: Json) -> RequestSet:
@@ -213,6 +176,30 @@ class ClockPair(JsonRecord):
 
 
 @dataclass(frozen=True)
+class NodeSampling(JsonRecord):
+    """How a node meter was read."""
+
+    meter: str
+    node: str
+    interval_ms: float
+    ticks: int
+    missed: int
+
+
+@dataclass(frozen=True)
+class NodeClock(JsonRecord):
+    """How the clock of a meter relates to the monotonic clock of a node."""
+
+    meter: str
+    node: str
+    offset_ns: int
+    """Added to a stamp of the meter, it gives the time on the clock of the node."""
+    bound_ns: int
+    source: str
+    """`requests`, `ntp`, `correlation` or `stated`."""
+
+
+@dataclass(frozen=True)
 class RunDeclaration(JsonRecord):
     """What result.json declares of a run, without its epochs and figures."""
 
@@ -227,6 +214,8 @@ class RunDeclaration(JsonRecord):
         "sweep": SweepLabel.from_json,
         "reproduces": OriginalRun.from_json,
         "tally": TokenTally.from_json,
+        "node_sampling": NodeSampling.from_json,
+        "node_clocks": NodeClock.from_json,
     }
 
     protocol: str
@@ -254,6 +243,10 @@ class RunDeclaration(JsonRecord):
     """None if the run is no reproduction."""
     tally: TokenTally | None
     """None if the run served nothing."""
+    node_sampling: tuple[NodeSampling, ...] | None
+    """None without a node meter."""
+    node_clocks: tuple[NodeClock, ...] | None
+    """None where no meter has stamps of its own."""
     energy_of_record: str
     """`counter` or `trapezoid`."""
 
@@ -262,93 +255,3 @@ class RunDeclaration(JsonRecord):
         """The default caps in W that the boards stated; None among them if one stated none."""
         caps_mw = {readback.default_mw for readback in self.readbacks}
         return frozenset(None if cap_mw is None else cap_mw / 1e3 for cap_mw in caps_mw)
-
-
-@dataclass(frozen=True)
-class Accelerator(JsonRecord):
-    """An accelerator that system.json lists."""
-
-    node: str
-    uuid: str
-    name: str
-    vendor: str
-    memory_bytes: int | None
-    vbios: str | None
-    max_power_w: float | None
-
-    @property
-    def is_simulated(self) -> bool:
-        return self.name.startswith(SIMULATED_PREFIX)
-
-    @property
-    def board(self) -> Board | None:
-        """The board of the rule book that the name means; for a simulated board its model."""
-        return find_board(self.name)
-
-    @cached_property
-    def highest_power_w(self) -> float:
-        """The highest power in W that the board may be set to; NaN if it is not known."""
-        return highest_power_w(self.name, self.max_power_w)
-
-
-@dataclass(frozen=True)
-class Node(JsonRecord):
-    """A node that system.json lists."""
-
-    PARTS: ClassVar[Parts] = {"accelerators": Accelerator.from_json}
-
-    name: str
-    cpu: str
-    cpu_cores: int
-    memory_bytes: int
-    accelerators: tuple[Accelerator, ...]
-
-    @classmethod
-    def from_json(cls, pointer: str, record: Json) -> Self:
-        """The record of a JSON object. Its accelerators get the name of the node."""
-        name = record.get("name")
-        listed = [{**accelerator, "node": name} for accelerator in record.get("accelerators", [])]
-        return super().from_json(pointer, {**record, "accelerators": listed})
-
-
-@dataclass(frozen=True)
-class SystemDeclaration(JsonRecord):
-    """What system.json declares."""
-
-    PARTS: ClassVar[Parts] = {"nodes": Node.from_json}
-
-    name: str
-    site: str
-    category: str
-    cooling: str
-    interconnect: str
-    nodes: tuple[Node, ...]
-
-    @property
-    def accelerators(self) -> tuple[Accelerator, ...]:
-        """The accelerators of all nodes, in the order of system.json."""
-        return tuple(accelerator for node in self.nodes for accelerator in node.accelerators)
-
-
-@dataclass(frozen=True)
-class GitState(JsonRecord):
-    """The checkout that the harness ran from."""
-
-    commit: str
-    dirty: bool
-
-
-@dataclass(frozen=True)
-class EnvironmentDeclaration(JsonRecord):
-    """What environment.json declares."""
-
-    PARTS: ClassVar[Parts] = {"git": GitState.from_json}
-
-    source_sha256: str
-    os: str
-    kernel: str
-    driver: str | None
-    packages: Mapping[str, str]
-    """Version by name of the package."""
-    container: str | None
-    git: GitState | None

@@ -1,7 +1,7 @@
 """The parameters of the measurement protocol, one frozen set per version. A bundle is judged by the
 version that it declares."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 
@@ -46,6 +46,9 @@ class Protocol:
     """The same for AMD. The AMD meter derives these bits from the residency counters."""
     max_peak_share: float
     recompute_tolerance: float
+    comparable_with: str
+    """The first version that measures accelerators in the same way. Runs may be compared where it
+    is equal."""
 
     @property
     def scored_epochs(self) -> int:
@@ -87,7 +90,11 @@ V1_0 = Protocol(
     invalid_slowdown_mask_amd=_INVALID_SLOWDOWN_AMD,
     max_peak_share=1.0,
     recompute_tolerance=1e-6,
+    comparable_with="1.0",
 )
 
-PROTOCOLS = MappingProxyType({V1_0.version: V1_0})
-CURRENT = V1_0
+V1_1 = replace(V1_0, version="1.1")
+"""Adds node power, idle power and phases. Accelerators are measured as by 1.0."""
+
+PROTOCOLS = MappingProxyType({protocol.version: protocol for protocol in (V1_0, V1_1)})
+CURRENT = V1_1

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.declarations import EnvironmentDeclaration, OriginalRun, SweepLabel
+from rules.declarations import OriginalRun, SweepLabel
 from rules.fingerprints import Fingerprints, take_fingerprints
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.run import mean_clocks
+from rules.system_declaration import EnvironmentDeclaration
 
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower
@@ -172,7 +173,7 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
     requests = settings.requests
     setting = (
         tuple(boards),
-        run.protocol,
+        bundle.protocol.comparable_with,
         bundle.standing,
         run.workload,
         run.size,

@@ -27,12 +27,13 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.bundle_format.table import BATCHES, SAMPLES, Table
-from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
+from rules.system_declaration import SystemDeclaration
 
 DATE = "%Y-%m-%dT%H:%M:%SZ"
 """Format of the times in result.json and between nodes: UTC, whole seconds."""

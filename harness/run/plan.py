@@ -13,7 +13,8 @@ from harness.power.source import Device
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
-from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.declarations import RunDeclaration
+from rules.system_declaration import SystemDeclaration
 
 PLAN_FILE = "plan.json"
 SWEEP_SUFFIX = ".sweep.json"

@@ -24,6 +24,8 @@ MAX_PARTS = 8_192
 MAX_READBACKS = MAX_PARTS
 """A run reads the limits of each accelerator back before it, after each epoch and at its end. For
 512 accelerators in 11 epochs these are 6 656 readbacks."""
+MAX_METERS = MAX_FEEDS = MAX_NODES
+"""A node has a few feeds, and a meter has at least one."""
 MAX_TEXTS = MAX_ACCELERATORS
 """Different texts in a column of a table. Accelerators are the most numerous."""
 
@@ -72,8 +74,12 @@ def _count_lists(name: str, document: Json) -> Iterator[tuple[str, int, int]]:
         yield "/epochs/*/accelerators", _count(document, "epochs", "accelerators"), MAX_PARTS
         yield "/observed", _count(document, "observed"), MAX_ACCELERATORS
         yield "/clocks", _count(document, "clocks"), MAX_READBACKS
+        yield "/node_sampling", _count(document, "node_sampling"), MAX_METERS
+        yield "/node_clocks", _count(document, "node_clocks"), MAX_METERS
     elif name == SYSTEM:
         yield "/nodes", _count(document, "nodes"), MAX_NODES
+        yield "/meters", _count(document, "meters"), MAX_METERS
+        yield "/meters/*/feeds", _count(document, "meters", "feeds"), MAX_FEEDS
         yield "/nodes/*/accelerators", _count(document, "nodes", "accelerators"), MAX_ACCELERATORS
 
 

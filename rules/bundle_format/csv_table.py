@@ -17,10 +17,14 @@ from rules.bundle_format.counts import check_table, check_texts
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
+    NO_STAMP,
+    NODE_SAMPLE_COLUMNS,
+    NODE_SAMPLES_FILE,
     REQUEST_COLUMNS,
     REQUESTS_FILE,
     REQUIRED_COLUMNS,
     SAMPLE_COLUMNS,
+    STAMP_COLUMNS,
     TEXT_COLUMNS,
 )
 from rules.bundle_format.table import Table, Text
@@ -31,6 +35,7 @@ COLUMNS = {
     "samples.csv.gz": SAMPLE_COLUMNS,
     "batches.csv.gz": BATCH_COLUMNS,
     REQUESTS_FILE: REQUEST_COLUMNS,
+    NODE_SAMPLES_FILE: NODE_SAMPLE_COLUMNS,
 }
 MAX_ROWS = 500_000
 """Eight boards that are read ten times a second have so many samples after an hour and three
@@ -57,7 +62,7 @@ _UNPORTABLE = {
 """Parts of text that pyarrow accepts in a number and other readers do not, by the character that
 they contain. The search for one character comes first, because it is faster.
 `_UNPORTABLE_MARK` finds the same."""
-_NOT_NEGATIVE = REQUIRED_COLUMNS - TEXT_COLUMNS
+_NOT_NEGATIVE = (REQUIRED_COLUMNS | STAMP_COLUMNS) - TEXT_COLUMNS
 
 
 class _InvalidTable(Exception):
@@ -213,8 +218,8 @@ def _decode_cycle(array: "pa.StringArray") -> Text | None:
 
 
 def _decode_numbers(array: "pa.Int64Array", column: str) -> NDArray[Any]:
-    """Return a column as int64 if it may not have empty cells, otherwise as float64. Raises
-    _InvalidTable."""
+    """Return a column as int64 if it may not have empty cells or holds stamps, otherwise as
+    float64. Raises _InvalidTable."""
     values = _view_integers(array, np.int64)
     if column in REQUIRED_COLUMNS:
         if array.null_count:
@@ -222,16 +227,30 @@ def _decode_numbers(array: "pa.Int64Array", column: str) -> NDArray[Any]:
         if values.min(initial=0) < 0:
             raise _InvalidTable(f"negative numbers in {column}")
         return values
+    if column in STAMP_COLUMNS:
+        return _decode_stamps(array, values, column)
     present, numbers = values, values.astype(np.float64)
     if array.null_count:
-        # Arrow marks present values by one bit each, the lowest bit first.
-        valid = np.unpackbits(
-            np.frombuffer(array.buffers()[0], np.uint8), count=len(array), bitorder="little"
-        ).astype(bool)
+        valid = _find_present(array)
         present, numbers = values[valid], np.where(valid, numbers, np.nan)
     if max(-int(present.min(initial=0)), int(present.max(initial=0))) > _MAX_NUMBER:
         raise _InvalidTable(f"numbers in {column} that are out of range")
     return numbers
+
+
+def _decode_stamps(array: "pa.Int64Array", values: NDArray[Any], column: str) -> NDArray[Any]:
+    """Return a column of stamps as int64, `NO_STAMP` for an empty cell. Raises _InvalidTable."""
+    valid = _find_present(array) if array.null_count else np.ones(len(array), dtype=bool)
+    if values[valid].min(initial=0) < 0:
+        raise _InvalidTable(f"negative numbers in {column}")
+    return np.where(valid, values, NO_STAMP)
+
+
+def _find_present(array: "pa.Int64Array") -> NDArray[np.bool_]:
+    """Return the mask of the cells that are not empty; the array has an empty one."""
+    # Arrow marks present values by one bit each, the lowest bit first.
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    return np.unpackbits(bits, count=len(array), bitorder="little").astype(bool)
 
 
 def _view_integers(array: "pa.Array", dtype: type) -> NDArray[Any]:
@@ -278,17 +297,17 @@ def _describe_expected(column: str, cell: str) -> str | None:
     if column in TEXT_COLUMNS:
         return None if not {"\r", "\0"} & set(cell) else "one line of text"
     digits = cell.removeprefix("-") if column not in _NOT_NEGATIVE else cell
-    # Required columns stay int64. Others become doubles, because an empty cell is NaN.
-    limit = 2**63 - 1 if column in REQUIRED_COLUMNS else _MAX_NUMBER
+    # Required columns and stamps stay int64. Others become doubles, because an empty cell is NaN.
+    limit = 2**63 - 1 if column in REQUIRED_COLUMNS | STAMP_COLUMNS else _MAX_NUMBER
     # `isdigit` alone accepts digits of other scripts. The length is checked before `int`, which is
     # slow for long texts.
     if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= limit:
         return None
-    sign = (
-        "a whole number that is not negative"
-        if column in _NOT_NEGATIVE
-        else "a whole number or nothing"
-    )
+    sign = "a whole number"
+    if column in _NOT_NEGATIVE:
+        sign += " that is not negative"
+    if column not in REQUIRED_COLUMNS:
+        sign += " or nothing"
     return f"{sign}, at most {limit}"
 
 

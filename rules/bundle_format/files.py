@@ -19,6 +19,7 @@ from rules.bundle_format.records import (
     EVIDENCE_FILES,
     LOG_FILE,
     MANIFEST_FILE,
+    NODE_LOG_FILE,
     OPTIONAL_FILES,
     SIGNATURE_DIR,
     TABLE_FILES,
@@ -40,6 +41,7 @@ MAX_UNPACKED_BYTES = {
     **dict.fromkeys(TABLE_FILES, 96 * _MIB),
     LOG_FILE: 64 * _MIB,
     EVENTS_FILE: 32 * _MIB,
+    NODE_LOG_FILE: 64 * _MIB,
 }
 _SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"

@@ -12,6 +12,8 @@ from rules.bundle_format.records import (
     EVIDENCE_FILES,
     JSON_FILES,
     LOG_FILE,
+    NODE_LOG_FILE,
+    NODE_SAMPLES_FILE,
     OPTIONAL_FILES,
     REQUESTS_FILE,
     TABLE_FILES,
@@ -35,8 +37,8 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
                 records[name] = read_document(name, content, JSON_FILES[name])
             elif name in TABLE_FILES:
                 records[name] = read_table(name, unpack(name, content))
-            elif name == LOG_FILE:
-                records[name] = _read_log(unpack(name, content))
+            elif name in (LOG_FILE, NODE_LOG_FILE):
+                records[name] = _read_log(name, unpack(name, content))
             elif name == EVENTS_FILE:
                 records[name] = read_events(unpack(name, content))
         except Refused as refusal:
@@ -50,14 +52,25 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
         return None, problems
     result, system, environment = (records[name] for name in JSON_FILES)
     samples, batches = (records[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
-    log, requests, events = records[LOG_FILE], records.get(REQUESTS_FILE), records.get(EVENTS_FILE)
-    return Evidence(result, system, environment, samples, batches, log, requests, events), problems
+    evidence = Evidence(
+        result,
+        system,
+        environment,
+        samples,
+        batches,
+        records[LOG_FILE],
+        requests=records.get(REQUESTS_FILE),
+        events=records.get(EVENTS_FILE),
+        node_samples=records.get(NODE_SAMPLES_FILE),
+        node_log=records.get(NODE_LOG_FILE),
+    )
+    return evidence, problems
 
 
-def _read_log(text: bytes) -> str:
-    """The text of the log. Raises Refused if it has too many lines."""
+def _read_log(name: str, text: bytes) -> str:
+    """The text of a log. Raises Refused if it has too many lines."""
     if (lines := text.count(b"\n")) > MAX_LOG_LINES:
-        raise build_size_refusal(LOG_FILE, f"{lines} lines", f"at most {MAX_LOG_LINES} lines")
+        raise build_size_refusal(name, f"{lines} lines", f"at most {MAX_LOG_LINES} lines")
     return text.decode()
 
 

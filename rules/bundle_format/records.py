@@ -30,16 +30,19 @@ JSON_FILES = {
     "environment.json": ENVIRONMENT_FORMAT,
 }
 REQUESTS_FILE = "requests.csv.gz"
-TABLE_FILES = ("samples.csv.gz", "batches.csv.gz", REQUESTS_FILE)
+NODE_SAMPLES_FILE = "node_samples.csv.gz"
+TABLE_FILES = ("samples.csv.gz", "batches.csv.gz", REQUESTS_FILE, NODE_SAMPLES_FILE)
 LOG_FILE = "log.txt.gz"
 EVENTS_FILE = "events.jsonl.gz"
+NODE_LOG_FILE = "node_log.gz"
+"""The raw text of an imported power log, so that others can place it again."""
 MANIFEST_FILE = "MANIFEST.json"
 SIGNATURE_DIR = "signatures"
-EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE, EVENTS_FILE)
+EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE, EVENTS_FILE, NODE_LOG_FILE)
 """The files that a manifest lists: all files of a bundle except the manifest and the signatures."""
-OPTIONAL_FILES = frozenset({REQUESTS_FILE, EVENTS_FILE})
-"""The evidence files that a bundle may lack. Only serving has requests, and bundles of rule books
-before 1.4.0 have no events."""
+OPTIONAL_FILES = frozenset({REQUESTS_FILE, EVENTS_FILE, NODE_SAMPLES_FILE, NODE_LOG_FILE})
+"""The evidence files that a bundle may lack. Only serving has requests, bundles of rule books
+before 1.4.0 have no events, and only runs with a node meter have node samples."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
 REVIEW_NAMESPACE = "review@wattmark"
@@ -104,6 +107,66 @@ class Sample:
         )
 
 
+METER_STATUSES = ("ok", "timeout", "refused", "over-range", "absent", "malformed", "stale")
+"""What a node meter states of a reading. The texts of network libraries contain addresses, so they
+are never stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReading:
+    """The quantities that a node meter reads of one feed at one instant. None if the meter does not
+    have the quantity."""
+
+    power_mw: int | None = None
+    """Active power."""
+    energy_mj: int | None = None
+    """Energy counter since some fixed instant."""
+    voltage_mv: int | None = None
+    current_ma: int | None = None
+    pf_ppm: int | None = None
+    """Power factor in millionths."""
+    meter_ns: int | None = None
+    """The meter's own stamp, in ns since 1970-01-01 UTC."""
+    fresh: int | None = None
+    """The meter's own number of the measurement, which advances with each new one."""
+    status: str = "ok"
+    """One of `METER_STATUSES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """A reading of one feed of a node, with its times on the monotonic clock of the node.
+
+    A feed is an inlet, an outlet, a phase or a power supply. A node may have several of them.
+    """
+
+    scheduled_ns: int
+    """When the reading was due."""
+    sent_ns: int
+    """When the request was sent. `sent_ns` and `read_ns` bound the instant of the reading, and the
+    clock of the meter."""
+    read_ns: int
+    """When the answer arrived."""
+    node: str
+    meter: str
+    """Id of the meter, as in system.json."""
+    feed: str
+    reading: FeedReading
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the sample as a row of node_samples.csv.gz in the order of `NODE_SAMPLE_COLUMNS`,
+        None for an empty cell."""
+        return (
+            self.scheduled_ns,
+            self.sent_ns,
+            self.read_ns,
+            self.node,
+            self.meter,
+            self.feed,
+            *astuple(self.reading),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class BatchWindow:
     """The time in which one batch of one rank was active, on the monotonic clock of its node."""
@@ -143,11 +206,34 @@ SAMPLE_COLUMNS = (
 )
 BATCH_COLUMNS = tuple(f.name for f in fields(BatchWindow))
 REQUEST_COLUMNS = tuple(f.name for f in fields(ServedRequest))
-TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status"})
+NODE_SAMPLE_COLUMNS = (
+    "scheduled_ns",
+    "sent_ns",
+    "read_ns",
+    "node",
+    "meter",
+    "feed",
+    *(f.name for f in fields(FeedReading)),
+)
+TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status", "meter", "feed"})
 REQUIRED_COLUMNS = frozenset(
-    {"scheduled_ns", "read_ns", "node", "accelerator", "status", *BATCH_COLUMNS, *REQUEST_COLUMNS}
+    {
+        "scheduled_ns",
+        "read_ns",
+        "node",
+        "accelerator",
+        "status",
+        "meter",
+        "feed",
+        *BATCH_COLUMNS,
+        *REQUEST_COLUMNS,
+    }
 )
 """Columns without empty cells. They contain text or integers."""
+STAMP_COLUMNS = frozenset({"meter_ns"})
+"""Columns of stamps in ns since 1970, which a double does not hold exactly. They are int64 with
+`NO_STAMP` for an empty cell."""
+NO_STAMP = -1
 
 
 @dataclass
@@ -167,3 +253,7 @@ class Evidence:
     events: "tuple[Event, ...] | None" = None
     """The events of the run, sorted by node and then by time; None in bundles of rule books before
     1.4.0."""
+    node_samples: "Table | None" = None
+    """The columns are `NODE_SAMPLE_COLUMNS`; None without a node meter."""
+    node_log: str | None = None
+    """The raw text of an imported power log; None if none was imported."""

@@ -13,10 +13,14 @@ from rules.bundle_format.records import (
     BATCH_COLUMNS,
     EVENTS_FILE,
     LOG_FILE,
+    NODE_LOG_FILE,
+    NODE_SAMPLE_COLUMNS,
+    NODE_SAMPLES_FILE,
     REQUEST_COLUMNS,
     REQUESTS_FILE,
     REQUIRED_COLUMNS,
     SAMPLE_COLUMNS,
+    STAMP_COLUMNS,
     TEXT_COLUMNS,
     Evidence,
 )
@@ -53,6 +57,10 @@ def write(evidence: Evidence, directory: Path) -> None:
         contents[REQUESTS_FILE] = _pack_table(evidence.requests, REQUEST_COLUMNS)
     if evidence.events is not None:
         contents[EVENTS_FILE] = gzip.compress(encode_events(evidence.events), mtime=0)
+    if evidence.node_samples is not None:
+        contents[NODE_SAMPLES_FILE] = _pack_table(evidence.node_samples, NODE_SAMPLE_COLUMNS)
+    if evidence.node_log is not None:
+        contents[NODE_LOG_FILE] = gzip.compress(evidence.node_log.encode(), mtime=0)
     for name, content in contents.items():
         write_durable(draft / name, content)
     # Last, because the manifest holds the hashes of all other files.
@@ -80,4 +88,6 @@ def _cells(table: Table, column: str) -> list[Any]:
     if column in REQUIRED_COLUMNS:
         numbers: list[Any] = table.ints(column).tolist()
         return numbers
+    if column in STAMP_COLUMNS:
+        return ["" if stamp < 0 else stamp for stamp in table.ints(column).tolist()]
     return ["" if math.isnan(x) else int(x) for x in table.floats(column).tolist()]

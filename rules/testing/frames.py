@@ -22,6 +22,7 @@ class EvidenceFrames:
     `samples` has the columns `SAMPLE_COLUMNS`: int64 times, text columns as str (empty for an empty
     cell), every other one float64 with NaN for an empty cell. `batches` has `BATCH_COLUMNS`,
     `requests` has `REQUEST_COLUMNS`, all int64; `requests` is None if the run served nothing.
+    `node_samples` has `NODE_SAMPLE_COLUMNS`; stamps are int64 with `NO_STAMP` for an empty cell.
     """
 
     result: Json
@@ -32,11 +33,16 @@ class EvidenceFrames:
     log: str
     requests: pd.DataFrame | None = None
     events: tuple[Event, ...] | None = None
+    node_samples: pd.DataFrame | None = None
+    node_log: str | None = None
 
     @classmethod
     def of(cls, evidence: Evidence) -> "EvidenceFrames":
         """Return the evidence with data frames that may be altered."""
-        requests = None if evidence.requests is None else frame_of(evidence.requests)
+        requests, node_samples = (
+            None if table is None else frame_of(table)
+            for table in (evidence.requests, evidence.node_samples)
+        )
         return cls(
             evidence.result,
             evidence.system,
@@ -46,11 +52,16 @@ class EvidenceFrames:
             evidence.log,
             requests,
             evidence.events,
+            node_samples,
+            evidence.node_log,
         )
 
     def evidence(self) -> Evidence:
         """Return the evidence as the harness writes it and the checker reads it."""
-        requests = None if self.requests is None else table_of(self.requests)
+        requests, node_samples = (
+            None if frame is None else table_of(frame)
+            for frame in (self.requests, self.node_samples)
+        )
         return Evidence(
             self.result,
             self.system,
@@ -60,6 +71,8 @@ class EvidenceFrames:
             self.log,
             requests,
             self.events,
+            node_samples,
+            self.node_log,
         )
 
 

@@ -23,7 +23,8 @@ from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanErr
 from harness.run.planning import make_plan
 from harness.run.preflight import check_plan
 from harness.system import DESCRIPTION
-from rules.declarations import RunDeclaration, SystemDeclaration
+from rules.declarations import RunDeclaration
+from rules.system_declaration import SystemDeclaration
 from rules.testing.mutations import add_twin
 
 COMMITTED = Path(__file__).parents[2] / "submissions" / "reference"

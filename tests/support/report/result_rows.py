@@ -5,7 +5,7 @@ from typing import Any
 
 from reporting.results_model import Figure, ResultRow
 from reporting.run_record import Provenance, RunRecord
-from rules.declarations import Accelerator
+from rules.system_declaration import Accelerator
 
 
 def make_figure(value: float, half_width: float = 0.0) -> Figure:
