@@ -143,7 +143,7 @@ class _OperatingPoint:
 class Boards:
     """Eight boards of one model. Clients may call the methods in `METHODS`."""
 
-    METHODS = ("devices", "read", "readback", "set_cap", "set_state", "work", "rate")
+    METHODS = ("devices", "read", "readback", "set_cap", "set_state", "work", "rate", "node")
 
     def __init__(
         self,
@@ -155,9 +155,10 @@ class Boards:
         self.model, self._faults = parse_argument(argument)
         self._load, self._clock = load or BusyShare(), clock
         model = self.model
+        self._start_ns = clock()
         self._boards = {
             f"SIM-{model.name}-{i}": _Board(
-                model.max_w, model.states[0], model.idle_w, model.idle_w, clock()
+                model.max_w, model.states[0], model.idle_w, model.idle_w, self._start_ns
             )
             for i in range(COUNT)
         }
@@ -287,6 +288,19 @@ class Boards:
         if board.work is None:
             raise MeterError(f"{uuid}: no work runs on this board")
         return self._compute_operating_point(board, self._clock()).items_per_s
+
+    def node(self, at_ns: int) -> Json:
+        """Return the true power of all boards together in W, without noise and faults of readings,
+        and their energy in J since the simulator started `elapsed_s` ago."""
+        for board in self._boards.values():
+            now_ns = max(at_ns, board.last_ns)
+            self._advance(board, self._compute_operating_point(board, now_ns), now_ns)
+        boards = self._boards.values()
+        return {
+            "power_w": sum(board.power_w for board in boards),
+            "energy_j": sum(board.energy_j - COUNTER_START_J for board in boards),
+            "elapsed_s": (max(board.last_ns for board in boards) - self._start_ns) / 1e9,
+        }
 
     def _get_board(self, uuid: str) -> _Board:
         if uuid not in self._boards:

@@ -17,14 +17,12 @@ A meter is what the user names: `nvidia`, `rapl` or `simulated:h200`, the file a
 argument. A power source is the object that this name opens.
 """
 
-import importlib
-import inspect
 import math
 import os
-import pkgutil
 import sys
 from collections.abc import Container
 
+from harness.power.discovery import Plugins, list_missing_methods
 from harness.power.source import MeterError, PowerSource
 
 SEARCH_VARIABLE = "WATTMARK_SOURCES"
@@ -33,11 +31,13 @@ SEARCH_VARIABLE = "WATTMARK_SOURCES"
 # on the path. The sampler and the watchdog inherit the variable, so they find the same files.
 __path__ += [place for place in os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep) if place]
 
+# Mypy forbids abstract classes as values of `type[...]`; `Plugins` makes no instance of it.
+_PLUGINS = Plugins(sys.modules[__name__], PowerSource, "meter")  # type: ignore[type-abstract]
+
 
 def source_names() -> list[str]:
     """The names of all sources, sorted. A file whose name starts with an underscore is none."""
-    names = {module.name for module in pkgutil.iter_modules(__path__)}
-    return sorted(name for name in names if not name.startswith("_"))
+    return _PLUGINS.list_names()
 
 
 def source_class(meter: str) -> type[PowerSource]:
@@ -45,40 +45,13 @@ def source_class(meter: str) -> type[PowerSource]:
 
     Raises MeterError if there is no such source or its file defines no usable class.
     """
-    name = meter.partition(":")[0]
-    # A watchdog restores limits also while an upgrade replaces the files of the sources.
-    if f"{__name__}.{name}" not in sys.modules and name not in source_names():
-        raise MeterError(
-            f"there is no meter called {name!r}; there are {', '.join(source_names())}"
-        )
-    try:
-        module = importlib.import_module(f"{__name__}.{name}")
-    except Exception as error:  # the file may be a user's, with any mistake in it
-        raise MeterError(
-            f"the meter {name} cannot be loaded ({type(error).__name__}: {error})"
-        ) from error
-    classes = [
-        member
-        for member in vars(module).values()
-        if inspect.isclass(member)
-        and issubclass(member, PowerSource)
-        # Classes that the file imports, such as a base class, are not its source.
-        and member.__module__ == module.__name__
-        and not member.__name__.startswith("_")
-    ]
-    if len(classes) != 1:
-        raise MeterError(
-            f"{module.__file__}: defines {len(classes)} public subclasses of PowerSource; "
-            "define exactly one"
-        )
-    return classes[0]
+    return _PLUGINS.load_class(meter.partition(":")[0])
 
 
 def open_source(meter: str) -> PowerSource:
     """Open the source that `meter` names. Raises MeterError if it cannot be used here."""
     source = source_class(meter)
-    # Python's own TypeError for missing methods does not name the meter.
-    if missing := sorted(getattr(source, "__abstractmethods__", ())):
+    if missing := list_missing_methods(source):
         raise MeterError(f"the meter {meter} lacks the methods {', '.join(missing)}")
     try:
         return source.open(meter.partition(":")[2])

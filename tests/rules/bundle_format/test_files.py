@@ -50,7 +50,8 @@ def test_largest_sizes_of_files_on_disk_and_unpacked():
     assert {
         **dict.fromkeys(TABLE_FILES, 96 * mib),
         "log.txt.gz": 64 * mib,
-        "events.jsonl.gz": 32 * mib, "node_log.gz": 64 * mib,
+        "events.jsonl.gz": 32 * mib,
+        "node_log.gz": 64 * mib,
     } == MAX_UNPACKED_BYTES
 
 
