@@ -1,0 +1,98 @@
+"""How well the clock of a node meter is placed on simulated nodes around the committed traces: the
+table of docs/measurement.md.
+
+    python benchmarks/node_clocks.py            prints the table
+    python benchmarks/node_clocks.py --write    writes it into the page
+    python benchmarks/node_clocks.py --check    fails if the page has another table
+
+It takes about ten seconds. Each node and meter is simulated around every committed trace, with
+clocks that are up to 30 s off and drift by 50 ppm.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from support.rules.simulated_nodes import (  # noqa: E402
+    METERS,
+    NODES,
+    Place,
+    place_meter,
+    read_committed_traces,
+)
+
+PAGE = ROOT / "docs" / "measurement.md"
+BEGIN, END = "<!-- begin node clocks -->", "<!-- end node clocks -->"
+SEEDS = {1: 3, 2: 10, 4: 10}
+"""How many nodes are simulated around each trace, by its number of boards."""
+HEADS = (
+    "node",
+    "meter",
+    "boards",
+    "nodes simulated",
+    "decided",
+    "error s: median, largest",
+    "largest error / bound",
+    "largest error of undecided s",
+)
+
+
+def render_table() -> str:
+    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines += [f"| {' | '.join(cells)} |" for cells in _render_rows()]
+    return "\n".join(lines)
+
+
+def _render_rows() -> Iterator[tuple[str, ...]]:
+    runs = list(read_committed_traces().values())
+    for node in NODES:
+        for meter in METERS:
+            for boards, seeds in SEEDS.items():
+                places = [
+                    place_meter(traces, node, meter, 100 * i + seed)
+                    for i, traces in enumerate(runs)
+                    if len(traces) == boards
+                    for seed in range(seeds)
+                ]
+                yield node.name, meter.name, str(boards), *_summarise(places)
+
+
+def _summarise(places: Sequence[Place]) -> Iterator[str]:
+    decided = [place for place in places if place.estimate.decided]
+    undecided_s = [place.error_s for place in places if not place.estimate.decided]
+    errors_s = np.array([place.error_s for place in decided])
+    bounds_s = np.array([place.estimate.bound_s for place in decided])
+    yield str(len(places))
+    yield str(len(decided))
+    yield f"{np.median(errors_s):.2f}, {errors_s.max():.2f}" if decided else "none"
+    yield f"{(errors_s / bounds_s).max():.2f}" if decided else "none"
+    yield f"{max(undecided_s):.2f}" if undecided_s else "none"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="How well the clock of a node meter is placed.")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
+    mode.add_argument("--check", action="store_true", help=f"fail if {PAGE.name} has another table")
+    options = parser.parse_args()
+    table = render_table()
+    if not options.write and not options.check:
+        print(table)
+        return
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    filled = f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
+    if options.write:
+        PAGE.write_text(filled, encoding="utf-8")
+    elif filled != page:
+        sys.exit(f"{PAGE}: run python benchmarks/node_clocks.py --write")
+
+
+if __name__ == "__main__":
+    main()

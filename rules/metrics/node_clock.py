@@ -1,0 +1,273 @@
+"""Places the clock of a node meter: compares changes of the node's power with changes of its
+accelerators' power.
+
+The time of a reading may come from a clock that is not the node's. The estimator searches the
+shift for which the changes between successive readings of the meter fit best to the changes of the
+accelerators' mean power over the same windows. It decides only if no other shift fits about as
+well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.bundle_format.table import Floats, Ints, Mask
+from rules.metrics.energy import Trace
+
+SEARCH_S = 60.0
+"""The default search range: shifts from -60 s to +60 s."""
+MAX_RATIO = 0.8
+"""The estimate is decided if its misfit is below this share of the misfit of all shifts that are
+more than `NEIGHBOURHOOD_S` away. On simulated nodes, estimates above it were up to 83 s wrong."""
+NEIGHBOURHOOD_S = 3.0
+MIN_CHANGES = 30
+"""The least number of changes that a shift is judged by."""
+
+_GRID_S = 0.05
+"""The step of the grid that holds the accelerators' energy."""
+_LONGEST_TRACE_S = 86_400.0
+"""What comes later in a trace is left out, which bounds the memory that a bundle can take."""
+_COARSE_S, _FINE_S = 0.5, 0.05
+"""The steps of the first two searches. The third has steps of 5 ms."""
+_SHORTEST_WINDOW_S = 1.0
+"""Readings of faster meters are averaged to this. Readings at 10 Hz otherwise lock on the period of
+a batch, 2 s to 11 s from the true offset."""
+_HUBER_SCALES = 1.345
+"""Where the Huber loss becomes linear, in standard deviations of the quiet changes. The usual
+constant: 95 % efficiency on normal noise (Huber, *Robust Statistics*)."""
+_GAINS = (0.8, 1.4)
+"""How much the node's power may change per W of its accelerators, by losses of power supplies and
+by fans."""
+_CHUNK = 256
+"""How many shifts are compared at once."""
+_LEAST_SCALE_W = 1.0
+"""The scale of quiet changes that a meter without noise and with coarse steps would hide."""
+_STANDARD_ERRORS = 4.0
+"""How many standard errors of the offset the bound spans."""
+
+
+@dataclass(frozen=True)
+class MeterReadings:
+    """The readings of one node on the clock that is to be placed."""
+
+    times_ns: Ints
+    """The time of each reading, shape (n,), not decreasing."""
+    power_w: Floats
+    """Finite powers, shape (n,)."""
+    averaging_s: float
+    """The length of the window that a reading averages. The window ends at the reading's time."""
+    stamp_resolution_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ClockEstimate:
+    """How far a meter's clock is behind the node's clock."""
+
+    offset_s: float
+    """What to add to the times of the readings, in s."""
+    bound_s: float
+    """The largest error of the offset to expect: four standard errors, and half of the resolution
+    of the stamps."""
+    misfit: float
+    """The share of the changes that the accelerators do not explain at this offset: 0 is a perfect
+    fit."""
+    ratio: float
+    """The misfit divided by the least misfit of all shifts more than 3 s away."""
+    decided: bool
+    """Whether no other shift fits about as well."""
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows that readings average, in s since the start of the accelerators' trace."""
+
+    starts_s: Floats
+    ends_s: Floats
+    power_w: Floats
+
+    def at(self, rows: slice) -> "_Windows":
+        return _Windows(self.starts_s[rows], self.ends_s[rows], self.power_w[rows])
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """How well m shifts fit, arrays of shape (m,), NaN where too few windows lie in the trace
+    or the meter's power is constant."""
+
+    misfits: Floats
+    """The losses as shares of the losses without accelerators."""
+    losses: Floats
+    """The sums of the Huber losses, in W²."""
+    margins: Floats
+    """How much larger the loss of a shift may be that is `_STANDARD_ERRORS` away, in W²."""
+
+
+@dataclass(frozen=True)
+class _Minimum:
+    """A shift that fits better than its neighbours."""
+
+    shift_s: float
+    misfit: float
+    error_s: float
+    """How far the shifts within `_STANDARD_ERRORS` are away."""
+
+
+def estimate_clock(
+    readings: MeterReadings, traces: Sequence[Trace], search_s: float = SEARCH_S
+) -> ClockEstimate | None:
+    """Place the clock of a meter that reads the node of these accelerators.
+
+    `search_s` is the largest shift that is tried in either direction. Returns None if there is no
+    accelerator, or if the readings that overlap with the traces are too few. Source:
+    docs/measurement.md has the errors on simulated nodes around all committed traces.
+    """
+    if not traces or len(readings.times_ns) <= MIN_CHANGES:
+        return None
+    zero_ns = min(trace.zero_ns for trace in traces)
+    energy_j = _cumulate_energy(traces, zero_ns)
+    windows = _build_windows(readings, zero_ns)
+    if len(windows.power_w) <= MIN_CHANGES:
+        return None
+    coarse_s = np.arange(-search_s, search_s + _COARSE_S / 2, _COARSE_S)
+    coarse = _compute_fits(windows, energy_j, coarse_s).misfits
+    if not np.isfinite(coarse).any():
+        return None
+    minimum = _refine(windows, energy_j, coarse_s[np.nanargmin(coarse)], NEIGHBOURHOOD_S)
+    rival = None
+    far = np.where(np.abs(coarse_s - minimum.shift_s) > NEIGHBOURHOOD_S, coarse, np.nan)
+    if np.isfinite(far).any():
+        # Refined too: a narrow minimum between two coarse steps fits better than they say.
+        rival = _refine(windows, energy_j, coarse_s[np.nanargmin(far)], _COARSE_S)
+        minimum, rival = sorted((minimum, rival), key=lambda m: m.misfit)
+    ratio = minimum.misfit / rival.misfit if rival else 1.0
+    return ClockEstimate(
+        offset_s=minimum.shift_s,
+        bound_s=minimum.error_s + readings.stamp_resolution_s / 2,
+        misfit=minimum.misfit,
+        ratio=ratio,
+        decided=ratio < MAX_RATIO,
+    )
+
+
+def _refine(windows: _Windows, energy_j: Floats, near_s: float, range_s: float) -> _Minimum:
+    """The best shift that is at most `range_s` from a coarse one."""
+    fine_s = near_s + np.arange(-range_s, range_s + _FINE_S / 2, _FINE_S)
+    fine = _compute_fits(windows, energy_j, fine_s)
+    # The misfit of a quiet meter has a sharp minimum, which a parabola over fine steps misses.
+    shifts_s = fine_s[np.nanargmin(fine.misfits)] + np.linspace(-_FINE_S, _FINE_S, 21)
+    fits = _compute_fits(windows, energy_j, shifts_s)
+    best = int(np.nanargmin(fits.misfits))
+    shift_s = float(shifts_s[best])
+    likely_s = fine_s[fine.losses <= fits.losses[best] + fits.margins[best]]
+    error_s = float(np.abs(likely_s - shift_s).max(initial=_FINE_S))
+    return _Minimum(shift_s, float(fits.misfits[best]), error_s)
+
+
+def _cumulate_energy(traces: Sequence[Trace], zero_ns: int) -> Floats:
+    """The energy of all accelerators in J from the start to each point of a grid of 50 ms."""
+    starts_s = [(trace.zero_ns - zero_ns) / 1e9 for trace in traces]
+    span_s = min(
+        _LONGEST_TRACE_S,
+        *(
+            start_s + trace.usable_power_times_s[-1]
+            for start_s, trace in zip(starts_s, traces, strict=True)
+        ),
+    )
+    grid_s = np.arange(0.0, span_s, _GRID_S)
+    power_w = np.zeros(len(grid_s))
+    for start_s, trace in zip(starts_s, traces, strict=True):
+        power_w += np.interp(grid_s, start_s + trace.usable_power_times_s, trace.usable_power_w)
+    return np.concatenate(([0.0], np.cumsum((power_w[1:] + power_w[:-1]) / 2 * _GRID_S)))
+
+
+def _build_windows(readings: MeterReadings, zero_ns: int) -> _Windows:
+    """The windows of the readings, those of a meter faster than 1 s averaged to 1 s."""
+    times_s = (readings.times_ns - zero_ns) / 1e9
+    spacing_s = float(times_s[-1] - times_s[0]) / (len(times_s) - 1)
+    averaging_s = readings.averaging_s or min(spacing_s, 0.1)
+    if spacing_s >= 0.9 * _SHORTEST_WINDOW_S:
+        return _Windows(times_s - averaging_s, times_s, readings.power_w)
+    _, bins, counts = np.unique(
+        np.floor((times_s - times_s[0]) / _SHORTEST_WINDOW_S),
+        return_inverse=True,
+        return_counts=True,
+    )
+    centres_s = np.bincount(bins, times_s) / counts - averaging_s / 2
+    halves_s = (averaging_s + (counts - 1) * spacing_s) / 2
+    return _Windows(
+        centres_s - halves_s, centres_s + halves_s, np.bincount(bins, readings.power_w) / counts
+    )
+
+
+def _compute_fits(windows: _Windows, energy_j: Floats, shifts_s: Floats) -> _Fits:
+    """Compare the changes of the meter with those of the accelerators at m rising shifts."""
+    changes_w = np.diff(windows.power_w)
+    median_w = np.median(changes_w)
+    scale_w = max(_LEAST_SCALE_W, 1.4826 * float(np.median(np.abs(changes_w - median_w))))
+    spacing_s = float(windows.ends_s[-1] - windows.ends_s[0]) / len(changes_w)
+    span_s = (len(energy_j) - 1) * _GRID_S
+    least_count = max(MIN_CHANGES, int(min(len(changes_w), span_s / spacing_s) / 2))
+    # In chunks, and of each chunk the readings that it can place in the trace: a long log has many
+    # readings and a wide search.
+    chunks = []
+    for i in range(0, len(shifts_s), _CHUNK):
+        chunk_s = shifts_s[i : i + _CHUNK]
+        first = np.searchsorted(windows.ends_s, -chunk_s[-1])
+        last = np.searchsorted(windows.ends_s, span_s - chunk_s[0], side="right")
+        near = windows.at(slice(int(first), int(last)))
+        chunks.append(_compare(near, energy_j, chunk_s, _HUBER_SCALES * scale_w, least_count))
+    return _Fits(*np.concatenate(chunks, axis=1))
+
+
+def _compare(
+    windows: _Windows, energy_j: Floats, shifts_s: Floats, threshold_w: float, least_count: int
+) -> Floats:
+    """The three arrays of `_Fits` at m shifts, shape (3, m)."""
+    changes_w = np.diff(windows.power_w)
+    board_changes_w = np.diff(_average_over(windows, energy_j, shifts_s), axis=1)
+    inside = np.isfinite(board_changes_w)
+    board_changes_w = np.where(inside, board_changes_w, 0.0)
+    gains = _fit_gains(changes_w, board_changes_w, inside, threshold_w)
+    residuals_w = np.where(inside, changes_w - gains[:, None] * board_changes_w, 0.0)
+    is_linear = np.abs(residuals_w) > threshold_w
+    slopes_w = np.where(is_linear, threshold_w, residuals_w)
+    variances = (slopes_w**2).sum(axis=1) / np.maximum((inside & ~is_linear).sum(axis=1), 1)
+    losses = _huber(residuals_w, threshold_w).sum(axis=1)
+    totals = (inside * _huber(changes_w, threshold_w)).sum(axis=1)
+    comparable = (inside.sum(axis=1) >= least_count) & (totals > 0)
+    misfits = losses / np.where(comparable, totals, 1.0)
+    return np.where(comparable, (misfits, losses, _STANDARD_ERRORS**2 / 2 * variances), np.nan)
+
+
+def _fit_gains(
+    changes_w: Floats, board_changes_w: Floats, inside: Mask, threshold_w: float
+) -> Floats:
+    """The change of the node's power per W of its accelerators at each of m shifts, shape (m,)."""
+    # One step of weighted least squares from a gain of 1.
+    distances = np.abs(changes_w - board_changes_w) / threshold_w
+    weighted_w = board_changes_w * (inside / np.maximum(1.0, distances))
+    squares = (weighted_w * board_changes_w).sum(axis=1)
+    gains: Floats = (weighted_w * changes_w).sum(axis=1) / np.maximum(squares, 1e-9)
+    return gains.clip(*_GAINS)
+
+
+def _average_over(windows: _Windows, energy_j: Floats, shifts_s: Floats) -> Floats:
+    """Mean power of the accelerators over each shifted window, shape (m, n), NaN outside."""
+
+    def energy_at(times_s: Floats) -> Floats:
+        places = (times_s + shifts_s[:, None]) / _GRID_S
+        left = places.astype(np.int64).clip(0, len(energy_j) - 2)
+        found = energy_j[left] + (places - left) * (energy_j[left + 1] - energy_j[left])
+        return np.where((places < 0) | (places > len(energy_j) - 1), np.nan, found)
+
+    return (energy_at(windows.ends_s) - energy_at(windows.starts_s)) / (
+        windows.ends_s - windows.starts_s
+    )
+
+
+def _huber(residuals_w: Floats, threshold_w: float) -> Floats:
+    sizes_w = np.abs(residuals_w)
+    return np.where(
+        sizes_w <= threshold_w, sizes_w**2 / 2, threshold_w * (sizes_w - threshold_w / 2)
+    )
