@@ -85,6 +85,10 @@ def test_throughput_of_each_run_is_in_the_page() -> None:
         assert f" {of_one} | {efficiency} " in page, name
 
 
+def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
+    run_benchmark("node_clocks.py", "--check")
+
+
 def test_hostile_bundles_take_little_time_and_memory() -> None:
     """Two of those that took half a minute each; the benchmark fails above 5 s or 1 GiB."""
     printed = run_benchmark("hostile_bundles.py", "490 000 pairs", "accelerators in samples")
