@@ -27,11 +27,17 @@ from rules.metrics.energy import MetricsError
 from rules.metrics.figures import RunFigures
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
+from rules.metrics.node.figures import NodeFigures, compute_node_figures
 from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series
 from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
-from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
+from rules.system_declaration import (
+    Accelerator,
+    EnvironmentDeclaration,
+    MeterDeclaration,
+    SystemDeclaration,
+)
 from rules.workloads import Size, Workload, workloads
 
 
@@ -76,6 +82,16 @@ class Bundle:
     @property
     def log(self) -> str:
         return self._evidence.log
+
+    @property
+    def node_samples(self) -> Table | None:
+        """None without a node meter."""
+        return self._evidence.node_samples
+
+    @property
+    def meters(self) -> tuple[MeterDeclaration, ...]:
+        """The node meters that system.json lists, in its order."""
+        return self.system_declaration.meters or ()
 
     @property
     def _evidence(self) -> Evidence:
@@ -270,6 +286,34 @@ class Bundle:
     def figures_error(self) -> str:
         """Why there are no `figures`; empty if there are."""
         return self._figures_or_reason if isinstance(self._figures_or_reason, str) else ""
+
+    @cached_property
+    def _node_figures_or_reason(self) -> NodeFigures | str:
+        if self.node_samples is None or self.figures is None:
+            return ""
+        try:
+            return compute_node_figures(
+                self.declaration,
+                self.system_declaration,
+                self.node_samples,
+                self.batches,
+                self.parts,
+                self.figures,
+            )
+        except MetricsError as error:
+            return str(error)
+
+    @property
+    def node_figures(self) -> NodeFigures | None:
+        """The figures of the nodes recomputed from the raw tables; None without a node meter, or if
+        the readings do not allow it."""
+        figures = self._node_figures_or_reason
+        return None if isinstance(figures, str) else figures
+
+    @property
+    def node_figures_error(self) -> str:
+        """Why there are no `node_figures`; empty if there are, and without a node meter."""
+        return self._node_figures_or_reason if isinstance(self._node_figures_or_reason, str) else ""
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -105,6 +105,9 @@ class MeterDeclaration(JsonRecord):
     clock_error_ms: float | None
     clock_error_source: str | None
     feeds: tuple[Feed, ...]
+    of_record: bool | None
+    """Whether its feeds enter the figures of nodes; None means yes. False for a second meter of the
+    same power."""
     nodes_covered: int | None
     shared_psu: bool | None
     includes: str | None
@@ -132,9 +135,13 @@ class SystemDeclaration(JsonRecord):
     """None without a node meter."""
 
     @property
-    def node_meters(self) -> tuple[MeterDeclaration, ...]:
-        """The meters that measure whole nodes."""
-        return tuple(meter for meter in self.meters or () if meter.covers_nodes)
+    def meters_of_record(self) -> tuple[MeterDeclaration, ...]:
+        """The meters whose feeds add up to the power of the nodes."""
+        return tuple(
+            meter
+            for meter in self.meters or ()
+            if meter.covers_nodes and meter.of_record is not False
+        )
 
     @property
     def accelerators(self) -> tuple[Accelerator, ...]:

@@ -2,9 +2,10 @@
 
 ## What it does
 Recomputes from samples and batches every figure of every epoch and accelerator, the headline
-figures, the observed powers and the serving figures, and compares them with result.json. T103
-compares spread and intervals. Under rule book 1.5.0 and later, headline figures are ratios of sums
-over the scored epochs. Under earlier ones, they are means of the epochs.
+figures, the observed powers and the serving figures, and from node samples the figures of nodes,
+and compares them with result.json. T103 compares spread and intervals. Under rule book 1.5.0 and
+later, headline figures are ratios of sums over the scored epochs. Under earlier ones, they are
+means of the epochs.
 
 ## Why it is bad
 Readers cite the stated figures.
@@ -27,6 +28,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.figures import FIGURES
 from rules.metrics.figures_json import figures_to_json
+from rules.metrics.node.figures import add_node_figures, node_headline_to_json
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
@@ -40,6 +42,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.stated_figures is None:
         return
     result, computed = bundle.result, figures_to_json(bundle.stated_figures)
+    if bundle.node_figures is not None:
+        add_node_figures(computed, bundle.node_figures)
     computed_epochs = {epoch["epoch"]: epoch for epoch in computed["epochs"]}
     pairs: list[tuple[str, Any, Any]] = [
         (
@@ -56,6 +60,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     pairs.append(("/observed", result["observed"], computed["observed"]))
     if "serving" in computed:
         pairs.append(("/serving", result.get("serving"), computed["serving"]))
+    if "node" in result or bundle.node_figures is not None:
+        pairs.append(("/node", _take_node_means(result.get("node")), _compute_node_means(bundle)))
     for pointer, stated_json, computed_json in pairs:
         differences = _find_differences(
             pointer, stated_json, computed_json, bundle.protocol.recompute_tolerance
@@ -69,6 +75,21 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 def _take_means(headline: Json) -> Json:
     figures = {name: headline[name] for name in FIGURES if name in headline}
     return {name: figure if figure is None else figure["mean"] for name, figure in figures.items()}
+
+
+def _compute_node_means(bundle: Bundle) -> Json | None:
+    if bundle.node_figures is None:
+        return None
+    return _take_node_means(node_headline_to_json(bundle.node_figures.headline))
+
+
+def _take_node_means(node: Json | None) -> Json | None:
+    if node is None:
+        return None
+    return {
+        name: figure["mean"] if isinstance(figure, dict) else figure
+        for name, figure in node.items()
+    }
 
 
 def _find_differences(
