@@ -17,7 +17,7 @@ from support.rules.simulated_nodes import (
 )
 
 from rules.metrics.energy import Trace
-from rules.metrics.node_clock import NEIGHBOURHOOD_S, MeterReadings, estimate_clock
+from rules.metrics.node.clock import NEIGHBOURHOOD_S, MeterReadings, estimate_clock
 
 TRACES = read_committed_traces()
 ONE_BOARD = next(traces for traces in TRACES.values() if len(traces) == 1)

@@ -11,7 +11,7 @@ from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.table import SAMPLES
 from rules.metrics.energy import Trace, build_trace
 from rules.metrics.intervals import group_by_accelerator
-from rules.metrics.node_clock import ClockEstimate, MeterReadings, estimate_clock
+from rules.metrics.node.clock import ClockEstimate, MeterReadings, estimate_clock
 
 SUBMISSIONS = Path(__file__).parents[3] / "submissions"
 

@@ -54,7 +54,8 @@ class MeterReadings:
     times_ns: Ints
     """The time of each reading, shape (n,), not decreasing."""
     power_w: Floats
-    """Finite powers, shape (n,)."""
+    """Finite powers of the node, shape (n,). Where several meters share the node, the readings of
+    one, scaled to the whole."""
     averaging_s: float
     """The length of the window that a reading averages. The window ends at the reading's time."""
     stamp_resolution_s: float = 0.0
