@@ -1,6 +1,7 @@
 """A bundle as the rules see it: the evidence, and what several rules derive from it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from rules.metrics.figures import RunFigures
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
+from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series
 from rules.metrics.run import compute_figures
@@ -302,6 +304,18 @@ class Bundle:
             )
         except MetricsError as error:
             return str(error)
+
+    @cached_property
+    def feed_traces(self) -> tuple[FeedTrace, ...]:
+        """The traces of all feeds of all meters whose readings can be placed."""
+        if self.node_samples is None:
+            return ()
+        clocks = self.declaration.node_clocks or ()
+        traces: list[FeedTrace] = []
+        for meter in self.meters:
+            with suppress(MetricsError):
+                traces += build_feed_traces(self.node_samples, [meter], clocks)
+        return tuple(traces)
 
     @property
     def node_figures(self) -> NodeFigures | None:

@@ -27,6 +27,8 @@ class Violation:
     expected: str
     message: str = ""
     """What it means or what to do about it. Empty: the section "What to do" of the rule's page."""
+    severity: Severity | None = None
+    """That of the milder of two thresholds; None for the severity of the rule."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ FAMILIES = {
     "E": "Energy",
     "T": "Throughput and plausibility",
     "M": "System and environment",
+    "N": "Node power",
     "X": "Across the bundles of a submission",
 }
 """By the first letter of an id, in the order in which they are listed."""
@@ -98,7 +99,7 @@ class Rule:
         """The violation as a finding of this rule."""
         return Finding(
             self.id,
-            self.severity,
+            violation.severity or self.severity,
             violation.file,
             violation.pointer,
             violation.found,

@@ -56,6 +56,11 @@ class Node(JsonRecord):
     """Accelerators that the node has, used or not; None if that is not recorded."""
     rated_w: float | None
 
+    @property
+    def unused_accelerators(self) -> int:
+        """How many of its accelerators did not take part; 0 if that is not recorded."""
+        return max(0, (self.accelerators_installed or 0) - len(self.accelerators))
+
     @classmethod
     def from_json(cls, pointer: str, record: Json) -> Self:
         """The record of a JSON object. Its accelerators get the name of the node."""

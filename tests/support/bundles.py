@@ -43,6 +43,7 @@ from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import renew_noise
+from rules.testing.node_power import state_node_figures
 from rules.workloads import workloads
 
 MS = 1_000_000
@@ -263,6 +264,8 @@ def rederive(evidence: EvidenceFrames) -> None:
     for epoch in figures["epochs"]:
         epoch.update(losses.get(epoch["epoch"], {"loss": 6.9 - 0.1 * epoch["epoch"]}))
     result.update(figures)
+    if evidence.node_samples is not None:
+        state_node_figures(evidence)
 
 
 def _make_batches(random: np.random.Generator, count: int) -> pd.DataFrame:

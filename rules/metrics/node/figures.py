@@ -20,6 +20,7 @@ from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError, Trace, counter_energies, trapezoid_energies
 from rules.metrics.figures import Estimate, RunFigures, estimate_ratio
 from rules.metrics.node.level import derive_level
+from rules.metrics.node.spans import NodeSpan, join_spans, span_epochs
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part
 from rules.system_declaration import SystemDeclaration
@@ -82,19 +83,6 @@ class NodeFigures:
     """Of the meters of record."""
 
 
-@dataclass(frozen=True)
-class _NodeSpan:
-    """From the first batch to the last of some epochs on one node."""
-
-    node: str
-    start_ns: int
-    end_ns: int
-
-    @property
-    def seconds(self) -> float:
-        return (self.end_ns - self.start_ns) / 1e9
-
-
 def compute_node_figures(
     run: RunDeclaration,
     system: SystemDeclaration,
@@ -108,8 +96,10 @@ def compute_node_figures(
     Raises MetricsError where the readings do not allow it.
     """
     meters = system.meters_of_record
+    if not meters:
+        raise MetricsError("no meter of record measures whole nodes")
     traces = tuple(build_feed_traces(node_samples, meters, run.node_clocks or ()))
-    spans = _span_epochs(run, batches)
+    spans = span_epochs(run, batches)
     scored = [epoch for epoch in figures.epochs if epoch.scored]
     _check_nodes(traces, spans[scored[0].epoch])
     by_epoch = all(
@@ -119,7 +109,7 @@ def compute_node_figures(
         for trace in traces
         if trace.feed.node == span.node
     )
-    whole = _join_spans([spans[epoch.epoch] for epoch in scored])
+    whole = join_spans(span for epoch in scored for span in spans[epoch.epoch])
     accelerators = _place_accelerators(run, parts, figures.energy_of_record == "counter")
     if by_epoch:
         epochs = {
@@ -147,7 +137,7 @@ def compute_node_figures(
         max_60s_power_w=float(minutes_w.max()) if len(minutes_w) else None,
         p99_60s_power_w=float(np.percentile(minutes_w, 99)) if len(minutes_w) else None,
         by_epoch=by_epoch,
-        level=derive_level(traces, [(span.node, span.start_ns, span.end_ns) for span in whole]),
+        level=derive_level(traces, whole),
     )
     return NodeFigures(headline, epochs, traces)
 
@@ -171,40 +161,13 @@ def add_node_figures(document: Json, node_figures: NodeFigures) -> None:
             epoch["node"] = dict(vars(node_figures.epochs[epoch["epoch"]]))
 
 
-def _span_epochs(run: RunDeclaration, batches: Table) -> dict[int, list[_NodeSpan]]:
-    """The span of each epoch on each node, by epoch."""
-    node_of = {rank.rank: rank.node for rank in run.ranks}
-    epochs, ranks = batches.ints("epoch"), batches.ints("rank")
-    starts_ns, ends_ns = batches.ints("start_ns"), batches.ints("end_ns")
-    spans: dict[int, list[_NodeSpan]] = {}
-    for epoch in np.unique(epochs).tolist():
-        in_epoch = epochs == epoch
-        for node in dict.fromkeys(node_of.values()):
-            on_node = in_epoch & np.isin(ranks, [r for r, name in node_of.items() if name == node])
-            if on_node.any():
-                span = _NodeSpan(node, int(starts_ns[on_node].min()), int(ends_ns[on_node].max()))
-                spans.setdefault(epoch, []).append(span)
-    return spans
-
-
-def _join_spans(spans: Sequence[Sequence[_NodeSpan]]) -> list[_NodeSpan]:
-    """One span for each node: from the start of its first to the end of its last."""
-    joined: dict[str, _NodeSpan] = {}
-    for span in (span for epoch in spans for span in epoch):
-        last = joined.setdefault(span.node, span)
-        joined[span.node] = _NodeSpan(
-            span.node, min(last.start_ns, span.start_ns), max(last.end_ns, span.end_ns)
-        )
-    return list(joined.values())
-
-
-def _check_nodes(traces: Sequence[FeedTrace], spans: Sequence[_NodeSpan]) -> None:
+def _check_nodes(traces: Sequence[FeedTrace], spans: Sequence[NodeSpan]) -> None:
     measured = {trace.feed.node for trace in traces}
     if missing := [span.node for span in spans if span.node not in measured]:
         raise MetricsError(f"no meter measures the node {missing[0]}, which took part")
 
 
-def _check_run_readings(traces: Sequence[FeedTrace], spans: Sequence[_NodeSpan]) -> None:
+def _check_run_readings(traces: Sequence[FeedTrace], spans: Sequence[NodeSpan]) -> None:
     for trace in traces:
         for span in spans:
             count = trace.count_readings(span.start_ns, span.end_ns)
@@ -215,7 +178,7 @@ def _check_run_readings(traces: Sequence[FeedTrace], spans: Sequence[_NodeSpan])
                 )
 
 
-def _cover(traces: Sequence[FeedTrace], spans: Sequence[_NodeSpan]) -> bool:
+def _cover(traces: Sequence[FeedTrace], spans: Sequence[NodeSpan]) -> bool:
     """Whether the readings cover an epoch; the discarded one may begin before them."""
     return all(
         trace.zero_ns <= span.start_ns
@@ -227,7 +190,7 @@ def _cover(traces: Sequence[FeedTrace], spans: Sequence[_NodeSpan]) -> bool:
 
 def _compute_epoch(
     items: int,
-    spans: Sequence[_NodeSpan],
+    spans: Sequence[NodeSpan],
     traces: Sequence[FeedTrace],
     accelerators: Sequence["_Accelerator"],
 ) -> NodeEpochFigures:
@@ -293,7 +256,7 @@ def _estimate_over_accelerators(values: Sequence[NodeEpochFigures]) -> Estimate 
     return estimate_ratio(energies_j, accelerators_j)
 
 
-def _sum_power_on_grid(spans: Sequence[_NodeSpan], traces: Sequence[FeedTrace]) -> Floats:
+def _sum_power_on_grid(spans: Sequence[NodeSpan], traces: Sequence[FeedTrace]) -> Floats:
     """Power of all nodes together in W, as means over steps of the grid, shape (k,) with k >= 1.
 
     Each node begins its grid with its first scored batch, because nodes have clocks of their own.

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rules.metrics.node.spans import NodeSpan
 from rules.metrics.node.traces import FeedTrace
+from rules.system_declaration import MeterDeclaration
 
 MAX_INTERVAL_S = 1.0
 MIN_CORE_S = 60.0
@@ -23,13 +25,13 @@ INTERVAL_TOLERANCE = 1.05
 """A sampler on a grid of 1 s has a median interval that is some microseconds longer."""
 
 
-def derive_level(traces: Sequence[FeedTrace], core: Sequence[tuple[str, int, int]]) -> int:
-    """The level of the measurement: 0 to 3. `core` has for each node its name and the start of its
-    first and the end of its last scored batch, in ns."""
-    accuracy_percent = combine_accuracy(traces)
+def derive_level(traces: Sequence[FeedTrace], core: Sequence[NodeSpan]) -> int:
+    """The level of the measurement: 0 to 3. `core` lasts on each node from its first scored batch
+    to its last."""
+    accuracy_percent = combine_accuracy([trace.meter for trace in traces])
     if accuracy_percent is None or accuracy_percent > MAX_ACCURACY_PERCENT[1]:
         return 0
-    if min((end_ns - start_ns) / 1e9 for _, start_ns, end_ns in core) < MIN_CORE_S:
+    if min(span.seconds for span in core) < MIN_CORE_S:
         return 0
     if max(get_median_interval_s(trace) for trace in traces) > MAX_INTERVAL_S * INTERVAL_TOLERANCE:
         return 0
@@ -40,15 +42,17 @@ def derive_level(traces: Sequence[FeedTrace], core: Sequence[tuple[str, int, int
     return 3
 
 
-def combine_accuracy(traces: Sequence[FeedTrace]) -> float | None:
+def combine_accuracy(meters: Sequence[MeterDeclaration]) -> float | None:
     """The accuracy of the sum of the meters, in %; None where one states none.
 
     It is that of the worst meter. Errors of n meters of at most 3 % each are independent and shrink
     with the square root of n.
     """
-    by_meter = {trace.meter.id: trace.meter.accuracy_percent for trace in traces}
+    by_meter = {meter.id: meter.accuracy_percent for meter in meters}
     known = [accuracy for accuracy in by_meter.values() if accuracy is not None]
     if len(known) < len(by_meter):
+        return None
+    if not known:
         return None
     worst = max(known)
     return worst / math.sqrt(len(known)) if worst <= MAX_SINGLE_ACCURACY_PERCENT else worst
@@ -59,20 +63,20 @@ def get_median_interval_s(trace: FeedTrace) -> float:
     return float(np.median(np.diff(trace.times_s)))
 
 
-def _covers_full_run(traces: Sequence[FeedTrace], core: Sequence[tuple[str, int, int]]) -> bool:
+def _covers_full_run(traces: Sequence[FeedTrace], core: Sequence[NodeSpan]) -> bool:
     return all(
-        start_ns - trace.zero_ns >= MIN_OUTSIDE_S * 1e9
-        and trace.zero_ns + trace.times_s[-1] * 1e9 - end_ns >= MIN_OUTSIDE_S * 1e9
-        for node, start_ns, end_ns in core
+        span.start_ns - trace.zero_ns >= MIN_OUTSIDE_S * 1e9
+        and trace.zero_ns + trace.times_s[-1] * 1e9 - span.end_ns >= MIN_OUTSIDE_S * 1e9
+        for span in core
         for trace in traces
-        if trace.feed.node == node
+        if trace.feed.node == span.node
     )
 
 
-def _has_counters(traces: Sequence[FeedTrace], core: Sequence[tuple[str, int, int]]) -> bool:
+def _has_counters(traces: Sequence[FeedTrace], core: Sequence[NodeSpan]) -> bool:
     return all(
-        trace.read_counter([start_ns], [end_ns]) is not None
-        for node, start_ns, end_ns in core
+        trace.read_counter([span.start_ns], [span.end_ns]) is not None
+        for span in core
         for trace in traces
-        if trace.feed.node == node
+        if trace.feed.node == span.node
     )

@@ -34,6 +34,11 @@ class FeedTrace:
     """The readings of the energy counter and their times, both of shape (c,); c may be 0."""
 
     @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"feed {self.feed.feed} of meter {self.meter.id}"
+
+    @property
     def is_interval_mean(self) -> bool:
         """Whether a reading is the mean of the interval before it, rather than a power at its
         instant."""
@@ -88,10 +93,7 @@ class FeedTrace:
 
     def _check_covered(self, times_s: Floats, starts: Floats, ends: Floats) -> None:
         if starts.min() < times_s[0] or ends.max() > times_s[-1]:
-            raise MetricsError(
-                f"the readings of feed {self.feed.feed} of meter {self.meter.id} do not cover the "
-                "scored epochs"
-            )
+            raise MetricsError(f"the readings of {self.label} do not cover the scored epochs")
 
 
 def build_feed_traces(
@@ -127,7 +129,10 @@ def build_feed_trace(
     if len(readings) < 2:
         raise MetricsError(f"{label} has fewer than two readings")
     times_ns = place_readings(readings, meter, offset_ns, label)
-    power_w, counter_j = readings.floats("power_mw") / 1e3, readings.floats("energy_mj") / 1e3
+    # Power behind a power supply lacks its loss.
+    passed = 1 - (meter.conversion_loss or 0.0) if meter.current == "dc" else 1.0
+    power_w = readings.floats("power_mw") / 1e3 / passed
+    counter_j = readings.floats("energy_mj") / 1e3 / passed
     has_power, has_counter = usable & np.isfinite(power_w), usable & np.isfinite(counter_j)
     if np.count_nonzero(has_power) < 2:
         raise MetricsError(f"{label} has fewer than two usable power readings")
@@ -175,3 +180,21 @@ def find_repeats(readings: Table) -> Mask:
         (stamps_ns[1:] == stamps_ns[:-1]) & (stamps_ns[1:] != NO_STAMP)
     )
     return repeats
+
+
+def count_repeats(readings: Table) -> int:
+    """How many readings repeat the one before: its number, its stamp, or its power together with
+    the energy counter."""
+    power_mw, energy_mj = readings.floats("power_mw"), readings.floats("energy_mj")
+    same = find_repeats(readings)
+    same_energy = (energy_mj[1:] == energy_mj[:-1]) | np.isnan(energy_mj[1:])
+    same[1:] |= (power_mw[1:] == power_mw[:-1]) & same_energy
+    return int(np.count_nonzero(same))
+
+
+def list_feeds(node_samples: Table) -> set[tuple[str, str, str]]:
+    """Meter, feed and node of all readings."""
+    columns = [node_samples.text(name) for name in ("meter", "feed", "node")]
+    rows = np.unique(np.stack([column.codes for column in columns]), axis=1).T.tolist()
+    meters, feeds, nodes = (column.names for column in columns)
+    return {(meters[meter], feeds[feed], nodes[node]) for meter, feed, node in rows}
