@@ -118,16 +118,28 @@ def select_readings(bundle: Bundle) -> list[Floats]:
     return readings_w
 
 
-def sample_sequences(columns: Iterable[Ints], salt: int) -> Hashes:
-    """The salted hashes, sorted and distinct, of the sequences of some series that are kept. A
-    sequence has the same hash backwards."""
+def take_node_sequences(bundle: Bundle, salt: int) -> Hashes:
+    """The salted hashes of all sequences of the readings of node meters. A meter that covers other
+    nodes too may be in several bundles, and is left out."""
+    feeds_mw = []
+    for trace in bundle.feed_traces:
+        nodes = {feed.node for feed in trace.meter.feeds}
+        if not trace.meter.shared_psu and (trace.meter.nodes_covered or 0) <= len(nodes):
+            feeds_mw.append(to_whole_milliwatts(trace.power_w))
+    # A run has some hundred readings, so all are kept.
+    return sample_sequences(feeds_mw, salt, kept=1)
+
+
+def sample_sequences(columns: Iterable[Ints], salt: int, kept: int = SEQUENCES_KEPT) -> Hashes:
+    """The salted hashes, sorted and distinct, of the sequences of some series that are kept: one
+    of `kept`. A sequence has the same hash backwards."""
     # In one array, because a call of NumPy takes as long as hundreds of values.
     values = np.concatenate([np.empty(0, np.int64), *columns])
     if len(values) < IN_A_ROW:
         return np.empty(0, np.uint64)
     hashes = hash_windows(values, salt) + hash_windows(values[::-1], salt)[::-1]
     hashes = (hashes ^ hashes >> np.uint64(32)) * _ODD
-    places = np.flatnonzero(hashes < np.uint64(2**64 // SEQUENCES_KEPT))
+    places = np.flatnonzero(hashes < np.uint64((2**64 - 1) // kept))
     sequences = np.sort(values[places[:, None] + _SEQUENCE], axis=1)
     distinct = np.count_nonzero(np.diff(sequences, axis=1), axis=1) + 1
     return np.unique(hashes[places[distinct >= MIN_DISTINCT]])

@@ -13,7 +13,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.declarations import OriginalRun, SweepLabel
-from rules.fingerprints import Fingerprints, take_fingerprints
+from rules.fingerprints import Fingerprints, Hashes, take_fingerprints, take_node_sequences
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.run import mean_clocks
@@ -69,6 +69,8 @@ class RunSummary:
     source: tuple[str, str] | None
     """The commit of the code and the hash of its files. None without a clean checkout."""
     fingerprints: Fingerprints
+    node_sequences: Hashes
+    """Sequences of the readings of node meters; empty without any."""
     epochs: tuple[tuple[float, float], ...]
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
     first_losses: tuple[float, ...]
@@ -118,6 +120,7 @@ def summarize(
         system=tuple(_system(bundle)),
         source=_source(bundle.environment_declaration),
         fingerprints=take_fingerprints(bundle, salt),
+        node_sequences=take_node_sequences(bundle, salt),
         epochs=tuple(
             (epoch.items_per_s_per_accelerator, epoch.mean_power_w_per_accelerator)
             for epoch in figures.scored_epochs
