@@ -14,13 +14,17 @@ import click
 from checker.terminal import UNWRITABLE, UnwritableError, describe_unwritable, run_program
 from harness import __version__
 from harness.cli_options import (
+    CAP,
+    DRY_RUN,
+    GPUS,
     HEAD,
     NODE,
+    NODES,
+    add_burn_options,
     add_reproduce_options,
     add_shared_options,
     format_run_arguments,
     make_request,
-    parse_cap,
     refuse_other_options,
 )
 
@@ -33,38 +37,17 @@ def main() -> None:
 
 @main.command()
 @add_shared_options
-@click.option(
-    "--gpus",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="accelerators of this node to use",
-)
-@click.option(
-    "--nodes",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="nodes of the run, each with --gpus accelerators",
-)
+@GPUS
+@NODES
 @NODE
 @HEAD
-@click.option(
-    "--cap",
-    "cap_w",
-    metavar="WATTS|as-found",
-    default="as-found",
-    show_default=True,
-    callback=parse_cap,
-    help="power cap of each accelerator; if another cap is in force, the run sets this one and "
-    "restores the former cap at its end",
-)
+@CAP
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     help="directory of an unfinished run, to run it again",
 )
-@click.option("--dry-run", is_flag=True, help="show the checks before the run and run nothing")
+@DRY_RUN
 @click.pass_context
 def run(
     context: click.Context,
@@ -91,6 +74,23 @@ def run(
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a run with --resume"
             )
+    sys.exit(0 if passes else 1)
+
+
+@main.command()
+@add_burn_options
+def burn(precision: str, out: Path, dry_run: bool, **options: Any) -> None:
+    """Make a control run: load the accelerators with matrix products, as much as they can take.
+    Writes a bundle with the standing control to OUT. It is compared with no workload; other runs
+    state their power as a share of it."""
+    from harness.run import command
+
+    with report_errors():
+        request = make_request("burn", {"variant": precision, **options})
+        if dry_run:
+            command.check(request, out)
+            return
+        passes = command.run(request, out)
     sys.exit(0 if passes else 1)
 
 
@@ -197,6 +197,7 @@ def report_errors() -> Iterator[None]:
     """Turn the errors of a run into messages and exit statuses: 2 for a request that cannot be
     carried out, 1 for a failure, 3 for an output that cannot be written, 128 + N for signal N."""
     from harness.checks import TargetError
+    from harness.host_load import HostLoadError
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
@@ -211,7 +212,14 @@ def report_errors() -> Iterator[None]:
     except (RunUnwritable, SamplesUnwritable) as error:
         raise UnwritableError(str(error)) from None
     # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
-    except (RunFailed, RestoreError, WatchdogError, ClusterError, SamplerError) as error:
+    except (
+        RunFailed,
+        RestoreError,
+        WatchdogError,
+        ClusterError,
+        SamplerError,
+        HostLoadError,
+    ) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         if error.errno in UNWRITABLE:

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+def parse_cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
+    """Return the cap in W that `--cap` gives, None for `as-found`. Raises BadParameter."""
+    if text == "as-found":
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 < (cap_w := float(text)) < math.inf:
+            return cap_w
+    raise click.BadParameter(f"{text}: give watts, or as-found")
+
+
 METER_HELP = (
     "power meter: nvidia, amd, rapl or one of your own (docs/write-a-meter.md)  "
     "[default: the first that can be used here]"
@@ -53,6 +64,51 @@ OUT = click.option(
     help="directory for bundles",
 )
 _SEED_RANGE = click.IntRange(0, 2**32 - 1)
+SEED = click.option("--seed", default=1, show_default=True, type=_SEED_RANGE)
+SMOKE = click.option(
+    "--smoke",
+    is_flag=True,
+    help="small size of the workload, which a laptop finishes in seconds; standing demo",
+)
+SIMULATE = click.option(
+    "--simulate",
+    metavar="MODEL",
+    help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
+    "h200,drop=5 (docs/simulated.md); standing demo",
+)
+EPOCH_SECONDS = click.option(
+    "--epoch-seconds",
+    "epoch_s",
+    type=click.FloatRange(0.1, 3600),
+    help="length of an epoch in s; standing closed needs 30 or more, a control run 10",
+)
+GPUS = click.option(
+    "--gpus",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="accelerators of this node to use",
+)
+NODES = click.option(
+    "--nodes",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="nodes of the run, each with --gpus accelerators",
+)
+CAP = click.option(
+    "--cap",
+    "cap_w",
+    metavar="WATTS|as-found",
+    default="as-found",
+    show_default=True,
+    callback=parse_cap,
+    help="power cap of each accelerator; if another cap is in force, the run sets this one and "
+    "restores the former cap at its end",
+)
+DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="show the checks before the run and run nothing"
+)
 _SHARED_OPTIONS = (
     click.argument("workload", required=False),
     click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
@@ -62,25 +118,11 @@ _SHARED_OPTIONS = (
         help="samples per batch, or requests in flight; auto (not in a sweep) finds the highest "
         "stable number",
     ),
-    click.option(
-        "--smoke",
-        is_flag=True,
-        help="small size of the workload, which a laptop finishes in seconds; standing demo",
-    ),
+    SMOKE,
     METER,
-    click.option(
-        "--simulate",
-        metavar="MODEL",
-        help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
-        "h200,drop=5 (docs/simulated.md); standing demo",
-    ),
-    click.option(
-        "--epoch-seconds",
-        "epoch_s",
-        type=click.FloatRange(0.1, 3600),
-        help="length of an epoch in s; standing closed needs 30 or more",
-    ),
-    click.option("--seed", default=1, show_default=True, type=_SEED_RANGE),
+    SIMULATE,
+    EPOCH_SECONDS,
+    SEED,
     SYSTEM,
     click.option(
         "--implementation",
@@ -114,6 +156,33 @@ _SHARED_OPTIONS = (
     ),
     OUT,
 )
+_BURN_OPTIONS = (
+    click.option(
+        "--precision",
+        default="bf16",
+        show_default=True,
+        type=click.Choice(("bf16", "tf32", "fp8", "fp64")),
+        help="precision of the matrix products",
+    ),
+    click.option(
+        "--host-load",
+        is_flag=True,
+        help="load the cores and the memory of the host too, with stress-ng where it is installed",
+    ),
+    GPUS,
+    NODES,
+    NODE,
+    HEAD,
+    CAP,
+    SMOKE,
+    METER,
+    SIMULATE,
+    EPOCH_SECONDS,
+    SEED,
+    SYSTEM,
+    OUT,
+    DRY_RUN,
+)
 _REPRODUCE_OPTIONS = (
     click.option(
         "--seed", type=_SEED_RANGE, help="another seed than that of the original, for a challenge"
@@ -136,21 +205,18 @@ def add_shared_options(command: Command) -> Command:
     return command
 
 
+def add_burn_options(command: Command) -> Command:
+    """Decorate a command with the options of a control run."""
+    for option in reversed(_BURN_OPTIONS):
+        command = option(command)
+    return command
+
+
 def add_reproduce_options(command: Command) -> Command:
     """Decorate a command with the options that the bundle of the original cannot answer."""
     for option in reversed(_REPRODUCE_OPTIONS):
         command = option(command)
     return command
-
-
-def parse_cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
-    """Return the cap in W that `--cap` gives, None for `as-found`. Raises BadParameter."""
-    if text == "as-found":
-        return None
-    with contextlib.suppress(ValueError):
-        if 0 < (cap_w := float(text)) < math.inf:
-            return cap_w
-    raise click.BadParameter(f"{text}: give watts, or as-found")
 
 
 def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":

@@ -129,6 +129,16 @@ class Bundle:
         return self.declaration.standing
 
     @property
+    def judged_standing(self) -> str:
+        """The standing whose rules apply. A control run on simulated boards or of the smoke size
+        measures nothing, so it is judged as a demo."""
+        boards = self.listed_accelerators
+        is_rehearsal = self.declaration.size == "smoke" or (
+            len(boards) > 0 and all(board.is_simulated for board in boards)
+        )
+        return "demo" if self.standing == "control" and is_rehearsal else self.standing
+
+    @property
     def protocol(self) -> Protocol:
         return PROTOCOLS[self.declaration.protocol]
 
@@ -147,6 +157,12 @@ class Bundle:
     def is_training(self) -> bool:
         """Whether the workload is known and trains a model."""
         return self.workload is not None and self.workload.mode == "training"
+
+    @property
+    def runs_batches_in_turn(self) -> bool:
+        """Whether the workload is known and a rank runs one batch after another, as in training.
+        The requests of a server overlap."""
+        return self.workload is not None and self.workload.mode != "inference"
 
     @property
     def variant(self) -> str:

@@ -29,6 +29,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
+class BoardFault(Exception):
+    """A board computes wrong results. The message names the board and what to do."""
+
+
 @dataclass(frozen=True)
 class RequestSet:
     """The requests of a run. All have the same lengths, and no two have the same prompt."""
@@ -83,11 +87,11 @@ class Recorder(Protocol):
         """Mark the beginning of a batch on the device's current stream."""
         ...
 
-    def end(self, items: int, loss: Any) -> None:
+    def end(self, items: int, loss: Any = None) -> None:
         """Mark the end of a batch of `items` items.
 
         `loss` is a scalar on the device. It is read after the epoch, so pass a detached tensor that
-        later steps do not overwrite.
+        later steps do not overwrite. A control run has no loss.
         """
         ...
 

@@ -60,6 +60,8 @@ class RunSettings(JsonRecord):
     """The request set of a serving run; None if the run served nothing."""
     batch_search: Sequence[Json] | None
     """The trials of `--batch auto` in order; None if the batch size was given."""
+    host_load: str | None
+    """The program that loaded the host beside the workload; None if none did."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ class Protocol:
     epochs: int
     discarded_epochs: int
     min_epoch_s: float
+    min_control_epoch_s: float
+    """Minimum length of a scored epoch of a control run: ten readings of a node meter with one
+    reading per second, and 100 readings of a board."""
     sample_interval_ms: int
     interval_min_ms: float
     interval_max_ms: float
@@ -71,6 +74,7 @@ V1_0 = Protocol(
     epochs=11,
     discarded_epochs=1,
     min_epoch_s=30.0,
+    min_control_epoch_s=10.0,
     sample_interval_ms=100,
     interval_min_ms=90.0,
     interval_max_ms=110.0,

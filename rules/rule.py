@@ -41,7 +41,7 @@ FAMILIES = {
     "X": "Across the bundles of a submission",
 }
 """By the first letter of an id, in the order in which they are listed."""
-STANDINGS = ("closed", "open", "demo")
+STANDINGS = ("closed", "open", "control", "demo")
 MAX_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
 

@@ -56,6 +56,7 @@ class RunSummary:
     """Whether every accelerator kept to the cap. None if that is not known."""
     run_id: str
     standing: str
+    """`Bundle.judged_standing`."""
     seed: int
     sweep: SweepLabel | None
     """Which run of which sweep this is; None if the run belongs to no sweep."""
@@ -111,7 +112,7 @@ def summarize(
         clocks=mean_clocks(figures.epochs),
         held=sweeps.is_cap_enforced(figures),
         run_id=run.run_id,
-        standing=bundle.standing,
+        standing=bundle.judged_standing,
         seed=run.settings.seed,
         sweep=run.sweep,
         from_s=_unix_s(run.started_at),

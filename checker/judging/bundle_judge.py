@@ -180,7 +180,7 @@ def _select_rules(bundle: Bundle) -> frozenset[str]:
     # Rules on evidence have nothing to look at. The verdict states how many were not run.
     if bundle.evidence is None:
         return frozenset(rule.id for rule in form_rules())
-    return _select_rules_for(bundle.standing, bundle.protocol.version, bool(bundle.problems))
+    return _select_rules_for(bundle.judged_standing, bundle.protocol.version, bool(bundle.problems))
 
 
 @cache

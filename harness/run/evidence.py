@@ -359,6 +359,7 @@ def _make_settings(
         "options": dict(plan.options),
         "requests": None if plan.requests is None else asdict(plan.requests),
         "batch_search": None if trials is None else [asdict(trial) for trial in trials],
+        **({"host_load": plan.host_load} if plan.host_load else {}),
     }
 
 

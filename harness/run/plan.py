@@ -10,17 +10,24 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from harness.power.source import Device
+from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
 from rules.declarations import RunDeclaration
 from rules.system_declaration import SystemDeclaration
+from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"
 SWEEP_SUFFIX = ".sweep.json"
 """Suffix of the plan file of a sweep. A run recognises it and names the command that resumes the
 sweep."""
 SIMULATED_WORK = "harness.simulation.work:build"
+
+
+def is_control(workload: str) -> bool:
+    """Return whether the runs of this workload are control runs."""
+    return workload in workloads() and workloads()[workload].is_control
 
 
 class PlanError(Exception):
@@ -88,6 +95,8 @@ class RunRequest:
     rate_per_s: float | None = None
     sweep: Json | None = None
     """See `Plan.sweep`."""
+    host_load: bool = False
+    """Whether the cores and the memory of the host are loaded too."""
     original: Original | None = None
     """The run to reproduce; the other fields then repeat its configuration."""
 
@@ -98,7 +107,9 @@ class RunRequest:
 
     @property
     def size(self) -> str:
-        return "smoke" if self.smoke or self.simulates_work else "full"
+        # A simulated control run has the full size: it has no model that would take time to build.
+        is_small = self.simulates_work and not is_control(self.workload)
+        return "smoke" if self.smoke or is_small else "full"
 
 
 @dataclass(frozen=True)
@@ -185,11 +196,21 @@ class Plan:
     """The position of this run in its sweep (`sweep` of result.json). None outside a sweep."""
     reproduces: OriginalReference | None = None
     """The run that this one repeats. None if it is no reproduction."""
+    host_load: str | None = None
+    """The program that loads the host beside the workers (`harness.host_load`). None if none
+    does."""
 
     @property
     def node_name(self) -> str:
         """The name of this node in the bundle, which has no host names."""
         return f"node{self.node}"
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the check judges the run as a demo: also a control run that measures nothing."""
+        is_simulated = self.devices[0].name.startswith(SIMULATED_PREFIX)
+        is_rehearsal = self.standing == "control" and (is_simulated or self.size == "smoke")
+        return is_rehearsal or self.standing == "demo"
 
     @property
     def scale(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.host_load import choose_program
 from harness.power.sources import source_class
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
 from harness.simulation import work as simulated_work
@@ -92,6 +93,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         found_state=machine.found_state,
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
+        host_load=choose_program() if run_request.host_load else None,
     )
     plan = replace(plan, standing=_find_standing(plan, workload))
     if run_request.original is not None:
@@ -154,6 +156,8 @@ def check_options(run_request: RunRequest, workload: Workload) -> tuple[str, str
     # The ranges that click checks let NaN pass.
     if run_request.epoch_s is not None and not math.isfinite(run_request.epoch_s):
         raise PlanError(f"--epoch-seconds {run_request.epoch_s}: give a number of seconds")
+    if workload.is_control:
+        _check_control(run_request, workload)
     if run_request.nodes > 1 and workload.mode == "inference":
         raise PlanError(
             f"--nodes {run_request.nodes}: {workload.id} is one server, on one node; leave out "
@@ -185,6 +189,22 @@ def check_options(run_request: RunRequest, workload: Workload) -> tuple[str, str
     return implementation, sha256
 
 
+def _check_control(run_request: RunRequest, workload: Workload) -> None:
+    """Raise PlanError if the check would refuse the requested control run."""
+    if run_request.implementation not in (None, workload.implementation):
+        raise PlanError(
+            f"--implementation {run_request.implementation}: other runs are compared with a "
+            "control run, so it has the reference implementation only; leave out --implementation"
+        )
+    epoch_s = run_request.epoch_s
+    is_real = run_request.simulate is None and not run_request.smoke
+    if is_real and epoch_s is not None and epoch_s < CURRENT.min_control_epoch_s:
+        raise PlanError(
+            f"--epoch-seconds {epoch_s:g}: an epoch of a control run takes at least "
+            f"{CURRENT.min_control_epoch_s:g} s"
+        )
+
+
 def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     """Return a new name for a run: time, workload, variant, number of accelerators, cap and six
     random digits, so that runs started in the same second differ."""
@@ -197,7 +217,9 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
 
 
 def _find_standing(plan: Plan, workload: Workload) -> str:
-    """Return the standing of the run: `closed`, `open` or `demo`.
+    """Return the standing of the run: `closed`, `open`, `control` or `demo`.
+
+    Every run of a control workload has the standing `control`.
 
     A closed run is the workload as defined, with the reference implementation and synthetic input.
     Any other real measurement is open. A run is a demo if its boards are simulated, if it does not
@@ -206,6 +228,8 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 
     Raises MeterError if the source of the plan's meter cannot be loaded.
     """
+    if workload.is_control:
+        return "control"
     if source_class(plan.meter).simulated or plan.torch_device != "cuda":
         return "demo"
     if plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:

@@ -29,7 +29,7 @@ from harness.run.cluster import parse_address
 from harness.run.plan import Machine, Plan, PlanError, RunRequest
 from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.boards import parse_argument
-from harness.simulation.throughput_model import find_curve
+from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import hash_source, read_description
 from rules.boards import find_board
 from rules.bundle_format.records import Json
@@ -162,7 +162,7 @@ def describe_cap(cap_w: float | None, found_mw: Mapping[str, int] | None) -> str
 
 def check_plan(plan: Plan) -> Iterator[Check]:
     """Yield the checks of a plan that do not prevent its run."""
-    is_demo = plan.standing == "demo"
+    is_demo = plan.is_demo
     missing_keys = [key for key, value in plan.system.items() if not value]
     if missing_keys and not is_demo:
         found = f"the description of the system lacks {', '.join(missing_keys)}"
@@ -256,7 +256,7 @@ class Preflight:
             return Check("stack", True, "none needed: the work is simulated")
         if self.run_request.implementation not in (None, self._workload.implementation):
             return Check("stack", True, "that of your own implementation, which is not known")
-        return check_packages("stack", ("torch", self._workload.stack))
+        return check_packages("stack", dict.fromkeys(("torch", self._workload.stack)))
 
     def _check_description(self) -> Check:
         self._description = read_description(self.run_request.system)
@@ -267,7 +267,7 @@ class Preflight:
         if self._workload is None or request.simulate is None or not request.simulates_work:
             return None
         board = parse_argument(request.simulate)[0].name
-        find_curve(board, self._workload.id)
+        find_curve(board, name_figures(self._workload, request.variant))
         return Check("simulated figures", True, f"{self._workload.id} on {board}")
 
     def check_machine(self) -> Check:

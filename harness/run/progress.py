@@ -117,7 +117,7 @@ def describe_results(result: Json) -> Iterator[str]:
     """Yield the lines that describe result.json of a finished run: throughput and energy,
     differences between accelerators, and the latencies of a server."""
     declaration = RunDeclaration.from_document(result)
-    item = workloads()[declaration.workload].item
+    workload, size = workloads()[declaration.workload], declaration.size
     figures = figures_from_json(result)
     headline = figures.headline
     per_accelerator, unit = "", "W"
@@ -126,9 +126,10 @@ def describe_results(result: Json) -> Iterator[str]:
         per_accelerator, unit = f" ({rate_per_s:.6g} per accelerator)", "W per accelerator"
     energy = f"{headline.mean_power_w_per_accelerator.mean:.1f} {unit}"
     if headline.joules_per_item is not None:
-        energy += f", {headline.joules_per_item.mean:.4g} J/{item}"
+        energy += f", {headline.joules_per_item.mean:.4g} J/{workload.item_of(size)}"
     mfu = "" if headline.mfu is None else f", MFU {100 * headline.mfu.mean:.1f} %"
-    yield f"{headline.items_per_s.mean:.6g} {item}s/s{per_accelerator}, {energy}{mfu}"
+    rate = f"{headline.items_per_s.mean:.6g} {workload.rate_unit(size)}"
+    yield f"{rate}{per_accelerator}, {energy}{mfu}"
     if imbalance := compute_imbalance(figures.epochs):
         differences = (
             ("active time", imbalance.active_time),

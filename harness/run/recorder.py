@@ -142,7 +142,7 @@ class EpochRecorder:
         self._open = True
         self._clock.mark()
 
-    def end(self, items: int, loss: Any) -> None:
+    def end(self, items: int, loss: Any = None) -> None:
         if not self._open:
             raise RuntimeError("a batch was ended that was not started")
         # Throughput is items by time, so a batch without items would not count.
@@ -151,7 +151,8 @@ class EpochRecorder:
         self._open = False
         self._clock.mark()
         self._items.append(items)
-        self._losses.append(loss)
+        if loss is not None:
+            self._losses.append(loss)
 
     def _plan(self) -> Iterator[int]:
         """Yield the number of batches of each phase: warm-up, calibration, epochs. A phase has

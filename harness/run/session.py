@@ -10,6 +10,7 @@ from pathlib import Path
 
 from checker.judging.cpu import count_cores
 from harness import interrupts
+from harness.host_load import HostLoad
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Sampler, Settings
 from harness.processes import Workers, list_descendants
@@ -127,8 +128,7 @@ def make_workers(plan: Plan, directory: Path, view: View) -> Workers:
         with suppress(OSError):
             view.log_line(f"| {line}")
 
-    # A single process needs no rendezvous. Without torchrun, which imports torch, it starts seconds
-    # faster.
+    # A single process needs no rendezvous. Without torchrun it starts seconds faster.
     is_single = plan.processes == plan.nodes == 1
     rendezvous = None if is_single else _make_rendezvous_arguments(plan)
     return Workers(plan.processes, rendezvous, arguments, make_worker_environment(plan), log_output)
@@ -202,10 +202,9 @@ class Attempt:
     def run(self) -> None:
         """Run the workers while the sampler samples. Raises RunFailed or SamplerError."""
         plan = self._plan
-        accelerators = tuple(device.uuid for device in plan.devices)
         settings = Settings(
             plan.meter,
-            accelerators,
+            tuple(device.uuid for device in plan.devices),
             plan.node_name,
             CURRENT.sample_interval_ms,
             str(self._directory.resolve()),
@@ -216,7 +215,8 @@ class Attempt:
         with Sampler(settings) as sampler:
             self._read_back(sampler, "before")
             time.sleep(SETTLE_S)
-            with make_workers(plan, self._directory, self._view) as workers:
+            workers = make_workers(plan, self._directory, self._view)
+            with HostLoad(plan.host_load), workers:
                 self._follow(workers, sampler)
                 # All epochs are done. A worker that hangs while it exits must not cost the run.
                 status = workers.wait(EXIT_TIMEOUT_S)
@@ -352,7 +352,7 @@ class Attempt:
             batches_per_epoch=event.batches_per_epoch,
             batch_s=event.batch_s,
         )
-        self._view.begin_epochs(plan.epochs, self._workload.item)
+        self._view.begin_epochs(plan.epochs, self._workload.item_of(plan.size))
 
     def _end_epoch(self, epoch: int, ends: Sequence[RankEndedEpoch], sampler: Sampler) -> None:
         """Record an epoch that all ranks of this node have ended, and print its line."""
@@ -376,7 +376,7 @@ class Attempt:
             for loss in losses[-1:]
         )
         discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
-        rate = f"{items_per_s:10.2f} {self._workload.item}s/s"
+        rate = f"{items_per_s:10.2f} {self._workload.rate_unit(self._plan.size)}"
         self._view.print_line(
             f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{loss_text}{discarded}"
         )

@@ -47,7 +47,7 @@ from harness.run.worker_events import (
 )
 from harness.system import EXTRAS, hash_source
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
-from rules.contract import Built, Job
+from rules.contract import BoardFault, Built, Job
 from rules.workloads import workloads
 
 FAILED = 1
@@ -136,6 +136,9 @@ def main() -> int:
             # On a full disk this may fail too. The harness then sees the status of the worker.
             with suppress(OSError):
                 event_log.write_event(FilesUnwritable(rank=rank, message=message))
+            raise
+        if isinstance(error, BoardFault):
+            event_log.write_event(WorkerFailed(rank=rank, message=_get_first_line(error)))
             raise
         # If one of several ranks fails, most others fail because of it. Their errors would mislead.
         if world_size == 1:

@@ -10,15 +10,23 @@ which was not published.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 
 from harness.power.source import MeterError
+from rules.boards import find_board
+from rules.workloads import Workload, workloads
 
 PATH = Path(__file__).with_name("throughput_model.json")
+CONTROL_PEAK_SHARE = 0.67
+"""Throughput of a control run at the highest cap, as a share of the dense peak: 663 of 989 TFLOP/s
+in bf16 were seen on an H200 that drew 691 of 700 W. Assumed for other boards and precisions."""
+CONTROL_RISE, CONTROL_SHARPNESS = 1.3, 10.0
+"""Course of the throughput of a control run over the cap (assumed)."""
 UNENFORCED_SHARE = 0.3
 """Below the lowest cap that a board enforces, power falls by this share of each watt that the cap
 is lowered (assumed)."""
@@ -85,6 +93,25 @@ class Fit:
     curves: Mapping[tuple[str, str], Curve]
 
 
+def name_figures(workload: Workload, variant: str) -> str:
+    """Return the name of the figures of a workload: its id, and that of a control with the
+    precision. The published figures of a workload hold for all its variants."""
+    return f"{workload.id}-{variant}" if workload.is_control else workload.id
+
+
+def make_control_curves(board: str) -> Iterator[tuple[tuple[str, str], Curve]]:
+    """Yield the curves of the control on a board, by board and figures, in TFLOP/s."""
+    model = find_board(board)
+    assert model is not None
+    for workload in filter(attrgetter("is_control"), workloads().values()):
+        for variant, precision in workload.variants.items():
+            if (peak_tflops := model.peak_tflops.get(precision)) is not None:
+                # The formula gives `CONTROL_PEAK_SHARE` of the peak at the highest cap.
+                limit = CONTROL_PEAK_SHARE * peak_tflops * 2 ** (1 / CONTROL_SHARPNESS)
+                curve = Curve(limit, model.max_power_w, CONTROL_RISE, CONTROL_SHARPNESS)
+                yield (board, name_figures(workload, variant)), curve
+
+
 def find_curve(board: str, workload: str) -> Curve:
     """Return the curve of a workload on a board. Raises MeterError if no figures are published."""
     curves = load_fit().curves
@@ -107,4 +134,6 @@ def load_fit() -> Fit:
             (cap_w, items_per_s) for cap_w, items_per_s in entry.pop("unenforced_per_s", ())
         )
         curves[board, workload] = Curve(**entry, unenforced_per_s=unenforced)
+    for board in {board for board, _ in curves}:
+        curves |= make_control_curves(board)
     return Fit(document["name"], curves)

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, Client
-from harness.simulation.throughput_model import load_fit
+from harness.simulation.throughput_model import load_fit, name_figures
 from rules.contract import Built, Job, Load, Progress, Recorder, Request
 from rules.workloads import workloads
 
@@ -58,14 +58,16 @@ def build(job: Job) -> Built:
         # One connection for the whole run: the simulator ends the work of a connection that closes.
         client = Client(path)
         for uuid in job.uuids:
-            client.ask("work", uuid=uuid, workload=job.workload)
+            client.ask("work", uuid=uuid, workload=name_figures(workload, job.variant))
     except MeterError as error:
         raise ValueError(str(error)) from None
     rate = Rate(client, job.uuids)
 
     def run(harness: Any) -> None:
         if job.requests is None:
-            train(harness, rate, job.batch_size * size.items_per_sample, job.seed + job.rank)
+            items = job.batch_size * size.items_per_sample
+            has_loss = workload.mode == "training"
+            train(harness, rate, items, job.seed + job.rank, has_loss)
         else:
             asyncio.run(Server(rate).drive(harness))
         for uuid in job.uuids:
@@ -96,8 +98,10 @@ class Rate:
         return self._per_s
 
 
-def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) -> None:
-    """Make batches of `items` at the given rate in items/s.
+def train(
+    recorder: Recorder, rate: Callable[[], float], items: int, seed: int, has_loss: bool = True
+) -> None:
+    """Make batches of `items` at the given rate in items/s, with a loss that falls.
 
     The next batches make up for the delay of a batch, so that the load of the machine hardly
     changes the throughput.
@@ -119,7 +123,7 @@ def train(recorder: Recorder, rate: Callable[[], float], items: int, seed: int) 
         ) > 0:
             time.sleep(remaining_s)
         delay_s = min(time.monotonic() - end_s, MAX_DELAY_S)
-        recorder.end(items, loss)
+        recorder.end(items, loss if has_loss else None)
 
 
 class Server:

@@ -41,6 +41,8 @@ class Size:
     items_per_sample: int = 1
     """Items per sample of a batch: 1 for images, the sequence length for token sequences, the
     output length for requests."""
+    item: str | None = None
+    """The unit of work of this size; None for that of the workload."""
 
     def request_set(self, concurrency: int) -> RequestSet:
         """Return the requests of this size in a closed loop with `concurrency` requests in flight:
@@ -57,7 +59,8 @@ class Workload:
     item: str
     """The unit of work, in the singular: `image` or `token`."""
     mode: str
-    """`training` or `inference`."""
+    """`training`, `inference` or `control`. A control run loads the boards as much as possible. It
+    is compared with no workload."""
     model: str
     stack: str
     variants: Mapping[str, str]
@@ -96,6 +99,20 @@ class Workload:
         for name, path in (("corpus", corpus), ("weights", weights)):
             if path is not None and name not in self.inputs:
                 raise ValueError(f"--{name} {path}: {self.id} takes no {name}; leave it out")
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the runs are control runs."""
+        return self.mode == "control"
+
+    def item_of(self, size: str) -> str:
+        """Return the unit of work of a size. Raises KeyError if the workload does not have it."""
+        return self.size(size).item or self.item
+
+    def rate_unit(self, size: str) -> str:
+        """Return the unit of the throughput of a size, such as `images/s` or `TFLOP/s`."""
+        item = self.item_of(size)
+        return f"{item}/s" if item.endswith("FLOP") else f"{item}s/s"
 
     def size(self, name: str) -> Size:
         """Return the size with this name. Raises KeyError if the workload does not have it."""

@@ -23,7 +23,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "C105", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "C105", Severity.ERROR, standings=("closed", "open", "control"))
 
 
 @RULE.check

@@ -24,7 +24,7 @@ from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "E106", Severity.WARNING, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E106", Severity.WARNING, standings=("closed", "open", "control"))
 
 
 @RULE.check

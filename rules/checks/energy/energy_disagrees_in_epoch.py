@@ -26,7 +26,7 @@ from rules.finding import Severity, Violation
 from rules.metrics.run import agreement, relative_difference
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open", "control"))
 
 
 @RULE.check

@@ -24,7 +24,7 @@ from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "W112", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "W112", Severity.ERROR, standings=("closed", "open", "control"))
 
 
 @RULE.check

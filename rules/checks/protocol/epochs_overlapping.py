@@ -29,7 +29,7 @@ RULE = BundleRule(__name__, "P111", Severity.ERROR)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     # The requests of a server that are in flight when an epoch ends belong to the next epoch.
-    if not bundle.is_training:
+    if not bundle.runs_batches_in_turn:
         return
     # Ranks on different nodes have unrelated monotonic clocks, so each rank is compared with
     # itself.

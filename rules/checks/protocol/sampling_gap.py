@@ -26,7 +26,7 @@ from rules.finding import Severity, Violation
 from rules.metrics.readings import has_power
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "P105", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P105", Severity.ERROR, standings=("closed", "open", "control"))
 
 
 @RULE.check

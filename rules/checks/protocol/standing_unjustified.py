@@ -2,15 +2,19 @@
 
 ## What it does
 Looks, in `closed` and `open` bundles, for properties that only a demo may have: the smoke size, a
-simulated or replayed meter, a simulated board. In `closed` bundles the input must be synthetic.
+simulated or replayed meter, a simulated board. In `closed` bundles the input must be synthetic. A
+control run has these properties only if all its boards are simulated, or in the smoke size. The
+standing `control` belongs to the workload `burn`, and that workload has no other standing.
 
 ## Why it is bad
 Demo bundles exercise the pipeline and must never be compared with measurements. In the closed
-division the input is fixed, so that storage does not affect the comparison.
+division the input is fixed, so that storage does not affect the comparison. A control run computes
+nothing of use, so it must never be compared with a workload. A run of a workload must not pass as
+control run, because the power of other runs is stated as a share of its power.
 
 ## What to do
 Declare the standing `demo`, or measure on a real board with the full size. Declare `open` for a run
-on real input.
+on real input. Make control runs with `bench-submit burn`.
 
 ## Source
 Protocol, section "input"; words "standing".
@@ -23,7 +27,7 @@ from rules.bundle_format.table import RESULT, SYSTEM
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "P112", Severity.ERROR, standings=("closed", "open"), waivable=False)
+RULE = BundleRule(__name__, "P112", Severity.ERROR, waivable=False)
 
 NOT_MEASURING = ("simulated", "replayed")
 """Meters that do not measure."""
@@ -31,6 +35,15 @@ NOT_MEASURING = ("simulated", "replayed")
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    workload = bundle.workload
+    # T108 reports unknown workloads.
+    if workload is not None and workload.is_control != (bundle.standing == "control"):
+        allowed = "control" if workload.is_control else "closed, open or demo"
+        yield Violation(
+            RESULT, "/standing", bundle.standing, f"{allowed}, for the workload {workload.id}"
+        )
+    if bundle.judged_standing == "demo":
+        return
     settings_input = bundle.settings.input
     if bundle.declaration.size == "smoke":
         yield _violate(bundle, RESULT, "/size", "smoke", "full")

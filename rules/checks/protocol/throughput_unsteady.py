@@ -25,7 +25,7 @@ from rules.finding import Severity, Violation
 from rules.metrics.figures import estimate_mean
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open"))
+RULE = BundleRule(__name__, "P108", Severity.ERROR, standings=("closed", "open", "control"))
 
 
 @RULE.check

@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             "end_ns > start_ns",
         )
     # The requests of a server overlap, because it answers many at once.
-    if not bundle.is_training:
+    if not bundle.runs_batches_in_turn:
         return
     epoch, rank = batches.ints("epoch"), batches.ints("rank")
     # `batches_of` has the rows of an epoch and rank in the order of the batch numbers.

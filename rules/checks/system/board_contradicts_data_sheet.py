@@ -26,7 +26,9 @@ from rules.bundle_format.table import SYSTEM
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "M116", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(
+    __name__, "M116", Severity.WARNING, standings=("closed", "open", "control"), added="1.3.0"
+)
 
 POWER_TOLERANCE = 1.01
 MEMORY_SHARES = (0.9, 1.02)

@@ -21,7 +21,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "M109", Severity.WARNING, standings=("closed", "open"))
+RULE = BundleRule(__name__, "M109", Severity.WARNING, standings=("closed", "open", "control"))
 
 
 @RULE.check

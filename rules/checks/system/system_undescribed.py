@@ -23,7 +23,9 @@ from rules.bundle_format.table import SYSTEM
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "M114", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(
+    __name__, "M114", Severity.WARNING, standings=("closed", "open", "control"), added="1.3.0"
+)
 
 PLACEHOLDERS = {"", "-", "?", "n/a", "todo", "tbd", "fixme", "xxx"}
 """Texts that are not a value, in lower case."""

@@ -32,7 +32,9 @@ from rules.bundle_format.table import ENVIRONMENT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "M110", Severity.WARNING, standings=("closed", "open"), added="1.3.0")
+RULE = BundleRule(
+    __name__, "M110", Severity.WARNING, standings=("closed", "open", "control"), added="1.3.0"
+)
 
 MIN_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 0)}
 """Lowest driver version by major version of CUDA."""

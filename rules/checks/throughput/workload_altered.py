@@ -29,7 +29,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "T107", Severity.ERROR, standings=("closed",))
+RULE = BundleRule(__name__, "T107", Severity.ERROR, standings=("closed", "control"))
 
 
 @RULE.check

@@ -25,3 +25,13 @@ def smoke_size(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "T112")
 def real_input(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["input"] = "real"
+
+
+@mutation(RULE, "T107", "P122")
+def control_of_a_workload(evidence: EvidenceFrames) -> None:
+    evidence.result["standing"] = "control"
+
+
+@mutation(RULE, "T107", "P122")
+def closed_control(evidence: EvidenceFrames) -> None:
+    evidence.result["workload"] = "burn"
