@@ -9,6 +9,7 @@ from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
 from reporting.sections.cells import BundleLink
+from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
 from reporting.traces import build_trace_table
@@ -49,6 +50,7 @@ class PageModel:
     findings: ReportTable | None
     what_if: ReportTable | None
     rack: ReportTable
+    control: ReportTable | None
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
     collected: Collected
@@ -63,6 +65,7 @@ class PageModel:
         later_tables = (
             self.what_if,
             self.rack,
+            self.control,
             *(system.table for system in self.systems),
             self.evidence,
         )
@@ -75,7 +78,7 @@ class PageModel:
 
 def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
     """Build the tables of everything collected."""
-    rows = collected.rows
+    rows = add_control_shares(collected.rows)
     sections = [
         section
         for workload in workloads().values()
@@ -90,6 +93,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         findings=overview.build_findings_table(rows, collected.rejected),
         what_if=planning.build_what_if_table(rows, link),
         rack=planning.build_rack_table(),
+        control=build_control_table(rows, link),
         systems=[
             SystemPart(
                 name,
@@ -109,7 +113,8 @@ def _build_section(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink
 ) -> WorkloadSection | None:
     workload_rows = [row for row in rows if row.workload == workload.id]
-    if not workload_rows:
+    # Control runs have a table of their own, which compares nothing.
+    if not workload_rows or workload.is_control:
         return None
     submitted = sort_results([row for row in workload_rows if row.standing in ("closed", "open")])
     published = sorted(
@@ -194,7 +199,8 @@ def _build_run_tables(
             # Summaries do not hold the raw tables, so these are read again, for at most two
             # bundles.
             bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
-            yield build_trace_table(bundle, f"{id}-trace-{place}")
+            control_w = row.control.median_w if row.control else None
+            yield build_trace_table(bundle, f"{id}-trace-{place}", control_w)
 
 
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:

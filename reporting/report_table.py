@@ -10,7 +10,7 @@ false, or None if the value is unknown. A column may add keys beside `key`:
 
 These keys have the same meaning in every table:
 
-    standing      closed, open, demo or published
+    standing      closed, open, control, demo or published
     doubt         reason why the cap is not known to have held, else None
     implausible   reason why the figure is implausible, else None
     bundle        links to the evidence, relative to the page, separated by blanks, else None

@@ -39,6 +39,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class ControlShare:
+    """The power of a run as a share of that of a control run."""
+
+    share: float
+    """Mean power of the run over the median power of the control run."""
+    median_w: float
+    """Median power of the control run, in W per accelerator."""
+    run_id: str
+    """The control run."""
+    is_same_boards: bool
+    """Whether it ran on the same accelerators, and not on others of the same kind."""
+
+
+@dataclass(frozen=True)
 class ResultRow:
     """A result: an accepted bundle or a published figure. Powers are in W per accelerator. None:
     not known or not stated."""
@@ -78,6 +92,8 @@ class ResultRow:
     comparison: Comparison = "level"
     """What of a published row may be compared with other results: its figures, only the course of
     its series over the cap, or nothing."""
+    control: ControlShare | None = None
+    """None without a control run at the same cap."""
 
     @property
     def comparable(self) -> bool:
@@ -98,6 +114,8 @@ class ResultRow:
     @property
     def withheld(self) -> str | None:
         """Why a row that is plausible and held its cap wins and ranks nowhere; None if it may."""
+        if self.standing == "control":
+            return "a control run, which is compared with no result"
         if self.comparison == "none":
             return "not compared: see the note on the published figure"
         if self.comparison == "shape":

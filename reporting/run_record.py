@@ -24,6 +24,7 @@ from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import PowerSpread
 from rules.run_summary import submission_key
 from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
+from rules.workloads import workloads
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class RunRecord:
         FLOPs are counted for the smoke size (`harness/simulation/work.py`)."""
         # The settings of an implementation are free, so an absent key means a real run.
         return bool(self.declaration.implementation.settings.get("simulated"))
+
+    @property
+    def rate_unit(self) -> str:
+        """The unit of the throughput, such as `images/s`."""
+        return workloads()[self.declaration.workload].rate_unit(self.declaration.size)
 
     @property
     def limits_w(self) -> tuple[float, ...]:

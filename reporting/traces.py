@@ -50,12 +50,23 @@ COLUMNS = (
         hidden=True,
         about="Idle power of the board model.",
     ),
+    Column(
+        "control_w",
+        "control",
+        "W",
+        "number",
+        hidden=True,
+        about="Median power of a control run at the same cap.",
+    ),
 )
 
 
-def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTable:
+def build_trace_table(
+    bundle: Bundle, id: str, control_w: float | None = None, bins: int = MAX_BINS
+) -> ReportTable:
     """The power of the first accelerator of a bundle: lowest and highest reading in each of at
-    most `bins` bins of equal length.
+    most `bins` bins of equal length. `control_w` is the median power of a control run at the same
+    cap.
 
     Raises MetricsError if there are too few readings.
     """
@@ -76,6 +87,7 @@ def build_trace_table(bundle: Bundle, id: str, bins: int = MAX_BINS) -> ReportTa
         "cap_w": bundle.cap_w,
         "rated_w": known_board.max_power_w if known_board else None,
         "idle_w": known_board.idle_power_w if known_board else None,
+        "control_w": control_w,
     }
     # With more bins than readings, most bins would be empty.
     power_bins = envelope(

@@ -9,13 +9,14 @@ from reporting.charts.chart import Chart
 from reporting.charts.style import HOVER_LAYER, INK, build_spec, make_zero_axis, select_numbers
 from reporting.report_table import ReportTable, Value
 
-_POWER, _CAP, _RATED = "#0072B2", "#D55E00", "#CC79A7"
+_POWER, _CAP, _RATED, _CONTROL = "#0072B2", "#D55E00", "#CC79A7", "#009E73"
 _MAX_ROWS = 24
 _ROW_PX = 34
 _EPOCHS = {"discarded": "#D55E00", "even": "#888888", "odd": "#444444"}
 _LIMITS = (
     ("rated_w", "rated", _RATED, [1, 0]),
     ("cap_w", "cap", _CAP, [6, 3]),
+    ("control_w", "control", _CONTROL, [8, 2, 2, 2]),
     ("idle_w", "idle", INK, [2, 2]),
 )
 
@@ -25,7 +26,7 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     data = table.data
     if not data:
         return []
-    highest = max(select_numbers(data, "high_w", "cap_w", "rated_w"))
+    highest = max(select_numbers(data, "high_w", "cap_w", "rated_w", "control_w"))
     base = alt.Chart(alt.NamedData(table.id))
     # Power starts at zero, so that the share of the cap in use can be seen. All layers share this
     # scale.
@@ -56,6 +57,8 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         "epoch is orange. Rated: highest power limit that the manufacturer allows. Idle: idle "
         "power of the board model."
     )
+    if data[0]["control_w"] is not None:
+        about += " Control: median power of a control run at the same cap."
     alt_text = (
         f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} bins. The table has the "
         "same values."
@@ -94,7 +97,7 @@ def _shade_epochs(base: Any) -> Any:
 
 
 def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[Any]:
-    """A line and a word for each of cap, rated power and idle power that is known."""
+    """A line and a word for each of cap, rated power, control and idle power that is known."""
     layers = []
     for key, name, colour, dash in _LIMITS:
         if row[key] is None:
@@ -104,8 +107,8 @@ def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[
         line = first_bin.mark_rule(stroke=colour, strokeWidth=1.4, strokeDash=dash).encode(
             y=alt.Y(f"{key}:Q", scale=scale)
         )
-        # Cap and rated power are often equal, so their labels are placed side by side.
-        left = {"cap_w": 6, "rated_w": 60, "idle_w": 6}[key]
+        # Cap, rated power and control are often close, so their labels are placed side by side.
+        left = {"cap_w": 6, "rated_w": 60, "control_w": 120, "idle_w": 6}[key]
         text = first_bin.mark_text(
             align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
         ).encode(y=f"{key}:Q")

@@ -21,11 +21,13 @@ SCOPE = "accelerators only"
 
 COMPARED_STANDINGS = ("closed", "open", "published")
 """The standings with winners of their own: open runs depart from the rules of closed ones, and the
-energy of published figures is assumed."""
+energy of published figures is assumed. Control and demo runs are compared with nothing."""
 
 
 MARK_COLUMNS = (
-    Column("standing", "standing", about="closed, open, demo or published; see the overview"),
+    Column(
+        "standing", "standing", about="closed, open, control, demo or published; see the overview"
+    ),
     Column(
         "evidence",
         "evidence",

@@ -101,6 +101,7 @@ def _get_items_per_joule(row: ResultRow) -> float:
 
 def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
     """The systems that have submitted, by center and name."""
+    has_control = any(row.standing == "control" for row in rows)
     columns = (
         Column("system", "system"),
         Column("center", "center"),
@@ -110,6 +111,7 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
         Column("workloads", "workloads"),
         Column("closed", "closed", "", "count"),
         Column("open", "open", "", "count"),
+        *([Column("control", "control", "", "count")] if has_control else []),
         Column("demo", "demo", "", "count"),
         Column("findings", "runs with warnings or notes", "", "count"),
     )
@@ -140,7 +142,7 @@ def _make_system_cells(rows: Sequence[ResultRow]) -> Cells:
         "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
         "runs": len(rows),
         "workloads": ", ".join(sorted({row.workload for row in rows})),
-        **{name: standings[name] for name in ("closed", "open", "demo")},
+        **{name: standings[name] for name in ("closed", "open", "control", "demo")},
         "findings": sum(bool(provenance.findings) for provenance in provenances),
     }
 

@@ -108,7 +108,7 @@ def build_what_if_table(
             if row.workload == workload.id
             and row.may_win
             and row.joules_per_item
-            and row.standing != "demo"
+            and row.standing in COMPARED_STANDINGS
         ]
         groups: dict[str, list[ResultRow]] = {}
         for row in sorted(candidates, key=lambda row: COMPARED_STANDINGS.index(row.standing)):

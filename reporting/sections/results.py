@@ -18,6 +18,7 @@ from reporting.sections.cells import (
     make_mark_cells,
     name_line,
 )
+from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
 
@@ -64,6 +65,7 @@ def build_results_table(
             kinds=True,
             about="model FLOPs utilisation: share of the dense peak of the board",
         ),
+        *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
         *MARK_COLUMNS,
         Column("accelerator", "accelerator", hidden=True),
         Column("count", "accelerators", "", "count", hidden=True),
@@ -153,6 +155,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,
+        **make_control_cells(row),
         **make_mark_cells(row, link),
     }
 

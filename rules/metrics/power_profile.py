@@ -77,6 +77,12 @@ def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:
         )
 
 
+def share_of_control(mean_power_w: float, control_median_w: float) -> float:
+    """The mean power of a run as a share of the median power of a control run, both in W per
+    accelerator."""
+    return mean_power_w / control_median_w
+
+
 def with_node_overhead(items_per_s: float, power_w: float) -> float:
     """Items/J of a throughput and a power per accelerator, with its share of `NODE_OVERHEAD_W`
     added (assumed)."""

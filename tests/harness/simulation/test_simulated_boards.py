@@ -43,7 +43,8 @@ def measure_points(curve: tuple[str, str]) -> list[Point]:
 
 
 def test_there_are_95_rows_and_a_curve_for_each():
-    assert len(ROWS) == 95 and set(load_fit().curves) == set(CURVES)
+    published = {(board, name) for board, name in load_fit().curves if not name.startswith("burn")}
+    assert len(ROWS) == 95 and published == set(CURVES)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids="-".join)

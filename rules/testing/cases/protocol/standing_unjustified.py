@@ -27,11 +27,11 @@ def real_input(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["input"] = "real"
 
 
-@mutation(RULE, "T107", "P122")
+@mutation(RULE)
 def control_of_a_workload(evidence: EvidenceFrames) -> None:
     evidence.result["standing"] = "control"
 
 
-@mutation(RULE, "T107", "P122")
+@mutation(RULE, "T104", "T107", "T124")
 def closed_control(evidence: EvidenceFrames) -> None:
     evidence.result["workload"] = "burn"

@@ -1,0 +1,146 @@
+"""Control runs: their table, and the control run that the power of another run is compared with."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ControlShare, ResultRow
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    drop_kind,
+    format_accelerators,
+    make_figure_cells,
+    make_mark_cells,
+)
+from rules.metrics.power_profile import share_of_control
+
+DEFAULT_PRECISION = "bf16"
+"""The precision of a control run that nobody chose otherwise."""
+
+CONTROL_COLUMNS = (
+    Column(
+        "control_percent",
+        "share of control",
+        "%",
+        "number",
+        3,
+        about="mean power of the run over the median power of a control run",
+    ),
+    Column("control_run", "control run", about="the control run, and why it was chosen"),
+)
+
+CONTROL_ABOUT = (
+    "A control run loads the boards with matrix products, as much as they can take. It is compared "
+    "with no workload. The share of control of a run is its mean power over the median power of a "
+    "control run at the same cap: of the same accelerators or, failing that, of the same kind of "
+    "board."
+)
+
+
+def add_control_shares(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows, each with its share of a control run if there is one at the same cap."""
+    controls = [row for row in rows if _is_measure(row)]
+    return [replace(row, control=_find_share(row, controls)) for row in rows]
+
+
+def _is_measure(row: ResultRow) -> bool:
+    """Whether the power of other runs is stated as a share of this control run."""
+    return (
+        row.standing == "control"
+        and row.comparable
+        and row.provenance is not None
+        # The smoke size does not fill a board.
+        and row.provenance.run.declaration.size == "full"
+        and row.provenance.run.spread is not None
+    )
+
+
+def _find_share(row: ResultRow, controls: Sequence[ResultRow]) -> ControlShare | None:
+    """The share of the run in the control run of the same accelerators, else of the same kind of
+    board, at the same cap. Of several, one in the default precision, and the latest of these."""
+    if row.standing == "control" or row.provenance is None or row.mean_power_w is None:
+        return None
+    boards = _list_uuids(row)
+    candidates = [
+        control
+        for control in controls
+        if control.accelerator == row.accelerator and control.cap_w == row.cap_w
+    ]
+    if not candidates:
+        return None
+    control = max(
+        candidates,
+        key=lambda control: (
+            _list_uuids(control) == boards,
+            control.precision == DEFAULT_PRECISION,
+            control.provenance.run.declaration.started_at if control.provenance else "",
+        ),
+    )
+    assert control.provenance is not None and control.provenance.run.spread is not None
+    median_w = control.provenance.run.spread.median_w
+    return ControlShare(
+        share_of_control(row.mean_power_w.value, median_w),
+        median_w,
+        control.provenance.run.run_id,
+        _list_uuids(control) == boards,
+    )
+
+
+def _list_uuids(row: ResultRow) -> frozenset[str]:
+    accelerators = row.provenance.run.accelerators if row.provenance else ()
+    return frozenset(accelerator.uuid for accelerator in accelerators)
+
+
+def make_control_cells(row: ResultRow) -> Cells:
+    """The cells of `CONTROL_COLUMNS`."""
+    control = row.control
+    if control is None:
+        return {"control_percent": None, "control_run": None}
+    reason = "same accelerators" if control.is_same_boards else "same kind of board, same cap"
+    return {
+        "control_percent": control.share * 100,
+        "control_run": f"{control.run_id} ({reason})",
+    }
+
+
+def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
+    """The control runs; None if there are none."""
+    controls = [row for row in rows if row.standing == "control"]
+    if not controls:
+        return None
+    columns = (
+        Column("system", "system"),
+        Column("accelerators", "accelerators"),
+        Column("precision", "precision"),
+        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        Column("rate", "throughput", "per accelerator", about="with its unit"),
+        Column("mfu_percent", "share of peak", "%", "number", 3, about="of the dense peak"),
+        Column("power_w", "mean power", "W", "number", interval=True, about="per accelerator"),
+        Column("median_w", "median power", "W", "number", about="of all readings"),
+        Column("max_w", "maximum power", "W", "number", about="of all readings"),
+        Column("host_load", "host load", about="the program that loaded the host"),
+        *MARK_COLUMNS,
+    )
+    cells = tuple(_make_cells(row, link) for row in controls)
+    return ReportTable("control", "Control runs", columns, cells, CONTROL_ABOUT)
+
+
+def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
+    assert row.provenance is not None
+    run = row.provenance.run
+    spread = run.spread
+    return {
+        "system": row.system,
+        "accelerators": format_accelerators(row),
+        "precision": row.precision,
+        "cap_w": row.cap_w,
+        "rate": f"{row.items_per_s_per_accelerator.value:.1f} {run.rate_unit}",
+        "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
+        **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
+        "median_w": spread.median_w if spread else None,
+        "max_w": spread.max_w if spread else None,
+        "host_load": run.declaration.settings.host_load,
+        **make_mark_cells(row, link),
+    }
