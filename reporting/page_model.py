@@ -200,7 +200,7 @@ def _build_run_tables(
             # bundles.
             bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
             control_w = row.control.median_w if row.control else None
-            yield build_trace_table(bundle, f"{id}-trace-{place}", control_w)
+            yield build_trace_table(bundle, f"{id}-trace-{place}", control_w=control_w)
 
 
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:

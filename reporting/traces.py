@@ -62,7 +62,7 @@ COLUMNS = (
 
 
 def build_trace_table(
-    bundle: Bundle, id: str, control_w: float | None = None, bins: int = MAX_BINS
+    bundle: Bundle, id: str, bins: int = MAX_BINS, control_w: float | None = None
 ) -> ReportTable:
     """The power of the first accelerator of a bundle: lowest and highest reading in each of at
     most `bins` bins of equal length. `control_w` is the median power of a control run at the same

@@ -118,7 +118,11 @@ def main() -> int:
         run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
-        advice = f"pip install '.[{extra}]' in the clone of wattmark, in its own environment"
+        advice = (
+            f"pip install '.[{extra}]' in the clone of wattmark, in its own environment"
+            if extra
+            else "install a stack, which brings it"
+        )
         event_log.write_event(JobRefused(rank=rank, message=f"{error}: {advice}"))
         raise
     # By the contract, an implementation raises ValueError if it refuses the job. A repetition of

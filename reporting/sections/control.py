@@ -94,10 +94,10 @@ def _list_uuids(row: ResultRow) -> frozenset[str]:
 
 
 def make_control_cells(row: ResultRow) -> Cells:
-    """The cells of `CONTROL_COLUMNS`."""
+    """The cells of `CONTROL_COLUMNS`; none without a control run."""
     control = row.control
     if control is None:
-        return {"control_percent": None, "control_run": None}
+        return {}
     reason = "same accelerators" if control.is_same_boards else "same kind of board, same cap"
     return {
         "control_percent": control.share * 100,

@@ -21,6 +21,7 @@ from reporting.sections.compare import format_label
 from rules import VERSION
 from rules.finding import Finding
 from rules.registry import rules_by_id
+from rules.rule import STANDINGS
 from rules.workloads import Workload, workloads
 
 
@@ -101,7 +102,11 @@ def _get_items_per_joule(row: ResultRow) -> float:
 
 def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
     """The systems that have submitted, by center and name."""
-    has_control = any(row.standing == "control" for row in rows)
+    shown_standings = [
+        standing
+        for standing in STANDINGS
+        if standing != "control" or any(row.standing == "control" for row in rows)
+    ]
     columns = (
         Column("system", "system"),
         Column("center", "center"),
@@ -109,17 +114,17 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
         Column("accelerators", "accelerators"),
         Column("runs", "runs", "", "count"),
         Column("workloads", "workloads"),
-        Column("closed", "closed", "", "count"),
-        Column("open", "open", "", "count"),
-        *([Column("control", "control", "", "count")] if has_control else []),
-        Column("demo", "demo", "", "count"),
+        *(Column(standing, standing, "", "count") for standing in shown_standings),
         Column("findings", "runs with warnings or notes", "", "count"),
     )
     return ReportTable(
         "systems-table",
         "Systems",
         columns,
-        tuple(_make_system_cells(system_rows) for _, system_rows in group_by_system(rows)),
+        tuple(
+            _make_system_cells(system_rows, shown_standings)
+            for _, system_rows in group_by_system(rows)
+        ),
     )
 
 
@@ -132,7 +137,7 @@ def group_by_system(rows: Iterable[ResultRow]) -> list[tuple[str, list[ResultRow
     return [(system, rows_by_system[center, system]) for center, system in sorted(rows_by_system)]
 
 
-def _make_system_cells(rows: Sequence[ResultRow]) -> Cells:
+def _make_system_cells(rows: Sequence[ResultRow], shown_standings: Sequence[str]) -> Cells:
     standings = Counter(row.standing for row in rows)
     provenances = [row.provenance for row in rows if row.provenance]
     return {
@@ -142,7 +147,7 @@ def _make_system_cells(rows: Sequence[ResultRow]) -> Cells:
         "accelerators": ", ".join(sorted({row.accelerator for row in rows})),
         "runs": len(rows),
         "workloads": ", ".join(sorted({row.workload for row in rows})),
-        **{name: standings[name] for name in ("closed", "open", "control", "demo")},
+        **{name: standings[name] for name in shown_standings},
         "findings": sum(bool(provenance.findings) for provenance in provenances),
     }
 

@@ -5,6 +5,7 @@ import errno
 import os
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -69,3 +70,21 @@ def build_diverging(job: Job) -> Built:
             recorder.end(items=job.batch_size, loss=float("nan"))
 
     return Built(run, built.precision, built.parameters, built.input_shape, built.settings)
+
+
+def build_faulty_burn(job: Job) -> Built:
+    """The burn control on a board that flips a bit of its memory in every batch."""
+    from reference import burn
+
+    built = burn.build(job)
+    blocks = built.run.keywords["blocks"]  # type: ignore[attr-defined]
+
+    class Recorder:
+        def __init__(self, recorder: Any) -> None:
+            self.more, self.start, self._end = recorder.more, recorder.start, recorder.end
+
+        def end(self, items: int) -> None:
+            self._end(items)
+            blocks[1].view(blocks.dtype).flatten()[3] += 1
+
+    return replace(built, run=lambda recorder: built.run(Recorder(recorder)))
