@@ -21,6 +21,7 @@ from rules.metrics.figures import (
     ServingFigures,
 )
 from rules.metrics.imbalance import Imbalance, compute_imbalance
+from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power_profile import PowerSpread
 from rules.run_summary import submission_key
 from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
@@ -64,6 +65,8 @@ class RunRecord:
     clocks: MeanClocks
     spread: PowerSpread | None
     """Of the power readings in scored epochs; None without any."""
+    node: NodeHeadline | None
+    """What node meters measured; None without figures of nodes."""
 
     @property
     def run_id(self) -> str:
@@ -191,4 +194,5 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         imbalance=compute_imbalance(figures.epochs),
         clocks=metrics.mean_clocks(figures.epochs),
         spread=summarize_power(bundle),
+        node=None if bundle.node_figures is None else bundle.node_figures.headline,
     )

@@ -55,4 +55,5 @@ def make_record(*boards: str) -> RunRecord:
         imbalance=None,
         clocks=unread,
         spread=None,
+        node=None,
     )

@@ -1,0 +1,121 @@
+"""What node meters measured: the second scope of the report, never mixed with the figures of the
+accelerators."""
+
+from collections.abc import Sequence
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_estimate_cells,
+    make_mark_cells,
+)
+from rules.metrics.node.figures import NodeHeadline
+from rules.system_declaration import MeterDeclaration
+from rules.workloads import Workload
+
+SCOPE = "whole nodes"
+COVERS_MORE = "N113"
+"""The rule that reports meters that cover more than the run. Such figures rank nowhere."""
+
+
+def build_node_table(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
+) -> ReportTable | None:
+    """The runs with figures of nodes, the least energy per item first; those that rank nowhere come
+    last. None without such a run."""
+    measured = [
+        (row, row.provenance.run.node)
+        for row in rows
+        if row.provenance and row.provenance.run.node is not None
+    ]
+    if not measured:
+        return None
+    measured.sort(key=lambda pair: (explain_unranked(pair[0]) is not None, _get_energy_j(pair[1])))
+    columns = (
+        Column("line", "run"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("nodes", "nodes", "", "count"),
+        Column(
+            "node_joules_per_item", "node energy", f"J/{workload.item}", "number", interval=True
+        ),
+        Column(
+            "node_items_per_joule",
+            "node efficiency",
+            f"{workload.item}s/J",
+            "number",
+            interval=True,
+        ),
+        Column("node_mean_power_w", "mean", "W", "number", interval=True),
+        Column("node_median_power_w", "median", "W", "count"),
+        Column("node_p95_power_w", "p95", "W", "count"),
+        Column("node_max_power_w", "maximum", "W", "count"),
+        Column(
+            "node_max_60s_power_w", "maximum of 60 s", "W", "count", about="largest mean over 60 s"
+        ),
+        Column(
+            "node_over_accelerators",
+            "node / accelerators",
+            "",
+            "number",
+            interval=True,
+            about="energy of the nodes over that of their accelerators in the same time",
+        ),
+        Column("node_level", "level", about="EE HPC WG level, derived from the evidence"),
+        Column("meters", "meters", about="kind, place and current of each meter of record"),
+        Column("unranked", "not ranked because"),
+        *(column for column in MARK_COLUMNS if column.key != "line"),
+    )
+    cells = tuple(_make_cells(row, node, link) for row, node in measured)
+    return ReportTable(id, title, columns, cells, ABOUT)
+
+
+ABOUT = (
+    "Measured by node meters at the place that is named, from the first batch of an epoch to its "
+    "last. These figures contain the accelerators. They are a scope of their own: no other table "
+    "adds them to the energy of accelerators or compares the two scopes. Power is that of all "
+    "nodes of the run together. Median, p95 and maximum are on a grid of 1 s over the scored "
+    "epochs."
+)
+
+
+def explain_unranked(row: ResultRow) -> str | None:
+    """Why the figures of nodes of a run rank nowhere; None if they may."""
+    for finding in row.provenance.findings if row.provenance else ():
+        if finding.rule == COVERS_MORE:
+            return finding.found
+    return row.doubt or row.implausible or row.withheld
+
+
+def _get_energy_j(node: NodeHeadline) -> float:
+    return node.joules_per_item.mean if node.joules_per_item else float("inf")
+
+
+def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
+    assert row.provenance is not None
+    system = row.provenance.run.system
+    return {
+        **make_mark_cells(row, link),
+        "scope": SCOPE,
+        "cap_w": row.cap_w,
+        "nodes": len(system.nodes),
+        **make_estimate_cells("node_joules_per_item", node.joules_per_item),
+        **make_estimate_cells("node_items_per_joule", node.items_per_joule),
+        **make_estimate_cells("node_mean_power_w", node.mean_power_w),
+        "node_median_power_w": node.median_power_w,
+        "node_p95_power_w": node.p95_power_w,
+        "node_max_power_w": node.max_power_w,
+        "node_max_60s_power_w": node.max_60s_power_w,
+        **make_estimate_cells("node_over_accelerators", node.over_accelerators),
+        "node_level": f"level {node.level}" if node.level else "none",
+        "meters": "; ".join(map(_describe_meter, system.meters_of_record)),
+        "unranked": explain_unranked(row),
+    }
+
+
+def _describe_meter(meter: MeterDeclaration) -> str:
+    accuracy = "" if meter.accuracy_percent is None else f", {meter.accuracy_percent:g} %"
+    name = meter.model or meter.kind
+    return f"{name}, {meter.location}, {meter.current.upper()}{accuracy}"

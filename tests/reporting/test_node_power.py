@@ -1,0 +1,71 @@
+"""The table of node power: a scope of its own, with ranks of its own."""
+
+from pathlib import Path
+
+import pytest
+from conftest import Submissions, copy_evidence
+from support.bundles import make_other_run, rederive
+
+from reporting.collect import collect
+from reporting.page_model import build_page_model
+from reporting.report_table import ReportTable
+from rules.testing.node_power import add_node_power, scale_power
+
+
+def build_tables(submissions: Submissions) -> dict[str, ReportTable]:
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    return {table.id: table for table in page.tables}
+
+
+def add_run(submissions: Submissions, number: int, factor: float, **meter: object) -> str:
+    """A run with node power, `factor` times the usual. Returns its name."""
+    evidence = copy_evidence()
+    if number:
+        make_other_run(evidence, number)
+    name = f"20260101T000000Z-node-power-{number}"
+    evidence.result["run_id"] = name
+    add_node_power(evidence, seed=number)
+    evidence.system["meters"][0].update(meter)
+    scale_power(evidence, factor)
+    rederive(evidence)
+    submissions.add(evidence, name)
+    return name
+
+
+def test_runs_without_a_node_meter_have_no_table_of_node_power(submissions: Submissions) -> None:
+    submissions.add()
+    assert not [id for id in build_tables(submissions) if id.endswith("-nodes")]
+
+
+def test_least_energy_of_nodes_comes_first_and_meters_of_racks_come_last(
+    submissions: Submissions,
+) -> None:
+    usual = add_run(submissions, 0, 1.0)
+    lower = add_run(submissions, 1, 0.95)
+    rack = add_run(submissions, 2, 0.9, scope="rack", nodes_covered=8)
+    table = build_tables(submissions)["resnet50-train-nodes"]
+    assert [str(row["bundle"]).rpartition("/")[2] for row in table.rows] == [lower, usual, rack]
+    assert [row["unranked"] for row in table.rows] == [
+        None,
+        None,
+        "meter pdu1 covers 8 nodes",
+    ]
+    first = table.rows[0]
+    assert first["node_level"] == "level 3"
+    assert first["meters"] == "Example EM-1, pdu-outlet, AC, 1 %"
+    assert first["node_joules_per_item_n"] == 10
+    low, high = float(str(first["node_joules_per_item_low"])), first["node_joules_per_item_high"]
+    assert low < float(str(first["node_joules_per_item"])) < float(str(high))
+
+
+def test_figures_of_accelerators_do_not_contain_those_of_nodes(submissions: Submissions) -> None:
+    add_run(submissions, 0, 1.0)
+    tables = build_tables(submissions)
+    (row,) = tables["resnet50-train-results"].rows
+    (node,) = tables["resnet50-train-nodes"].rows
+    assert (row["scope"], node["scope"]) == ("accelerators only", "whole nodes")
+    ratio = float(str(node["node_over_accelerators"]))
+    assert float(str(node["node_joules_per_item"])) == pytest.approx(
+        ratio * float(str(row["joules_per_item"])), rel=0.02
+    )
+    assert not {"node_joules_per_item", "node_mean_power_w", "node_over_accelerators"} & row.keys()
