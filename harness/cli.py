@@ -27,6 +27,7 @@ from harness.cli_options import (
     make_request,
     refuse_other_options,
 )
+from harness.power_logs.commands import power_log
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -346,6 +347,9 @@ def workloads() -> None:
             workload.implementation or "none yet",
         )
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+main.add_command(power_log)
 
 
 def start() -> NoReturn:

@@ -1,0 +1,152 @@
+"""Logs of SPEC PTDaemon, as MLPerf inference submissions have them (spl.txt, ptd_logs.txt).
+
+A reading is one line: `Time,MM-DD-YYYY HH:MM:SS.mmm,Watts,W,Volts,V,Amps,A,PF,F,Mark,TEXT`. With
+several channels, the same four quantities follow for each channel, with or without a label `Ch1`.
+Watts of the line are the sum over the channels, volts and amperes are means over them, so that only
+the values of a channel fit together. The daemon's own log has other messages between the readings,
+and readings after a message on the same line. Times have no time zone.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from harness.power_logs.builder import LogBuilder, LogSource
+from harness.power_logs.local_time import LocalClock, LocalTimeError
+from harness.power_logs.records import (
+    CURRENT,
+    POWER,
+    POWER_FACTOR,
+    VOLTAGE,
+    Layout,
+    LogReading,
+    PowerLog,
+)
+
+NAME = "ptd"
+_START = "Time,"
+_QUANTITIES = {"watts": POWER, "volts": VOLTAGE, "amps": CURRENT, "pf": POWER_FACTOR}
+_CHANNEL = re.compile(r"ch\s*\d+", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?:(?P<month>\d\d)[-/](?P<day>\d\d)[-/](?P<year>\d{4})|"
+    r"(?P<iso_year>\d{4})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d))"
+    r"[ T](?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,6}))?"
+)
+_NO_NUMBER = re.compile(r"-?\d\.#\w+")
+"""How programs on Windows print infinity and NaN, such as `-1.#IND00`."""
+_SUM_TOLERANCE = 0.01
+TOTAL = "total"
+"""The feed of a log without channels."""
+
+
+class _TornError(ValueError):
+    """The line is no whole reading."""
+
+
+def recognise(line: str) -> bool:
+    """Whether a line shows that the log is of this format."""
+    return _START in line and any(f",{key}," in line.lower() for key in _QUANTITIES)
+
+
+def parse(source: LogSource) -> PowerLog:
+    """Read a log. Raises PowerLogError if it has no readings."""
+    builder, clock = LogBuilder(source), LocalClock(source.zone)
+    for number, line in source.lines:
+        # The last start, because a line may be torn into another.
+        start = line.rfind(_START)
+        if start < 0:
+            if any(f",{key}," in line.lower() for key in _QUANTITIES):
+                source.add_torn(number, "values without the time of a reading")
+            continue
+        if _START in line[:start]:
+            source.add_torn(number, "the start of a reading before another reading")
+        try:
+            reading = _parse_reading(number, line[start:].split(","), clock)
+        except LocalTimeError as error:
+            source.add_time_problem(number, error)
+        except _TornError as error:
+            source.add_torn(number, str(error))
+        else:
+            if reading is None:
+                source.problems.add(
+                    "no-power",
+                    number,
+                    "a reading without Watts",
+                    "the line is left out; power is never computed from volts and amperes",
+                )
+            else:
+                builder.add(reading)
+    return builder.build(
+        NAME, None if source.zone is None else str(source.zone), interval_means=True
+    )
+
+
+def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReading | None:
+    """The reading in the cells of a line; None if it has no power. Raises _TornError and
+    LocalTimeError."""
+    time_ns = clock.to_ns(_parse_time(cells[1].strip()))
+    groups = _group_by_channel(cells[2:])
+    total, channels = groups[0][1], groups[1:]
+    if channels and POWER in total:
+        sum_w = sum(values.get(POWER, math.nan) for _, values in channels)
+        if abs(sum_w - total[POWER]) > _SUM_TOLERANCE * abs(total[POWER]):
+            raise _TornError(f"{total[POWER]} W in total, but {sum_w} W over the channels")
+    used = channels or [(TOTAL, total)]
+    if not any(POWER in values for _, values in used):
+        return None
+    layout: Layout = tuple((feed, quantity) for feed, values in used for quantity in values)
+    return LogReading(
+        number, time_ns, layout, tuple(value for _, values in used for value in values.values())
+    )
+
+
+def _parse_time(text: str) -> datetime:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise _TornError(f"the time {text[:40]!r}, not like MM-DD-YYYY HH:MM:SS.mmm")
+    year, month, day = (
+        int(match[name] or match[f"iso_{name}"]) for name in ("year", "month", "day")
+    )
+    microsecond = int((match["fraction"] or "0").ljust(6, "0"))
+    try:
+        return datetime(
+            year,
+            month,
+            day,
+            int(match["hour"]),
+            int(match["minute"]),
+            int(match["second"]),
+            microsecond,
+        )
+    except ValueError as error:
+        raise _TornError(f"the time {text!r}, which does not exist ({error})") from None
+
+
+def _group_by_channel(cells: list[str]) -> list[tuple[str, dict[str, float]]]:
+    """The values of the line as a whole, and then those of each channel, by quantity. Raises
+    _TornError."""
+    groups: list[tuple[str, dict[str, float]]] = [("", {})]
+    tokens: Iterator[str] = iter(cells)
+    for token in tokens:
+        key = token.strip()
+        quantity = _QUANTITIES.get(key.lower())
+        if quantity is not None:
+            # Without labels, a quantity that comes again belongs to the next channel.
+            if quantity in groups[-1][1]:
+                groups.append((f"Ch{len(groups)}", {}))
+            groups[-1][1][quantity] = _parse_value(key, next(tokens, "").strip())
+        elif _CHANNEL.fullmatch(key):
+            groups.append((key, {}))
+        elif key.lower() == "mark":
+            next(tokens, None)
+    return groups
+
+
+def _parse_value(key: str, text: str) -> float:
+    if _NO_NUMBER.fullmatch(text):
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        raise _TornError(f"{key} {text[:40]!r}, which is no number") from None

@@ -1,0 +1,129 @@
+"""The records of a power log: its readings as columns, and the problems found in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rules.bundle_format.table import Floats, Ints, Mask
+
+MAX_PROBLEMS_OF_A_KIND = 20
+"""So many problems of a kind are listed one by one. The last entry counts the others."""
+
+POWER, VOLTAGE, CURRENT, POWER_FACTOR, ENERGY = (
+    "power_w",
+    "voltage_v",
+    "current_a",
+    "power_factor",
+    "energy_j",
+)
+
+
+class PowerLogError(Exception):
+    """A log or its map cannot be used. The message names the file, the place, what is there and
+    what to do."""
+
+
+@dataclass(frozen=True)
+class LogProblem:
+    """A problem of a log at one of its lines."""
+
+    kind: str
+    line: int
+    """Counts from 1; 0 for the log as a whole."""
+    found: str
+    advice: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of `problems` in the JSON output."""
+        return dict(vars(self))
+
+
+class Problems:
+    """Collects the problems of a log: the first of each kind one by one, the others as a count."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, list[LogProblem]] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, kind: str, line: int, found: str, advice: str) -> None:
+        """Add a problem."""
+        listed = self._listed.setdefault(kind, [])
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        if len(listed) < MAX_PROBLEMS_OF_A_KIND:
+            listed.append(LogProblem(kind, line, found, advice))
+
+    def count(self, kind: str) -> int:
+        """How many problems of a kind there are, listed or not."""
+        return self._counts.get(kind, 0)
+
+    def list_all(self) -> tuple[LogProblem, ...]:
+        """The problems by kind, and for each kind with more problems an entry that counts them."""
+        problems = []
+        for kind, listed in self._listed.items():
+            problems += listed
+            if (others := self._counts[kind] - len(listed)) > 0:
+                last = listed[-1]
+                problems.append(
+                    replace(last, found=f"{others} more after line {last.line}, not listed")
+                )
+        return tuple(problems)
+
+
+Layout = tuple[tuple[str, str], ...]
+"""What the values of a reading are: pairs of feed and quantity, such as `("Ch1", "power_w")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """One reading of a log: one instant, one or several feeds."""
+
+    line: int
+    time_ns: int
+    """Since 1970-01-01 UTC; of a log without time zone, as if its local time were UTC."""
+    layout: Layout
+    values: tuple[float, ...]
+    """One for each entry of the layout."""
+
+
+@dataclass(frozen=True)
+class PowerLog:
+    """The n readings of a log, in the order of their lines."""
+
+    format: str
+    lines: Ints
+    """Line numbers from 1, shape (n,)."""
+    times_ns: Ints
+    """Shape (n,); see `LogReading.time_ns`."""
+    columns: Mapping[tuple[str, str], Floats]
+    """Values by feed and quantity, each of shape (n,)."""
+    time_zone: str | None
+    """None: local times without a time zone."""
+    interval_means: bool
+    """Whether a reading is the mean of the interval before it, and not the power at an instant."""
+    current: str | None = None
+    """`ac` or `dc`; None if the log does not state it."""
+    conversion_efficiency: float | None = None
+    """Efficiency of the conversion to direct current that the log states. The readings are as
+    metered: they are not multiplied by it."""
+    problems: Problems = field(default_factory=Problems)
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+    @property
+    def feeds(self) -> list[str]:
+        """The feeds, in the order of the log."""
+        return list(dict.fromkeys(feed for feed, _ in self.columns))
+
+    @property
+    def power_w(self) -> Floats:
+        """Power of all feeds together in W, shape (n,)."""
+        total_w: Floats = np.sum([self.columns[feed, POWER] for feed in self.feeds], axis=0)
+        return total_w
+
+    def at(self, rows: Mask | Ints) -> "PowerLog":
+        """The log restricted to some of its readings."""
+        columns = {key: values[rows] for key, values in self.columns.items()}
+        return replace(self, lines=self.lines[rows], times_ns=self.times_ns[rows], columns=columns)

@@ -1,0 +1,90 @@
+"""Reads the lines of a log: plain or gzipped, with any line ends, with or without a byte order
+mark."""
+
+import codecs
+import gzip
+import io
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from harness.power_logs.records import PowerLogError
+
+MAX_LINE_CHARACTERS = 2**16
+"""The longest line of a known log has 324 characters."""
+MAX_UNPACKED_BYTES = 2**30
+_SNIFFED_BYTES = 2**16
+_GZIP = b"\x1f\x8b"
+_OTHER_ARCHIVES = {
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    b"\xfd7zXZ\x00": "an xz file",
+    b"BZh": "a bzip2 file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+_MAX_CONTROL_SHARE = 0.01
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[Iterator[tuple[int, str]]]:
+    """Open a log and give its lines with their numbers from 1, without line ends.
+
+    Characters that are not UTF-8 become U+FFFD, so that a damaged line is found by its content.
+    Raises PowerLogError if the file is no text, is damaged or is too large.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise PowerLogError(f"{path}: this is no regular file; name the file of the log")
+        with path.open("rb") as file, _unpack(path, file) as stream:
+            yield _number_lines(path, stream)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise PowerLogError(
+            f"{path}: the gzip file is damaged or cut ({error}); copy it again from its source"
+        ) from None
+    except OSError as error:
+        raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _unpack(path: Path, file: BinaryIO) -> io.TextIOWrapper:
+    """The text of the file. Raises PowerLogError for a file that is no text."""
+    magic = file.read(6)
+    file.seek(0)
+    for mark, kind in _OTHER_ARCHIVES.items():
+        if magic.startswith(mark):
+            raise PowerLogError(f"{path}: this is {kind}; unpack or export it as text first")
+    stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if magic.startswith(_GZIP) else file
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream), _SNIFFED_BYTES)
+    head = buffered.peek(_SNIFFED_BYTES)
+    if not head:
+        raise PowerLogError(f"{path}: the file is empty; name a log with readings")
+    encoding = "utf-16" if head.startswith(_UTF16) else "utf-8-sig"
+    control_bytes = sum(map(head.count, map(bytes, zip(_CONTROL_BYTES))))
+    if encoding != "utf-16" and control_bytes > _MAX_CONTROL_SHARE * len(head):
+        raise PowerLogError(
+            f"{path}: the file is binary and no log; export the log of the meter as text"
+        )
+    # Universal line ends: logs from Windows have CRLF, and those of some loggers only CR.
+    return io.TextIOWrapper(buffered, encoding, errors="replace", newline=None)
+
+
+def _number_lines(path: Path, stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
+    number = size = 0
+    while line := stream.readline(MAX_LINE_CHARACTERS):
+        number += 1
+        size += len(line)
+        if len(line) == MAX_LINE_CHARACTERS:
+            raise PowerLogError(
+                f"{path}, line {number}: the line has {MAX_LINE_CHARACTERS} characters or more, so "
+                "this is no power log of a known format"
+            )
+        if size > MAX_UNPACKED_BYTES:
+            raise PowerLogError(
+                f"{path}, line {number}: the log is larger than {MAX_UNPACKED_BYTES >> 30} GiB; "
+                "cut it to the time of the run"
+            )
+        yield number, line.rstrip("\n")

@@ -1,0 +1,181 @@
+"""CSV logs with a map: units, times, damage, and maps that are refused."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.power_logs.read import LogRequest, read_log
+from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.summary import summarise
+
+MAP = """
+interval = "mean-before"
+[time]
+column = "time"
+format = "iso"
+[power]
+column = "power"
+unit = "W"
+"""
+UNIX_MAP = MAP.replace('format = "iso"', 'format = "unix"\nunit = "{unit}"')
+
+
+def read_csv(tmp_path: Path, csv_map: str, *lines: str, **options: str) -> PowerLog:
+    (tmp_path / "map.toml").write_text(csv_map)
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    return read_log(LogRequest(tmp_path / "log.csv", map_path=tmp_path / "map.toml", **options))
+
+
+def test_columns_units_and_offsets_are_those_of_the_map(tmp_path):
+    csv_map = """
+    delimiter = ";"
+    decimal = ","
+    comment = "//"
+    interval = "instant"
+    feed = "psu1"
+    [time]
+    column = "Zeit"
+    format = "%d.%m.%Y %H:%M:%S"
+    zone = "Europe/Berlin"
+    [power]
+    column = "Leistung"
+    unit = "kW"
+    [voltage]
+    column = "U"
+    unit = "V"
+    [current]
+    column = "I"
+    unit = "mA"
+    [pf]
+    column = "cos phi"
+    unit = "%"
+    [energy]
+    column = "E"
+    unit = "kWh"
+    """
+    log = read_csv(
+        tmp_path,
+        csv_map,
+        "// logger 3",
+        "E;Leistung;Zeit;U;I;cos phi",
+        "10,5;2,3;28.07.2025 08:14:05;230;10000;100",
+        "",
+        '10,5;"2,5";28.07.2025 08:14:07;230;10869,565;100',
+    )
+    assert log.power_w.tolist() == [2300, 2500] and log.feeds == ["psu1"]
+    assert log.columns["psu1", "energy_j"][0] == pytest.approx(37.8e6)
+    summary = summarise(log)
+    assert summary.start == "2025-07-28T06:14:05.000Z" and summary.energy_j == 4800
+    assert not summary.problems
+
+
+@pytest.mark.parametrize(
+    ("unit", "times"),
+    [
+        ("s", ("1745514104.25", "1745514105.25")),
+        ("ms", ("1745514104250", "1745514105250.0")),
+        ("us", ("1745514104250000", "1745514105250000")),
+        ("ns", ("1745514104250000000", "1745514105250000000")),
+    ],
+)
+def test_unix_times_of_each_unit_are_exact(tmp_path, unit, times):
+    rows = [f"{time},5{i}" for i, time in enumerate(times)]
+    log = read_csv(tmp_path, UNIX_MAP.format(unit=unit), "time,power", *rows)
+    assert log.times_ns.tolist() == [1_745_514_104_250_000_000, 1_745_514_105_250_000_000]
+
+
+def test_mean_and_instant_readings_differ_in_energy(tmp_path):
+    rows = ["time,power", "2025-01-01T00:00:00Z,100", "2025-01-01T00:00:10+00:00,300"]
+    assert summarise(read_csv(tmp_path, MAP, *rows)).energy_j == 3000
+    instant = MAP.replace("mean-before", "instant")
+    assert summarise(read_csv(tmp_path, instant, *rows)).energy_j == 2000
+
+
+def test_local_times_need_a_declared_zone(tmp_path):
+    rows = ["time,power", "2025-01-01 00:00:00,100"]
+    with pytest.raises(PowerLogError, match=r"no time zone; declare it with time\.zone in .*map"):
+        read_csv(tmp_path, MAP, *rows)
+    log = read_csv(tmp_path, MAP, *rows, time_zone="+02:00")
+    assert summarise(log).start == "2024-12-31T22:00:00.000Z"
+    zoned = MAP.replace('format = "iso"', 'format = "iso"\nzone = "UTC"')
+    with pytest.raises(PowerLogError, match="both declare a zone"):
+        read_csv(tmp_path, zoned, *rows, time_zone="UTC")
+
+
+def test_doubled_hour_is_reported(tmp_path):
+    zoned = MAP.replace('format = "iso"', 'format = "iso"\nzone = "America/New_York"')
+    rows = [f"2025-11-02 {clock},1{i}" for i, clock in enumerate(("00:59:59", "01:00:00", "02:00"))]
+    log = read_csv(tmp_path, zoned, "time,power", *rows)
+    first = log.problems.list_all()[0]
+    assert (first.kind, first.line) == ("ambiguous-time", 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "found"),
+    [
+        ("2025-01-01T00:00:05Z", "torn-line", "1 cells instead of 2"),
+        ("2025-01-01T00:00:05Z,12,13", "torn-line", "3 cells instead of 2"),
+        ("2025-01-01T00:0,12", "torn-line", "the time '2025-01-01T00:0'"),
+        ("2025-01-01T00:00:05Z,12f", "torn-line", "'12f', which is no number"),
+        ('2025-01-01T00:00:05Z,"12', "torn-line", "0 cells"),
+        ("2025-01-01T00:00:05Z,", "no-value", "nan W"),
+        ("2025-01-01T00:00:05Z,N/A", "no-value", "nan W"),
+        ("2025-01-01T00:00:05Z,-5", "negative-power", "-5 W"),
+    ],
+)
+def test_damaged_row_is_reported_and_skipped(tmp_path, row, kind, found):
+    rows = [f"2025-01-01T00:00:0{i}Z,10{i}" for i in range(4)]
+    log = read_csv(tmp_path, MAP, "time,power", *rows, row, "time,power")
+    (problem,) = log.problems.list_all()
+    assert (problem.kind, problem.line) == (kind, 6) and found in problem.found
+    assert len(log) == 4
+
+
+def test_file_without_header_has_numbered_columns(tmp_path):
+    csv_map = UNIX_MAP.format(unit="s").replace('"time"', "2").replace('"power"', "1")
+    log = read_csv(tmp_path, "header = false\n" + csv_map, "5.5,1745514104", "6.5,1745514105")
+    assert log.power_w.tolist() == [5.5, 6.5]
+    with pytest.raises(PowerLogError, match=r"time\.column: found 2, but line 1 of .* has 1"):
+        read_csv(tmp_path, "header = false\n" + csv_map, "5.5")
+
+
+@pytest.mark.parametrize(
+    ("csv_map", "message"),
+    [
+        ("interval =", "no valid TOML"),
+        ("", "time: found nothing, expected a table"),
+        (MAP.replace("mean-before", "mean"), "interval: found 'mean', expected one of 'instant'"),
+        (MAP.replace('interval = "mean-before"', ""), "interval: found nothing"),
+        (MAP + "colour = 1", r"power\.colour: found 1, expected one of the keys"),
+        ("colour = 1" + MAP, "colour: found 1, expected one of the keys"),
+        (MAP.replace('"W"', '"watt"'), r"power\.unit: found 'watt', expected one of 'W'"),
+        (MAP.replace('unit = "W"', ""), r"power\.unit: found nothing"),
+        (MAP.replace('"iso"', '"%H:%M:%S"'), r"time\.format: found '%H:%M:%S'"),
+        (MAP.replace('"iso"', '"unix"'), r"time\.unit: found nothing, expected one of 's'"),
+        (MAP.replace('"iso"', '"iso"\nunit = "s"'), r"time\.unit: found 's', expected no unit"),
+        (MAP.replace('"iso"', '"iso"\nzone = "Mars"'), r"time\.zone: 'Mars' is no time zone"),
+        (MAP.replace('"iso"', '"iso"\nzone = "../etc"'), r"time\.zone: '\.\./etc' is no time"),
+        (MAP.replace('column = "time"', "column = 3"), r"time\.column: found 3, expected the name"),
+        (MAP.replace('"power"', '"watts"'), r"power.*column: no column 'watts' in line 1"),
+        ("power = 3\n" + MAP.partition("[power]")[0], r"power: found 3, expected a table"),
+        ('delimiter = "ab"' + MAP, "delimiter: found 'ab', expected one of"),
+        ('delimiter = ","\ndecimal = ","' + MAP, "decimal: found ',', expected another"),
+        ("header = 1" + MAP, "header: found 1, expected true or false"),
+    ],
+)
+def test_bad_map_is_refused_with_file_and_key(tmp_path, csv_map, message):
+    with pytest.raises(PowerLogError, match=rf"map\.toml: {message}"):
+        read_csv(tmp_path, csv_map, "time,power", "2025-01-01T00:00:00Z,5")
+
+
+def test_csv_without_map_is_refused_with_an_example(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("time,power\n2025-01-01T00:00:00Z,5\n")
+    for name in ("csv", "auto"):
+        with pytest.raises(PowerLogError, match=r"needs --map MAP\.toml(.|\n)*\[power\]"):
+            read_log(LogRequest(path, format=name))
+
+
+def test_map_of_another_format_is_refused(tmp_path):
+    with pytest.raises(PowerLogError, match="--map declares a CSV log, but --format is ptd"):
+        read_csv(tmp_path, MAP, "time,power", format="ptd")

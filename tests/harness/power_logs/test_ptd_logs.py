@@ -1,0 +1,167 @@
+"""Variants of PTDaemon logs, and damage in them."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.power_logs.read import LogRequest, read_log
+from harness.power_logs.records import PowerLog, PowerLogError
+
+
+def read_lines(tmp_path: Path, *lines: str, **options: str) -> PowerLog:
+    path = tmp_path / "spl.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return read_log(LogRequest(path, **options))
+
+
+def reading(second: int, rest: str = "Watts,100.0,Volts,200.0,Amps,0.5,PF,1.0,Mark,m") -> str:
+    return f"Time,12-23-2020 10:21:{second:02}.500,{rest}"
+
+
+def list_problems(log: PowerLog) -> list[tuple[str, int]]:
+    return [
+        (problem.kind, problem.line)
+        for problem in log.problems.list_all()
+        if problem.kind != "naive-time"
+    ]
+
+
+GOOD = [reading(second, f"Watts,{100 + second}.0,Mark,m") for second in range(5)]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "Watts,100.000000,Volts,200.0,Amps,0.5,PF,1.0",
+        "Volts,200.0,Amps,0.5,Watts,100.0,PF,1.0,Mark,m",
+        "Watts,100.0,Volts,200.0,Amps,0.5,PF,-1.0,Mark,m",
+        "Watts,100.0,Volts,200.0,Amps,1.0,PF,-0.5,Mark,a capacitive load",
+        "Watts,100.0,Volts,200.0,VRange,300,Amps,0.5,ARange,5,PF,1.0,Freq,50.0,Mark,m,n",
+        "Watts,100.0,Volts,-1.0,Amps,-1.0,PF,-1.0,Mark,m",
+        "Watts,100.0",
+        "watts, 100.0, volts, 200.0, amps, 0.5, pf, 1.0",
+    ],
+)
+def test_order_and_presence_of_fields_may_vary(tmp_path, rest):
+    log = read_lines(tmp_path, *(reading(second, rest) for second in range(4)))
+    assert log.power_w.tolist() == [100.0] * 4
+    assert list_problems(log) == [("repeats", 0)]
+
+
+def test_channels_without_labels_are_numbered(tmp_path):
+    rest = "Watts,300,Volts,200,Amps,0.75,PF,1,Watts,100,Volts,200,Amps,0.5,PF,1,Watts,200"
+    log = read_lines(tmp_path, reading(1, rest))
+    assert log.feeds == ["Ch1", "Ch2"] and log.power_w.tolist() == [300]
+
+
+def test_time_may_have_other_separators_and_no_fraction(tmp_path):
+    log = read_lines(
+        tmp_path,
+        "Time,12/23/2020 10:21:01,Watts,1.5",
+        "Time,2020-12-23 10:21:02,Watts,2.5",
+        "Time,2020-12-23T10:21:03.25,Watts,3.5",
+    )
+    assert ((log.times_ns - log.times_ns[0]) / 1e9).tolist() == [0, 1, 2.25]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("Time,12-23-2020 10:21:04.500,Watts,10", "values for total power_w, where most"),
+        ("Time,12-23-2020 10:21:04.500,Watts,10x,Volts,1", "Watts '10x', which is no number"),
+        ("Time,12-23-2020 10:21:04.500,Watts", "Watts '', which is no number"),
+        ("Time,23-12-2020 10:21:04.500,Watts,1", "which does not exist"),
+        ("Time,12-23-2020 10:2", "not like MM-DD-YYYY"),
+        ("Time,", "not like MM-DD-YYYY"),
+        ("100.0,Volts,200.0,Amps,0.5,PF,1.0,Mark,m", "values without the time of a reading"),
+        ("Time,12-23-2020 10:21:04.500,Watts,300,Watts,100,Watts,2", "300.0 W in total, but 102.0"),
+    ],
+)
+def test_torn_line_is_reported_and_skipped(tmp_path, line, found):
+    log = read_lines(tmp_path, reading(1), reading(2), reading(3), line, reading(5))
+    (problem,) = [p for p in log.problems.list_all() if p.kind == "torn-line"]
+    assert problem.line == 4 and found in problem.found
+    assert len(log) == 4
+
+
+def test_reading_after_a_torn_one_on_the_same_line_is_kept(tmp_path):
+    log = read_lines(tmp_path, reading(1), reading(2)[:40] + reading(3))
+    assert list_problems(log)[0] == ("torn-line", 2) and len(log) == 2
+
+
+def test_messages_of_the_daemon_are_no_problem(tmp_path):
+    message = "12-23-2020 10:21:03.222: Go with mark 'a'"
+    log = read_lines(tmp_path, "PTDaemon version 1.9.2", message, *GOOD, "WARNING: range", "")
+    assert len(log) == 5 and not list_problems(log)
+
+
+def test_reading_without_watts_is_never_computed_from_volts_and_amperes(tmp_path):
+    no_watts = reading(9, "Volts,200.0,Amps,0.5,PF,1.0")
+    assert list_problems(read_lines(tmp_path, *GOOD, no_watts)) == [("no-power", 6)]
+    with pytest.raises(PowerLogError, match=r"no line is a whole reading .*without Watts"):
+        read_lines(tmp_path, no_watts)
+
+
+@pytest.mark.parametrize(
+    ("watts", "kind"),
+    [
+        ("-1.000000", "sentinel"),
+        ("9.9E37", "sentinel"),
+        ("9.91E37", "sentinel"),
+        ("65535", "sentinel"),
+        ("-20.5", "negative-power"),
+        ("1200000", "impossible-power"),
+        ("nan", "no-value"),
+        ("-1.#IND00", "no-value"),
+        ("inf", "no-value"),
+    ],
+)
+def test_power_that_is_no_reading_is_reported_and_skipped(tmp_path, watts, kind):
+    log = read_lines(tmp_path, *GOOD, reading(5, f"Watts,{watts},Mark,m"))
+    assert list_problems(log) == [(kind, 6)] and len(log) == 5
+
+
+def test_power_that_contradicts_volts_and_amperes_is_reported(tmp_path):
+    lines = [
+        reading(second, f"Watts,{100 + second},Volts,200,Amps,{(100 + second) / 200},PF,1")
+        for second in range(8)
+    ]
+    lines[3] = lines[3].replace("Watts,103", "Watts,105")
+    log = read_lines(tmp_path, *lines)
+    assert list_problems(log) == [("product-mismatch", 4)] and len(log) == 8
+
+
+def test_duplicates_gaps_and_steps_back_are_reported(tmp_path):
+    lines = [reading(s, f"Watts,{100 + s}") for s in (1, 2, 3, 3, 4, 5, 2, 6, 7, 17, 18)]
+    lines[6] = lines[6].replace(".500", ".750")
+    log = read_lines(tmp_path, *lines)
+    assert list_problems(log) == [("duplicate", 4), ("time-out-of-order", 7), ("gap", 10)]
+    assert log.times_ns.size == 9
+
+
+def test_wrong_stamp_in_the_future_does_not_remove_what_follows(tmp_path):
+    lines = [reading(s, f"Watts,{100 + s}") for s in range(8)]
+    lines[3] = lines[3].replace("12-23-2020", "12-23-2021")
+    log = read_lines(tmp_path, *lines)
+    assert list_problems(log) == [("time-out-of-order", 4)] and len(log) == 7
+
+
+def test_doubled_and_skipped_hour_of_daylight_saving_are_found(tmp_path):
+    def at(day: str, clock: str) -> str:
+        return f"Time,{day}-2025 {clock},Watts,100.5"
+
+    autumn = [at("10-26", "01:59:59"), at("10-26", "02:30:00"), at("10-26", "03:00:00")]
+    log = read_lines(tmp_path, *autumn, time_zone="Europe/Berlin")
+    assert list_problems(log)[0] == ("ambiguous-time", 2) and len(log) == 2
+    # One hour and a second of local time are an hour longer, because the clocks were set back.
+    assert log.times_ns[1] - log.times_ns[0] == 7201 * 10**9
+    spring = [at("03-30", "01:59:59"), at("03-30", "02:30:00"), at("03-30", "03:00:00")]
+    log = read_lines(tmp_path, *spring, time_zone="Europe/Berlin")
+    assert list_problems(log)[0] == ("missing-time", 2)
+    assert log.times_ns[1] - log.times_ns[0] == 10**9
+    assert len(read_lines(tmp_path, *autumn, time_zone="UTC")) == 3
+
+
+def test_unknown_time_zone_is_refused(tmp_path):
+    with pytest.raises(PowerLogError, match=r"--time-zone: 'Berlin' is no time zone"):
+        read_lines(tmp_path, *GOOD, time_zone="Berlin")
