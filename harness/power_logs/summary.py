@@ -9,7 +9,7 @@ import numpy as np
 from harness.power_logs.checks import find_repeated_share
 from harness.power_logs.local_time import format_time
 from harness.power_logs.records import LogProblem, PowerLog
-from rules.bundle_format.table import Floats, Ints
+from rules.metrics.energy import cumulate_interval_means, trapezoid_energies
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def summarise(log: PowerLog) -> LogSummary:
         start=format_time(int(log.times_ns[0]), has_zone),
         end=format_time(int(log.times_ns[-1]), has_zone),
         mean_w=float(log.power_w.mean()),
-        energy_j=integrate(log.times_ns, log.power_w, log.interval_means),
+        energy_j=compute_energy_j(log),
         longest_gap_s=float(steps_s.max(initial=0.0)),
         repeated_share=find_repeated_share(log),
         current=log.current,
@@ -57,12 +57,14 @@ def summarise(log: PowerLog) -> LogSummary:
     )
 
 
-def integrate(times_ns: Ints, power_w: Floats, interval_means: bool) -> float:
-    """Energy in J from the first to the last of n readings, both of shape (n,): of means over the
-    interval before each time, or by the trapezoid of instantaneous readings."""
-    steps_s = np.diff(times_ns) / 1e9
-    levels_w = power_w[1:] if interval_means else (power_w[1:] + power_w[:-1]) / 2
-    return float(np.sum(levels_w * steps_s))
+def compute_energy_j(log: PowerLog) -> float:
+    """Energy from the first reading to the last."""
+    times_s = (log.times_ns - log.times_ns[0]) / 1e9
+    if len(log) < 2:
+        return 0.0
+    if log.interval_means:
+        return float(cumulate_interval_means(times_s, log.power_w)[-1])
+    return float(trapezoid_energies(times_s, log.power_w, times_s[:1], times_s[-1:])[0])
 
 
 def format_summary(summary: LogSummary) -> Iterator[str]:

@@ -9,7 +9,11 @@ import numpy as np
 from rules.bundle_format.records import NO_STAMP
 from rules.bundle_format.table import Floats, Ints, Mask, Table
 from rules.declarations import NodeClock
-from rules.metrics.energy import MetricsError, trapezoid_energies
+from rules.metrics.energy import (
+    MetricsError,
+    cumulate_interval_means,
+    trapezoid_energies,
+)
 from rules.system_declaration import Feed, MeterDeclaration
 
 MAX_COUNTER_STEP_SHARE = 0.005
@@ -49,7 +53,7 @@ class FeedTrace:
     def cumulated_j(self) -> Floats:
         """Energy from the first reading to each one by the readings as means of the interval before
         them, shape (k,)."""
-        return np.concatenate(([0.0], np.cumsum(self.power_w[1:] * np.diff(self.times_s))))
+        return cumulate_interval_means(self.times_s, self.power_w)
 
     def integrate_power(self, starts_ns: Sequence[int], ends_ns: Sequence[int]) -> Floats:
         """Energy in J by the power readings over each of m >= 1 intervals, shape (m,). Raises
