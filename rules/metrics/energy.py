@@ -99,8 +99,8 @@ def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: F
 
 
 def cumulate_interval_means(times_s: Floats, power_w: Floats) -> Floats:
-    """Energy in J from the first of k readings to each of them, shape (k,). Each reading is the mean
-    power of the interval that ends with it. Both arguments have shape (k,)."""
+    """Energy in J from the first of k readings to each of them, shape (k,). Each reading is the
+    mean power of the interval that ends with it. Both arguments have shape (k,)."""
     return np.concatenate(([0.0], np.cumsum(power_w[1:] * np.diff(times_s))))
 
 
