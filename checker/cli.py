@@ -146,12 +146,13 @@ def check(
 
     \b
     Exit codes:
-      0  no errors
-      1  errors, or bundles below the level of --require
-      2  wrong usage
-      3  the checker failed, or the output cannot be written
-      4  no errors, but --select, --ignore, --baseline or --local made the check
-         partial
+        0  no errors
+        1  errors, or bundles below the level of --require
+        2  wrong usage
+        3  the checker failed, or the output cannot be written
+        4  no errors, but --select, --ignore, --baseline or --local made the check
+           partial
+      130  interrupted (Ctrl-C)
     """
     # Lazy imports, as above.
     from dataclasses import replace

@@ -12,11 +12,12 @@ from typing import NoReturn, TypeVar
 
 import click
 
+from checker import INTERRUPTED, exit_on_interrupt
 from rules.finding import Severity
 
-FAILED, INTERNAL, PARTIAL, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
-"""Exit codes beside 0 (no errors) and those of click: 2 for wrong usage, and 1 if the reader of the
-output has closed it."""
+FAILED, INTERNAL, PARTIAL = 1, 3, 4
+"""Exit codes beside 0 (no errors), INTERRUPTED and those of click: 2 for wrong usage, and 1 if the
+reader of the output has closed it."""
 
 UNWRITABLE = frozenset(
     {
@@ -47,12 +48,14 @@ class UnwritableError(click.ClickException):
 def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> NoReturn:
     """Run a command of the program `name` with these arguments, and exit."""
     program = name.partition(" ")[0]
+    signals: list[int] = []
 
-    def exit_interrupted(*_: object) -> NoReturn:
+    def exit_interrupted(number: int, _: object) -> NoReturn:
+        signals.append(number)
         click.echo(f"{program}: interrupted", err=True)
         sys.exit(INTERRUPTED)
 
-    # Instead of KeyboardInterrupt, which would print a traceback.
+    # Unlike `exit_on_interrupt`, this ends the processes and removes the files of the command.
     signal.signal(signal.SIGINT, exit_interrupted)
     try:
         status = _run_command(command, name, arguments)
@@ -65,6 +68,13 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> 
         # fail again, with another exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(INTERNAL)
+    except BaseException:
+        # A library can replace the SystemExit of the handler by an exception of its own.
+        if signals:
+            sys.exit(INTERRUPTED)
+        raise
+    finally:
+        exit_on_interrupt(program)
 
 
 def _run_command(command: click.Command, name: str, arguments: Sequence[str]) -> int | str | None:

@@ -34,7 +34,7 @@ def map_in_processes(
     lost: list[Item] = []
     with ProcessPoolExecutor(count_cores(), initializer=_prepare_worker) as pool:
         try:
-            with _sigint_blocked():
+            with block_sigint():
                 running = [(pool.submit(function, chunk), chunk) for chunk in _split(items)]
             for future, chunk in running:
                 try:
@@ -48,7 +48,7 @@ def map_in_processes(
         # One item in one process: the item that kills its process can lose no other.
         with ProcessPoolExecutor(1) as pool:
             try:
-                with _sigint_blocked():
+                with block_sigint():
                     alone = pool.submit(function, [item])
                 (result,) = alone.result()
             except BrokenProcessPool as error:
@@ -56,21 +56,28 @@ def map_in_processes(
         yield result
 
 
+@contextmanager
+def block_sigint() -> Iterator[None]:
+    """Block SIGINT inside the block. Processes that are started in it inherit the mask, so Ctrl-C
+    interrupts this process only, and only after the block."""
+    signals: list[int] = []
+    # Another thread can receive the signal despite the mask of this one. Python then calls the
+    # handler here.
+    handler = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if signals:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _split(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Split the items into chunks, small enough that every core gets several."""
     size = min(_MAX_CHUNK, max(1, len(items) // (4 * count_cores())))
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-@contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Block SIGINT inside the block. Processes that are started in it inherit the mask, so Ctrl-C
-    interrupts this process only, at the latest after the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _prepare_worker() -> None:

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from checker.judging.cpu import count_cores
+from checker.judging.workers import block_sigint
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.report_table import ReportTable
 
@@ -67,8 +68,15 @@ def draw(tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied.
     with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
-        # Each picture is drawn alone, so the result does not depend on the number of processes.
-        return dict(zip((table.id for table in tables), pool.map(_draw_table, tables), strict=True))
+        try:
+            with block_sigint():
+                # Each picture is drawn alone, so the result does not depend on the number of
+                # processes.
+                drawn = pool.map(_draw_table, tables)
+            return dict(zip((table.id for table in tables), drawn, strict=True))
+        finally:
+            # After an interruption, do not draw the rest.
+            pool.shutdown(cancel_futures=True)
 
 
 def _draw_table(table: ReportTable) -> list[DrawnChart]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from reporting.published_nodes import PUBLISHED_NODES, PublishedNodePower
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -21,6 +20,7 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.compare import format_comparison_group, format_label
+from reporting.sections.published_nodes import PUBLISHED_NODES, PublishedNodePower
 from rules.metrics import comparison
 from rules.workloads import workloads
 

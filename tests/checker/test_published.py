@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reporting.paper import Paper
-from reporting.published_nodes import PUBLISHED_NODES
 from reporting.results_model import build_published_rows
+from reporting.sections.published_nodes import PUBLISHED_NODES
 from rules.metrics import run as metrics
 from rules.workloads import Size, workloads
 

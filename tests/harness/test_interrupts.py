@@ -5,12 +5,25 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 from conftest import Submissions
 from support.harness.programs import SIMULATED, make_buffered_environment
+
+from checker.cli import check
+from checker.judging.workers import block_sigint
+from checker.terminal import run_program
+from reporting import charts
+from reporting.report_table import ReportTable
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +64,94 @@ start()
     _, error_output = process.communicate(timeout=120)
     assert process.returncode == 130
     assert b"Traceback" not in error_output
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_interrupt_while_a_program_imports_its_modules_leaves_no_traceback(program: str) -> None:
+    module, _, function = PROGRAMS[program].partition(":")
+    code = f"""
+import builtins, os, signal, sys
+plain_import = builtins.__import__
+def interrupt_at_click(name, *arguments):
+    if name == "click":
+        os.kill(os.getpid(), signal.SIGINT)
+    return plain_import(name, *arguments)
+builtins.__import__ = interrupt_at_click
+sys.argv[1:] = ["--help"]
+from {module} import {function}
+{function}()
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        cwd=ROOT,
+        env=make_buffered_environment(),
+        check=False,
+        text=True,
+    )
+    assert (process.returncode, process.stdout) == (130, "")
+    assert process.stderr == f"{program}: interrupted\n"
+
+
+class PanicException(BaseException):
+    """As pyo3 raises it, when Python code that Rust has called ends with an exception."""
+
+
+def test_interrupt_that_a_library_replaces_by_its_own_exception_ends_with_130(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command()
+    def replace_interrupt() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except SystemExit:
+            raise PanicException from None
+
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as end:
+            run_program(replace_interrupt, "bench-check", [])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert end.value.code == 130
+
+
+def test_interrupt_that_another_thread_receives_waits_for_the_end_of_the_block() -> None:
+    """The mask of the main thread does not hold it back: the kernel gives the signal to a thread
+    that does not block it, and Python then calls the handler in the main thread."""
+    is_done = threading.Event()
+    thread = threading.Thread(target=is_done.wait)
+    thread.start()
+    interrupted_at = []
+    handler = signal.signal(signal.SIGINT, lambda *_: interrupted_at.append(position))
+    try:
+        position = "before"
+        with block_sigint():
+            position = "inside"
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+            position = "end"
+    finally:
+        is_done.set()
+        thread.join()
+        signal.signal(signal.SIGINT, handler)
+    assert interrupted_at == ["end"]
+
+
+def read_blocked_signals(table: ReportTable) -> Sequence[signal.Signals]:
+    return list(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+def test_processes_that_draw_do_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "_draw_table", read_blocked_signals)
+    monkeypatch.setattr(charts, "_MAX_SERIAL_TABLES", 0)
+    blocked = charts.draw([ReportTable("a", "", (), ()), ReportTable("b", "", (), ())])
+    assert blocked == {"a": [signal.SIGINT], "b": [signal.SIGINT]}
+
+
+def test_help_names_the_exit_code_of_an_interrupt() -> None:
+    help_text = check.get_help(click.Context(check))
+    assert "130  interrupted (Ctrl-C)" in help_text
 
 
 def test_interrupt_ends_a_round_with_one_line(submissions: Submissions, tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from support.report.report_runs import add_sweep, convert_to_baseline, make_run_
 
 from checker.engine import judge_all
 from reporting.cli import main
-from reporting.published_nodes import PUBLISHED_NODES
 from reporting.sections.planning import DEFAULTS
+from reporting.sections.published_nodes import PUBLISHED_NODES
 from reporting.traces import MAX_BINS
 from rules.boards import find_board
 from rules.finding import Severity
