@@ -81,7 +81,8 @@ class LoadGenerator:
     Prompts are random token ids below `vocabulary`. The seed determines the prompts and the gaps of
     the Poisson process. `on_calibrated` gets the requests per epoch and the measured seconds per
     completed request. `on_epoch` gets the number of each epoch and its answers in order of
-    completion. With no epochs the run ends after the calibration. `tally` counts all requests of
+    completion. `idle_s` is the time without requests before the first one. `on_phase` gets the
+    name, start and end of each phase before the first epoch. With no epochs the run ends after the calibration. `tally` counts all requests of
     the run. It is None until `drive` has returned.
     """
 
@@ -94,11 +95,15 @@ class LoadGenerator:
         epoch_s: float,
         on_epoch: Callable[[int, list[Answer]], None],
         on_calibrated: Callable[[int, float], None],
+        idle_s: float = 0.0,
+        on_phase: Callable[[str, int, int], None] = lambda phase, start_ns, end_ns: None,
     ) -> None:
         self.tally: RequestTally | None = None
         self._requests, self._vocabulary, self._seed = requests, vocabulary, seed
         self._epochs, self._epoch_s = epochs, epoch_s
         self._on_epoch, self._on_calibrated = on_epoch, on_calibrated
+        self._idle_s, self._on_phase = idle_s, on_phase
+        self._phase_start_ns = 0
         self._sent = self._completed = self._output_tokens = 0
         self._epoch = NO_EPOCH
         self._is_complete = False
@@ -116,6 +121,10 @@ class LoadGenerator:
         """
         # The server counts from its start, so the run has the difference.
         tokens_before = await generated()
+        # The server has answered, so it is up, and it has no request.
+        self._phase_start_ns = time.monotonic_ns()
+        await asyncio.sleep(self._idle_s)
+        self._end_phase("resident")
         await self._send_until_complete(send)
         tokens_after = await generated()
         self.tally = RequestTally(
@@ -238,6 +247,7 @@ class LoadGenerator:
         opening_requests = set(range(self._sent)) - {first_answer.request}
         while opening_requests:
             opening_requests.discard((yield).request)
+        self._end_phase("warm-up")
         ends_s: list[float] = []
         min_requests = max(
             MIN_CALIBRATION_REQUESTS, min(CALIBRATION_REQUESTS, self._requests.concurrency)
@@ -251,6 +261,7 @@ class LoadGenerator:
         completions_per_s = linear_regression(ends_s, range(len(ends_s))).slope
         requests_per_epoch = self._compute_requests_per_epoch(completions_per_s)
         self._on_calibrated(requests_per_epoch, 1 / completions_per_s)
+        self._end_phase("calibration")
         for epoch in range(self._epochs):
             self._epoch = epoch
             answers: list[Answer] = []
@@ -264,6 +275,11 @@ class LoadGenerator:
         self._epoch = NO_EPOCH
         while True:
             yield
+
+    def _end_phase(self, phase: str) -> None:
+        """Report a phase that ends now. The next one begins where it ends."""
+        start_ns, self._phase_start_ns = self._phase_start_ns, time.monotonic_ns()
+        self._on_phase(phase, start_ns, self._phase_start_ns)
 
     def _compute_requests_per_epoch(self, completions_per_s: float) -> int:
         """Return the number of completed requests with which an epoch lasts `epoch_s`."""

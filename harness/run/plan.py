@@ -23,6 +23,8 @@ SWEEP_SUFFIX = ".sweep.json"
 """Suffix of the plan file of a sweep. A run recognises it and names the command that resumes the
 sweep."""
 SIMULATED_WORK = "harness.simulation.work:build"
+MAX_IDLE_S = 30.0
+"""How long idle power is measured, once without and once with the model on the boards."""
 
 
 def is_control(workload: str) -> bool:
@@ -216,6 +218,12 @@ class Plan:
     def scale(self) -> str:
         """The size of the work as text for messages."""
         return "simulated work" if self.implementation == SIMULATED_WORK else f"{self.size} size"
+
+    @property
+    def idle_s(self) -> float:
+        """How long each of the two idle phases takes. Short runs have short ones, and trials of a
+        batch size have none."""
+        return min(MAX_IDLE_S, self.epoch_s) if self.epochs else 0.0
 
     @property
     def ranks(self) -> range:

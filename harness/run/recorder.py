@@ -1,7 +1,8 @@
 """Records when each batch was active, without waiting for the device inside an epoch.
 
-The implementation calls `more`, `start` and `end` (see `rules.contract`). The recorder warms up,
-calibrates how many batches make an epoch of the wanted length, and then takes the epochs. On a GPU
+The implementation calls `more`, `start` and `end` (see `rules.contract`). The recorder waits while
+the model is resident and no batch runs, warms up, calibrates how many batches make an epoch of the
+wanted length, and then takes the epochs. On a GPU
 two events a batch go onto the stream; after the epoch they are resolved against the host's
 monotonic clock by an anchor at either end. On a CPU the host clock serves.
 """
@@ -101,7 +102,8 @@ class EpochRecorder:
 
     `agree` returns the largest of the values that all ranks give it, and so also makes them wait
     for each other. `on_calibrated` is given batches per epoch and seconds per batch, `on_epoch`
-    each finished epoch's number, windows and losses.
+    each finished epoch's number, windows and losses. `idle_s` is the time without batches before
+    the first one. `on_phase` is given the name, start and end of each phase before the first epoch.
     """
 
     def __init__(
@@ -113,10 +115,13 @@ class EpochRecorder:
         agree: Callable[[float], float],
         on_epoch: Callable[[int, list[BatchWindow], list[float]], None],
         on_calibrated: Callable[[int, float], None] = lambda batches, batch_s: None,
+        idle_s: float = 0.0,
+        on_phase: Callable[[str, int, int], None] = lambda phase, start_ns, end_ns: None,
     ) -> None:
         self._clock, self._rank, self._agree = clock, rank, agree
         self._epochs, self._epoch_s = epochs, epoch_s
         self._on_epoch, self._on_calibrated = on_epoch, on_calibrated
+        self._idle_s, self._on_phase = idle_s, on_phase
         self._items: list[int] = []
         self._open = False
         self._losses: list[Any] = []
@@ -157,10 +162,17 @@ class EpochRecorder:
     def _plan(self) -> Iterator[int]:
         """Yield the number of batches of each phase: warm-up, calibration, epochs. A phase has
         ended when the next number is requested."""
+        # Once every rank has built its model, so that no rank is still building or already
+        # computing while another one is idle.
+        self._agree(0.0)
+        start_ns = time.monotonic_ns()
+        time.sleep(self._idle_s)
+        start_ns = self._end_phase("resident", start_ns)
         # The first batches compile, autotune and fill caches. Their times say nothing about an
         # epoch.
         yield WARMUP_BATCHES
         self._windows(0)
+        start_ns = self._end_phase("warm-up", start_ns)
         batches, active_s = FIRST_CALIBRATION_BATCHES, 0.0
         # Batches are doubled until they take long enough. All ranks decide by the same number, the
         # largest, so they leave the loop together.
@@ -172,11 +184,18 @@ class EpochRecorder:
         # use the largest number of batches.
         per_epoch = int(self._agree(max(1, math.ceil(self._epoch_s * batches / active_s))))
         self._on_calibrated(per_epoch, active_s / batches)
+        self._end_phase("calibration", start_ns)
         for epoch in range(self._epochs):
             yield per_epoch
             windows = self._windows(epoch)
             # `float` waits for the device, so losses are converted only after the epoch.
             self._on_epoch(epoch, windows, [float(loss) for loss in self._losses])
+
+    def _end_phase(self, phase: str, start_ns: int) -> int:
+        """Report the phase and return its end, which is the start of the next one."""
+        end_ns = time.monotonic_ns()
+        self._on_phase(phase, start_ns, end_ns)
+        return end_ns
 
     def _windows(self, epoch: int) -> list[BatchWindow]:
         marks = self._clock.close()

@@ -37,6 +37,7 @@ from harness.run.worker_events import (
     JobRefused,
     MemoryExhausted,
     RankEndedEpoch,
+    RankEndedPhase,
     TokensTallied,
     WorkerEvent,
     WorkerFailed,
@@ -65,6 +66,11 @@ class EventLog:
     def write_event(self, event: WorkerEvent) -> None:
         self._events.write(json.dumps(worker_event_to_json(event)) + "\n")
         _flush_to_disk(self._events)
+
+    def write_phase(self, phase: str, start_ns: int, end_ns: int) -> None:
+        self.write_event(
+            RankEndedPhase(rank=self._rank, phase=phase, start_ns=start_ns, end_ns=end_ns)
+        )
 
     def write_epoch(
         self, epoch: int, windows: Sequence[BatchWindow], losses: Sequence[float]
@@ -177,7 +183,7 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
     if world_size > 1:
         torch.distributed.init_process_group("nccl" if uses_gpu else "gloo")
     device = f"cuda:{local_rank}" if uses_gpu else "cpu"
-    started_s = time.monotonic()
+    started_ns = time.monotonic_ns()
     # A server uses all accelerators of the plan, any other process exactly one.
     uuids = (
         [accelerator.uuid for accelerator in plan.devices]
@@ -185,6 +191,7 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
         else [find_accelerator(plan, local_rank)]
     )
     built = build(plan, device, rank, world_size, uuids)
+    ended_ns = time.monotonic_ns()
     event_log.write_event(
         WorkloadBuilt(
             rank=rank,
@@ -196,9 +203,10 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
             corpus_sha256=built.corpus_sha256,
             weights_sha256=built.weights_sha256,
             implementation_sha256=hash_implementation(plan),
-            seconds=time.monotonic() - started_s,
+            seconds=(ended_ns - started_ns) / 1e9,
         )
     )
+    event_log.write_phase("build", started_ns, ended_ns)
     if is_server:
         serve(plan, built, rank, event_log)
     else:
@@ -245,6 +253,8 @@ def train(
         compute_maximum,
         event_log.write_epoch,
         record_calibration,
+        plan.idle_s,
+        event_log.write_phase,
     )
     built.run(recorder)
 
@@ -292,6 +302,8 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
         plan.epoch_s,
         record_epoch,
         record_calibration,
+        plan.idle_s,
+        event_log.write_phase,
     )
     built.run(load)
     if load.tally is None:

@@ -50,6 +50,18 @@ class WorkloadBuilt(WorkerEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RankEndedPhase(WorkerEvent):
+    """The rank ended a phase before the first epoch (`phase` of
+    `rules.bundle_format.events.PhaseEnded`)."""
+
+    kind = "phase"
+    phase: str
+    start_ns: int
+    """Start and, in `end_ns`, end of the phase on the monotonic clock of the node."""
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochCalibrated(WorkerEvent):
     """The rank knows how many batches an epoch has. For a server a batch is a request."""
 
@@ -130,6 +142,7 @@ _EVENT_CLASSES: dict[str, type[WorkerEvent]] = {
     for event_class in (
         WorkerStarted,
         WorkloadBuilt,
+        RankEndedPhase,
         EpochCalibrated,
         RankEndedEpoch,
         TokensTallied,

@@ -88,6 +88,19 @@ class Calibrated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseEnded(Event):
+    """A phase before the first epoch ended on a node."""
+
+    kind = "phase-ended"
+    phase: str
+    """`bare`, `start-up`, `build`, `resident`, `warm-up` or `calibration`."""
+    start_ns: int
+    """Start and, in `end_ns`, end of the phase on the monotonic clock of the node. All ranks of the
+    node are in the phase `resident` during this time; at least one is in any other phase."""
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsReadBack(Event):
     """The power limits of an accelerator were read back."""
 
@@ -142,6 +155,7 @@ KINDS: dict[str, type[Event]] = {
         BatchTrial,
         RankBuilt,
         Calibrated,
+        PhaseEnded,
         LimitsReadBack,
         EpochEnded,
         WorkersEnded,
