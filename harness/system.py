@@ -90,10 +90,13 @@ class NodeDescription:
     cpu_cores: int
     memory_bytes: int
     accelerators: tuple[Device, ...]
+    accelerators_installed: int | None = None
+    """None if it is not known."""
 
     def to_json(self) -> Json:
         """Return the entry of the node in system.json."""
-        return {**asdict(self), "accelerators": [asdict(device) for device in self.accelerators]}
+        entry = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**entry, "accelerators": [asdict(device) for device in self.accelerators]}
 
     @staticmethod
     def from_json(entry: Json) -> "NodeDescription":
@@ -109,7 +112,9 @@ def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json
     return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": entries}
 
 
-def describe_node(name: str, devices: tuple[Device, ...]) -> NodeDescription:
+def describe_node(
+    name: str, devices: tuple[Device, ...], installed: int | None = None
+) -> NodeDescription:
     """Describe this node under the name that the bundle gives it."""
     memory_kib = int((_read_first_value(Path("/proc/meminfo"), "MemTotal") or "0 kB").split()[0])
     return NodeDescription(
@@ -118,6 +123,7 @@ def describe_node(name: str, devices: tuple[Device, ...]) -> NodeDescription:
         cpu_cores=os.cpu_count() or 1,
         memory_bytes=memory_kib * 1024,
         accelerators=devices,
+        accelerators_installed=installed,
     )
 
 

@@ -25,8 +25,9 @@ from rules.declarations import (
 )
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import RunFigures
+from rules.metrics.figures import IdleFigures, RunFigures
 from rules.metrics.headline import apply_rule_book
+from rules.metrics.idle import compute_idle_figures
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
@@ -299,6 +300,24 @@ class Bundle:
         """The figures as result.json must state them: `figures` by the arithmetic of the rule book
         that the run names."""
         return self.figures and apply_rule_book(self.figures, self.declaration.rules_version)
+
+    @cached_property
+    def idle_figures_or_reason(self) -> IdleFigures | str:
+        """Idle power of the boards that the run uses, and its phases, recomputed from events,
+        samples and batches; or the reason why they cannot be computed."""
+        if self.figures is None:
+            return self.figures_error
+        try:
+            return compute_idle_figures(
+                self.declaration,
+                self.events or (),
+                self.parts,
+                self.batches,
+                self.figures.energy_of_record,
+                unused_samples={},
+            )
+        except MetricsError as error:
+            return str(error)
 
     @property
     def figures_error(self) -> str:

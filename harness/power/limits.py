@@ -2,7 +2,7 @@
 readback that verifies them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from harness.power.source import CapControl, MeterError, PowerSource, Readback
@@ -78,3 +78,13 @@ def _poll(read: Callable[[], Value], is_settled: Callable[[Value], bool]) -> Val
     while not is_settled(value := read()) and time.monotonic() < deadline_s:
         time.sleep(SETTLE_STEP_S)
     return value
+
+
+def describe_cap(cap_w: float | None, found_mw: Mapping[str, int] | None) -> str:
+    """Return the cap of a run, and the limits of which boards it changes, as text."""
+    if cap_w is None:
+        return "no cap"
+    if found_mw is None:
+        return f"cap {cap_w:g} W as found"
+    limits = ", ".join(format_limit(mw) for mw in sorted(set(found_mw.values())))
+    return f"cap {cap_w:g} W, set for this run (found {limits})"

@@ -36,6 +36,8 @@ from harness.processes import choose_timeout_s
 from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"
+UNUSED_DIRECTORY = "unused"
+"""The directory, in that of a run, with the samples of the boards that the run does not use."""
 STOP_TIMEOUT_S = 20.0
 
 

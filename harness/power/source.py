@@ -3,6 +3,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -106,6 +107,15 @@ class PowerSource(ABC):
     def devices(self) -> list[Device]:
         """All accelerators that the source can read, in a fixed order."""
 
+    def hidden(self) -> list[str]:
+        """The UUIDs of further accelerators of the node, which variables such as
+        CUDA_VISIBLE_DEVICES hide from the run. `read` takes them too."""
+        return []
+
+    def count_installed(self) -> int:
+        """How many accelerators the node has, visible or not."""
+        return len(self.devices()) + len(self.hidden())
+
     @abstractmethod
     def read(self, uuid: str) -> Reading:
         """Read the accelerator `uuid` now. Never raises: a quantity that cannot be read is None,
@@ -150,3 +160,9 @@ def cap_control(source: PowerSource) -> CapControl:
     if not isinstance(source, CapControl):
         raise MeterError("the meter cannot set power caps")
     return source
+
+
+def find_unused_boards(source: PowerSource, used_uuids: Sequence[str]) -> tuple[str, ...]:
+    """The UUIDs of the accelerators of the node that a run on `used_uuids` does not use."""
+    uuids = [*(device.uuid for device in source.devices()), *source.hidden()]
+    return tuple(uuid for uuid in uuids if uuid not in used_uuids)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from harness.run.launch import make_workers
 from harness.run.plan import Plan, PlanError, TrialResult
 from harness.run.progress import View
 from harness.run.run_directory import RunEvents
-from harness.run.session import make_workers
 from harness.run.worker_events import (
     EpochCalibrated,
     MemoryExhausted,

@@ -25,7 +25,16 @@ STEP_S = 0.2
 CONNECT_STEP = timedelta(seconds=2)
 PORTS = range(1024, 65535)
 HEAD_ENDED = "node 0 ended; look at its output for the reason"
-NODE_FIELDS = ("run_id", "devices", "system", "node", "found_mw", "found_state")
+NODE_FIELDS = (
+    "run_id",
+    "devices",
+    "system",
+    "node",
+    "found_mw",
+    "found_state",
+    "unused_boards",
+    "installed",
+)
 """The fields of a plan that differ between the nodes of a run."""
 
 

@@ -23,6 +23,7 @@ from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
+from harness.run.launch import make_worker_environment
 from harness.run.plan import SWEEP_SUFFIX, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation
 from harness.run.progress import View, announce
@@ -59,7 +60,7 @@ def run(run_request: RunRequest, out: Path) -> bool:
                 highlight=False,
             )
             cluster = Cluster(plan.nodes, plan.node, plan.head)
-            environment = session.make_worker_environment(plan)
+            environment = make_worker_environment(plan)
             plan = replace(plan, run_id=agree_on_run_id(plan, environment, cluster))
         # Nodes may share a file system, so each has a directory of its own.
         directory = out / f".{plan.run_id}.{f'{plan.node_name}.' if plan.node else ''}running"

@@ -1,35 +1,32 @@
 """Puts together what a run left in the directories of its nodes: tables, result, system,
 environment and log."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
-from harness.power.sampler import SAMPLES_FILE
+from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY
 from harness.power.source import Readback
 from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
-from harness.run.run_directory import LOG_FILE, read_recorded_events
+from harness.run.run_directory import LOG_FILE, read_recorded_events, read_texts, sort_batches
 from harness.run.worker_events import WorkloadBuilt, worker_event_from_json, worker_event_to_json
 from harness.system import NodeDescription, describe_environment, describe_node, describe_system
 from rules import VERSION
-from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.events import Event, event_from_json, event_to_json
-from rules.bundle_format.files import Refused
 from rules.bundle_format.records import (
-    BATCH_COLUMNS,
     REQUESTS_FILE,
     RESULT_FORMAT,
     Evidence,
     Json,
 )
-from rules.bundle_format.table import BATCHES, SAMPLES, Table
+from rules.bundle_format.table import BATCHES, SAMPLES
 from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures_json import figures_to_json
+from rules.metrics.figures_json import figures_to_json, idle_to_json
+from rules.metrics.idle import compute_idle_figures
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
@@ -98,11 +95,11 @@ class Measurements:
 
 @dataclass(frozen=True)
 class NodeShare:
-    """The data of one node for the bundle. The other nodes send theirs to the head as JSON."""
+    """The data of one node for the bundle. The other nodes send theirs to the head as JSON. `built`
+    has the ranks in the order in which they were built."""
 
     node: NodeDescription
     built: tuple[WorkloadBuilt, ...]
-    """Of each rank, in the order in which they were built."""
     readbacks: tuple[BoardReadback, ...]
     found_mw: Mapping[str, int] | None
     """`found_mw` and `found_state` as in `Plan`."""
@@ -110,6 +107,8 @@ class NodeShare:
     sampling: SamplingCounts
     samples: str
     """The table as CSV text."""
+    unused_samples: str
+    """The same for the boards that the run does not use; empty without such boards."""
     batches: tuple[str, ...]
     """The tables of the ranks as CSV texts; `requests` too, which is empty without a server."""
     requests: tuple[str, ...]
@@ -134,6 +133,7 @@ class NodeShare:
             "found_state": dict(self.found_state),
             "sampling": asdict(self.sampling),
             "samples": self.samples,
+            "unused_samples": self.unused_samples,
             "batches": list(self.batches),
             "requests": list(self.requests),
             "events": [event_to_json(event) for event in self.events],
@@ -175,18 +175,19 @@ def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> No
     """Collect the data of this node from its measurements and the files in `directory`."""
 
     def read_tables(name: str) -> tuple[str, ...]:
-        return tuple(path.read_text() for path in sorted(directory.glob(f"{name}.*.csv")))
+        return tuple(path.read_text() for path in sorted(directory.glob(f"{name}*.csv")))
 
     return NodeShare(
-        node=describe_node(plan.node_name, plan.devices),
+        node=describe_node(plan.node_name, plan.devices, plan.installed),
         built=tuple(measurements.built.values()),
         readbacks=tuple(measurements.readbacks),
         found_mw=plan.found_mw,
         found_state=plan.found_state or {},
         sampling=measurements.sampling,
         samples=(directory / SAMPLES_FILE).read_text(),
-        batches=read_tables("batches"),
-        requests=read_tables("requests"),
+        unused_samples="".join(read_tables(f"{UNUSED_DIRECTORY}/samples")),
+        batches=read_tables("batches."),
+        requests=read_tables("requests."),
         events=read_recorded_events(directory),
         # Workers print what they like. Bytes that are not UTF-8 must not lose a complete run.
         log=(directory / LOG_FILE).read_text(errors="replace"),
@@ -217,16 +218,25 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
     result = _make_result(plan, shares)
     system = describe_system(plan.system, [share.node for share in shares])
     parts = split_into_parts(result, samples, batches)
-    run_figures = compute_figures(
-        RunDeclaration.from_document(result),
-        SystemDeclaration.from_document(system),
-        parts,
-        requests,
-    )
+    run = RunDeclaration.from_document(result)
+    run_figures = compute_figures(run, SystemDeclaration.from_document(system), parts, requests)
     figures = figures_to_json(run_figures)
     for epoch, losses in zip(figures["epochs"], head.losses, strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)
+    events = tuple(event for share in shares for event in share.events)
+    unused = {
+        s.node.name: read_texts(SAMPLES, [s.unused_samples]) for s in shares if s.unused_samples
+    }
+    # A run whose idle phases were disturbed is complete without their figures.
+    with suppress(MetricsError):
+        result.update(
+            idle_to_json(
+                compute_idle_figures(
+                    run, events, parts, batches, run_figures.energy_of_record, unused
+                )
+            )
+        )
     # One log for the bundle: a heading separates the nodes.
     log = (
         head.log
@@ -234,33 +244,7 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
         else "".join(f"== {share.node.name} ==\n{share.log}" for share in shares)
     )
     software = describe_environment(plan.driver, plan.source_sha256, environment)
-    events = tuple(event for share in shares for event in share.events)
     return Evidence(result, system, software, samples, batches, log, requests, events)
-
-
-def read_texts(name: str, texts: Iterable[str]) -> Table:
-    """Read the table `name` of a bundle from the CSV texts that samplers or workers have written,
-    one below the other. Each text has a header. Raises rules.metrics.energy.MetricsError."""
-    tables = [text for text in texts if text]
-    if not tables:
-        raise MetricsError(f"there are no rows of {name}; did the implementation run any batch?")
-    # The table has one header. Those of the other texts are removed.
-    header = tables[0].partition("\n")[0] + "\n"
-    rows = "".join(text.removeprefix(header) for text in tables)
-    try:
-        return read_table(name, (header + rows).encode())
-    except Refused as refusal:
-        violation = refusal.problems[0].violation
-        raise MetricsError(
-            f"{name}, {violation.pointer}: found {violation.found}, expected {violation.expected}"
-        ) from None
-
-
-def sort_batches(batches: Table) -> Table:
-    """Return the batches ordered by epoch, rank and batch."""
-    # `lexsort` sorts by its last key first.
-    order = np.lexsort([batches.ints(name) for name in ("batch", "rank", "epoch")])
-    return Table.of({name: batches.ints(name)[order] for name in BATCH_COLUMNS})
 
 
 def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:

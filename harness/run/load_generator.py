@@ -81,9 +81,9 @@ class LoadGenerator:
     Prompts are random token ids below `vocabulary`. The seed determines the prompts and the gaps of
     the Poisson process. `on_calibrated` gets the requests per epoch and the measured seconds per
     completed request. `on_epoch` gets the number of each epoch and its answers in order of
-    completion. `idle_s` is the time without requests before the first one. `on_phase` gets the
-    name, start and end of each phase before the first epoch. With no epochs the run ends after the calibration. `tally` counts all requests of
-    the run. It is None until `drive` has returned.
+    completion. With no epochs the run ends after the calibration. `idle_s` is the time without
+    requests before the first one. `on_phase` gets the name, start and end of each phase before the
+    first epoch. `tally` counts all requests of the run. It is None until `drive` has returned.
     """
 
     def __init__(

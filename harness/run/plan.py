@@ -124,9 +124,11 @@ class Machine:
     devices: tuple[Device, ...]
     state: str | None
     cap_w: float | None
-    """As in `Plan`; `found_mw` and `found_state` too."""
+    """As in `Plan`, as are all fields below."""
     found_mw: Mapping[str, int] | None = None
     found_state: Mapping[str, str] | None = None
+    unused_boards: tuple[str, ...] = ()
+    installed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,10 @@ class Plan:
     cap."""
     found_state: Mapping[str, str] | None = None
     """The former power state of each accelerator whose state the run sets. None if it sets none."""
+    unused_boards: tuple[str, ...] = ()
+    """The UUIDs of the other accelerators of this node that the meter can read."""
+    installed: int | None = None
+    """How many accelerators this node has. None if the plan does not know it."""
     sweep: Json | None = None
     """The position of this run in its sweep (`sweep` of result.json). None outside a sweep."""
     reproduces: OriginalReference | None = None
@@ -242,11 +248,13 @@ class Plan:
         try:
             document = json.loads(path.read_text())
             devices = tuple(Device(**device) for device in document.pop("devices"))
+            unused_boards = tuple(document.pop("unused_boards", ()))
             trials, requests = document.pop("batch_search"), document.pop("requests")
             reproduces = document.pop("reproduces", None)
             return Plan(
                 **document,
                 devices=devices,
+                unused_boards=unused_boards,
                 batch_search=None
                 if trials is None
                 else tuple(TrialResult(**trial) for trial in trials),

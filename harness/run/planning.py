@@ -91,6 +91,8 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         head=run_request.head,
         found_mw=machine.found_mw,
         found_state=machine.found_state,
+        unused_boards=machine.unused_boards,
+        installed=machine.installed,
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
         host_load=choose_program() if run_request.host_load else None,

@@ -1,7 +1,7 @@
 """Checks a run and the machine before it starts, so that a run that must fail, or that the checker
 would refuse, does not start."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from harness.power.limits import (
     ABOUT_CAPS,
     ROUNDING_MW,
     SETTABLE_STATE,
+    describe_cap,
     format_limit,
     limit_to_restore,
 )
@@ -22,6 +23,7 @@ from harness.power.source import (
     NotAllowedError,
     PowerSource,
     Readback,
+    find_unused_boards,
     read_back,
 )
 from harness.power.sources import measuring_meters, open_source
@@ -148,16 +150,6 @@ def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[
                 f"{device.uuid}: a first reading failed ({reading.status}), and the meter must "
                 "read every quantity that it has; bench-submit doctor shows what it reads"
             )
-
-
-def describe_cap(cap_w: float | None, found_mw: Mapping[str, int] | None) -> str:
-    """Return the cap of a run, and the limits of which boards it changes, as text."""
-    if cap_w is None:
-        return "no cap"
-    if found_mw is None:
-        return f"cap {cap_w:g} W as found"
-    limits = ", ".join(format_limit(mw) for mw in sorted(set(found_mw.values())))
-    return f"cap {cap_w:g} W, set for this run (found {limits})"
 
 
 def check_plan(plan: Plan) -> Iterator[Check]:
@@ -375,6 +367,8 @@ def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int
             run_cap_w,
             found_mw,
             found_state,
+            unused_boards=find_unused_boards(source, [device.uuid for device in devices]),
+            installed=source.count_installed(),
         )
 
 

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 
 from checker.terminal import UnwritableError, describe_unwritable
+from harness.power.limits import describe_cap
 from harness.run import preflight
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
@@ -100,7 +101,7 @@ def announce(plan: Plan, view: View) -> None:
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.print_line(
         f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, "
-        f"{preflight.describe_cap(plan.cap_w, plan.found_mw)}, meter {plan.meter}"
+        f"{describe_cap(plan.cap_w, plan.found_mw)}, meter {plan.meter}"
     )
     view.print_line(
         f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "

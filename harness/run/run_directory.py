@@ -10,13 +10,16 @@ import fcntl
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.interrupts import Interrupted
 from harness.run.plan import PLAN_FILE, Plan, PlanError
+from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.events import (
     AttemptEnded,
     Event,
@@ -24,6 +27,10 @@ from rules.bundle_format.events import (
     encode_events,
     event_from_json,
 )
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import BATCH_COLUMNS
+from rules.bundle_format.table import Table
+from rules.metrics.energy import MetricsError
 
 LOG_FILE = "log.txt"
 STATE_FILE = "state.json"
@@ -189,3 +196,28 @@ def hold_directory(directory: Path) -> Iterator[None]:
                 f"{directory}: another process is still running it; wait for its end"
             ) from None
         yield
+
+
+def read_texts(name: str, texts: Iterable[str]) -> Table:
+    """Read the table `name` of a bundle from the CSV texts that samplers or workers have written,
+    one below the other. Each text has a header. Raises rules.metrics.energy.MetricsError."""
+    tables = [text for text in texts if text]
+    if not tables:
+        raise MetricsError(f"there are no rows of {name}; did the implementation run any batch?")
+    # The table has one header. Those of the other texts are removed.
+    header = tables[0].partition("\n")[0] + "\n"
+    rows = "".join(text.removeprefix(header) for text in tables)
+    try:
+        return read_table(name, (header + rows).encode())
+    except Refused as refusal:
+        violation = refusal.problems[0].violation
+        raise MetricsError(
+            f"{name}, {violation.pointer}: found {violation.found}, expected {violation.expected}"
+        ) from None
+
+
+def sort_batches(batches: Table) -> Table:
+    """Return the batches ordered by epoch, rank and batch."""
+    # `lexsort` sorts by its last key first.
+    order = np.lexsort([batches.ints(name) for name in ("batch", "rank", "epoch")])
+    return Table.of({name: batches.ints(name)[order] for name in BATCH_COLUMNS})

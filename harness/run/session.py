@@ -4,17 +4,15 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from checker.judging.cpu import count_cores
 from harness import interrupts
 from harness.host_load import HostLoad
-from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.power.sampler import Sampler, Settings
+from harness.power.sampler import UNUSED_DIRECTORY, Sampler, SamplerError, Settings
 from harness.processes import Workers, list_descendants
-from harness.run.cluster import Cluster, parse_address
+from harness.run.cluster import Cluster
 from harness.run.evidence import (
     BoardReadback,
     ClockReading,
@@ -24,6 +22,7 @@ from harness.run.evidence import (
     collect_share,
     gather,
 )
+from harness.run.launch import make_worker_environment, make_workers
 from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_results
@@ -34,6 +33,7 @@ from harness.run.worker_events import (
     JobRefused,
     MemoryExhausted,
     RankEndedEpoch,
+    RankEndedPhase,
     TokensTallied,
     WorkerEvent,
     WorkerEventReader,
@@ -47,10 +47,12 @@ from rules.bundle_format.events import (
     Calibrated,
     EpochEnded,
     LimitsReadBack,
+    PhaseEnded,
     RankBuilt,
     WorkersEnded,
 )
 from rules.metrics import run as metrics
+from rules.metrics.idle import BARE, BUILD, RESIDENT, START_UP
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
@@ -58,6 +60,8 @@ POLL_S = 0.1
 # Energy is interpolated at the edges of batches, so samples must surround the first and last batch.
 SETTLE_S = 0.25
 EXIT_TIMEOUT_S = 30.0
+UNUSED_INTERVAL_MS = 1000
+"""How often the boards that the run does not use are read."""
 
 
 class RunFailed(Exception):
@@ -118,64 +122,6 @@ def run(
         cluster.finish_exchange()
 
 
-def make_workers(plan: Plan, directory: Path, view: View) -> Workers:
-    """Return the workers of a plan, not yet started. Their output goes to the log."""
-    arguments = ["harness.run.worker", str(directory.resolve())]
-
-    def log_output(line: str) -> None:
-        # A full disk ends the run elsewhere. Here it must not stop the reader, because workers
-        # block when nobody reads their output.
-        with suppress(OSError):
-            view.log_line(f"| {line}")
-
-    # A single process needs no rendezvous. Without torchrun it starts seconds faster.
-    is_single = plan.processes == plan.nodes == 1
-    rendezvous = None if is_single else _make_rendezvous_arguments(plan)
-    return Workers(plan.processes, rendezvous, arguments, make_worker_environment(plan), log_output)
-
-
-def _make_rendezvous_arguments(plan: Plan) -> list[str]:
-    """Return the options of torchrun that name the address at which the nodes meet."""
-    if plan.head is None:
-        return ["--standalone", "--nnodes=1"]
-    host, port = parse_address(plan.head)
-    # The exchange between the nodes uses the named port itself (`harness.run.cluster`).
-    endpoint = [f"--master-addr={host}", f"--master-port={port + 1}"]
-    # Static: the ranks follow from --node, so they match `Plan.ranks`. With other backends torchrun
-    # assigns them.
-    return [
-        "--rdzv-backend=static",
-        f"--nnodes={plan.nodes}",
-        f"--node-rank={plan.node}",
-        *endpoint,
-    ]
-
-
-def make_worker_environment(plan: Plan) -> dict[str, str]:
-    """Return the environment variables of the workers. They select the GPUs, or the number of
-    threads if the workers compute on the CPU."""
-    uuids = ",".join(d.uuid for d in plan.devices)
-    if plan.torch_device == "cpu":
-        # Torch starts a thread per core in each process. Several processes would then slow each
-        # other down.
-        threads = max(1, count_cores() // plan.processes)
-        variables = {
-            "CUDA_VISIBLE_DEVICES": "",
-            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
-        }
-        return {**os.environ, **variables}
-    if plan.devices[0].vendor != "AMD":
-        # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
-        return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
-    # GPUs of virtual machines have no UUID but a PCI address, which ROCm's variables do not take.
-    if any(d.uuid.startswith("PCI-") for d in plan.devices):
-        return dict(os.environ)
-    # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
-    return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
-        "ROCR_VISIBLE_DEVICES": uuids
-    }
-
-
 class Attempt:
     """One attempt at a plan on this node. It fills `measurements` while it runs."""
 
@@ -198,6 +144,10 @@ class Attempt:
         """Ranks that have ended their last epoch."""
         self._epoch_ends: dict[int, list[RankEndedEpoch]] = {}
         """For each epoch, the events of the ranks that have ended it."""
+        self._phase_ends: dict[str, list[RankEndedPhase]] = {}
+        """The same for each phase before the first epoch."""
+        self._launch_ns = 0
+        """When the workers were started."""
 
     def run(self) -> None:
         """Run the workers while the sampler samples. Raises RunFailed or SamplerError."""
@@ -212,9 +162,14 @@ class Attempt:
         self.measurements.started_at = datetime.now(UTC)
         self._read_clocks("before")
         started_s = time.monotonic()
-        with Sampler(settings) as sampler:
+        with Sampler(settings) as sampler, ExitStack() as stack:
             self._read_back(sampler, "before")
             time.sleep(SETTLE_S)
+            bare_start_ns = time.monotonic_ns()
+            self._sample_unused_boards(stack)
+            time.sleep(max(0.0, plan.idle_s - (time.monotonic_ns() - bare_start_ns) / 1e9))
+            self._launch_ns = time.monotonic_ns()
+            self._add_phase(sampler, BARE, bare_start_ns, self._launch_ns)
             workers = make_workers(plan, self._directory, self._view)
             with HostLoad(plan.host_load), workers:
                 self._follow(workers, sampler)
@@ -230,6 +185,26 @@ class Attempt:
         self.measurements.ended_at = self.measurements.started_at + timedelta(
             seconds=time.monotonic() - started_s
         )
+
+    def _sample_unused_boards(self, stack: ExitStack) -> None:
+        """Read the boards of the node that the run does not use until `stack` is closed. A process
+        of its own reads them, so that a board that hangs delays no sample."""
+        plan, directory = self._plan, self._directory / UNUSED_DIRECTORY
+        if not plan.unused_boards:
+            return
+        directory.mkdir()
+        settings = Settings(
+            plan.meter,
+            plan.unused_boards,
+            plan.node_name,
+            UNUSED_INTERVAL_MS,
+            str(directory.resolve()),
+        )
+        try:
+            stack.enter_context(Sampler(settings))
+        except SamplerError as error:
+            # The run needs the readings of its own boards only.
+            self._view.log_line(f"the unused boards cannot be read: {error}")
 
     def _read_clocks(self, when: str) -> None:
         """Read both clocks. The pairs relate the monotonic clocks of several nodes to wall time."""
@@ -267,6 +242,8 @@ class Attempt:
             case WorkloadBuilt():
                 self._check_built(event)
                 self._record_built(event)
+            case RankEndedPhase():
+                self._end_phase(event, sampler)
             # All ranks of a node report the same number. One line is enough.
             case EpochCalibrated() if event.rank == self._plan.ranks[0]:
                 self._record_calibration(event)
@@ -338,6 +315,27 @@ class Attempt:
             f"rank {event.rank}: built in {event.seconds:.0f} s on "
             f"{', '.join(event.accelerators)}, {event.precision}"
         )
+
+    def _end_phase(self, event: RankEndedPhase, sampler: Sampler) -> None:
+        """Record a phase when the last rank of this node has ended it."""
+        ends = self._phase_ends.setdefault(event.phase, [])
+        ends.append(event)
+        if len(ends) < self._plan.processes:
+            return
+        # A node is idle while all its ranks are, and busy while one of them is.
+        first, last = (max, min) if event.phase == RESIDENT else (min, max)
+        start_ns = first(end.start_ns for end in ends)
+        end_ns = last(end.end_ns for end in ends)
+        if event.phase == BUILD:
+            self._add_phase(sampler, START_UP, self._launch_ns, start_ns)
+        self._add_phase(sampler, event.phase, start_ns, end_ns)
+
+    def _add_phase(self, sampler: Sampler, phase: str, start_ns: int, end_ns: int) -> None:
+        self._events.add(PhaseEnded, phase=phase, start_ns=start_ns, end_ns=end_ns)
+        # A crash loses at most one idle phase. Later phases end when epochs have begun, whose
+        # samples must stay in memory until their mean power is printed.
+        if phase in (BARE, RESIDENT):
+            sampler.flush()
 
     def _record_calibration(self, event: EpochCalibrated) -> None:
         plan = self._plan

@@ -211,6 +211,44 @@ class RunFigures:
 
 
 @dataclass(frozen=True)
+class BoardIdle:
+    """The power of one board of a node without work, and over the whole run. A figure of a used
+    board always exists; one of an unused board is None if it could not be read."""
+
+    node: str
+    accelerator: str
+    """Its UUID."""
+    used: bool
+    """Whether the run computes on the board."""
+    bare_w: float | None
+    """Mean power before the workers start."""
+    resident_w: float | None
+    """Mean power with the model resident and no batch. A board that is not used has no model."""
+    mean_w: float | None
+    """Mean power and, in `energy_j`, energy over the whole run."""
+    energy_j: float | None
+
+
+@dataclass(frozen=True)
+class PhaseFigures:
+    """A phase of the run on one node."""
+
+    node: str
+    phase: str
+    seconds: float
+    energy_j: float
+    """Of all accelerators of the run on the node."""
+
+
+@dataclass(frozen=True)
+class IdleFigures:
+    """Idle power and phases of a run (see `rules.metrics.idle`)."""
+
+    boards: tuple[BoardIdle, ...]
+    phases: tuple[PhaseFigures, ...]
+
+
+@dataclass(frozen=True)
 class MeanClocks:
     """Mean clocks in MHz over scored epochs and accelerators; None where one was not read."""
 

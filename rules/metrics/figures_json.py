@@ -8,11 +8,14 @@ from rules.metrics.energy import MetricsError
 from rules.metrics.figures import (
     FIGURES,
     AcceleratorFigures,
+    BoardIdle,
     EpochFigures,
     Estimate,
     Headline,
+    IdleFigures,
     ObservedPower,
     Percentiles,
+    PhaseFigures,
     RunFigures,
     ServingFigures,
 )
@@ -119,6 +122,24 @@ def _serving_from_json(stated: Json) -> ServingFigures:
             Percentiles(**_known(stated[name], Percentiles))
             for name in ("ttft_s", "tpot_s", "latency_s")
         ),
+    )
+
+
+def idle_to_json(idle: IdleFigures) -> Json:
+    """The keys `idle` and `phases` of result.json."""
+    return {
+        "idle": [dict(vars(board)) for board in idle.boards],
+        "phases": [dict(vars(phase)) for phase in idle.phases],
+    }
+
+
+def idle_from_json(result: Json) -> IdleFigures | None:
+    """The idle figures that a result.json states; None if it states none."""
+    if "idle" not in result or "phases" not in result:
+        return None
+    return IdleFigures(
+        tuple(BoardIdle(**_known(stated, BoardIdle)) for stated in result["idle"]),
+        tuple(PhaseFigures(**_known(stated, PhaseFigures)) for stated in result["phases"]),
     )
 
 

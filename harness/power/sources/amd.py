@@ -141,18 +141,28 @@ class AmdSource(PowerSource, CapControl):
                 "AMD SMI gives no access to any GPU here; check with amd-smi list, or ask an "
                 "administrator"
             )
-        self._gpus = {
-            uuids[i]: _Gpu(ordered[i]) for i in visible_gpus(uuids, environment) if uuids[i]
+        indices = visible_gpus(uuids, environment)
+        self._gpus = {uuids[i]: _Gpu(ordered[i]) for i in indices if uuids[i]}
+        self._hidden_gpus = {
+            uuid: _Gpu(ordered[i]) for i, uuid in enumerate(uuids) if uuid and i not in indices
         }
+        self._installed = len(uuids)
         self.driver = self._try(
             lambda: smi.amdsmi_get_gpu_driver_info(handles[0])["driver_version"]
         )
+
+    def hidden(self) -> list[str]:
+        return list(self._hidden_gpus)
+
+    def count_installed(self) -> int:
+        # AMD SMI counts a GPU that is lost.
+        return self._installed
 
     def devices(self) -> list[Device]:
         return [self._describe_device(uuid, gpu.handle) for uuid, gpu in self._gpus.items()]
 
     def read(self, uuid: str) -> Reading:
-        gpu = self._gpus[uuid]
+        gpu = self._gpus.get(uuid) or self._hidden_gpus[uuid]
         values: dict[str, Any] = {}
         failures: list[str] = []
         for name, get in (

@@ -94,7 +94,20 @@ class NvidiaSource(PowerSource, CapControl):
             )
         # Getting a handle and probing for support take time, so no tick repeats them.
         self._handles = {uuids[i]: handles[i] for i in indices}
+        self._hidden_handles = {
+            uuids[i]: handle
+            for i, handle in handles.items()
+            if i not in errors and i not in indices
+        }
+        self._installed = len(uuids)
         self._getters = {uuid: self._supported(handle) for uuid, handle in self._handles.items()}
+
+    def hidden(self) -> list[str]:
+        return list(self._hidden_handles)
+
+    def count_installed(self) -> int:
+        # NVML counts a GPU that it gives no access to.
+        return self._installed
 
     def devices(self) -> list[Device]:
         return [self._device(uuid, handle) for uuid, handle in self._handles.items()]
@@ -113,7 +126,11 @@ class NvidiaSource(PowerSource, CapControl):
         )
 
     def read(self, uuid: str) -> Reading:
-        handle = self._handles[uuid]
+        if (handle := self._handles.get(uuid)) is None:
+            handle = self._hidden_handles[uuid]
+            # Probed when it is first read, because most processes read no hidden GPU.
+            if uuid not in self._getters:
+                self._getters[uuid] = self._supported(handle)
         values: dict[str, Any] = {}
         for name, get in self._getters[uuid].items():
             try:

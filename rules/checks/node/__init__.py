@@ -1,1 +1,1 @@
-"""Rules on node power."""
+"""Rules on node power, idle power and phases."""

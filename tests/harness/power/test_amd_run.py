@@ -22,7 +22,8 @@ from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Settings, _Loop
 from harness.power.source import Device, MeterError
 from harness.power.sources import open_source
-from harness.run import command, session, worker
+from harness.run import command, worker
+from harness.run.launch import make_worker_environment
 from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
 from harness.system import DESCRIPTION, describe_environment
@@ -100,15 +101,15 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
 def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
     for variable in VISIBLE_VARIABLES:
         monkeypatch.setenv(variable, "0,1")
-    environment = session.make_worker_environment(make_amd_plan(A, B))
+    environment = make_worker_environment(make_amd_plan(A, B))
     assert {v: environment.get(v) for v in VISIBLE_VARIABLES} == dict(
         zip(VISIBLE_VARIABLES, (f"{A},{B}", None, None), strict=True)
     )
-    as_it_was = session.make_worker_environment(make_amd_plan("PCI-0000:05:00.0"))
+    as_it_was = make_worker_environment(make_amd_plan("PCI-0000:05:00.0"))
     assert {as_it_was.get(v) for v in VISIBLE_VARIABLES} == {
         "0,1"
     }  # a virtual machine's GPU has no name that ROCm knows
-    nvidia = session.make_worker_environment(make_amd_plan(A, vendor="NVIDIA"))
+    nvidia = make_worker_environment(make_amd_plan(A, vendor="NVIDIA"))
     assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
 
 

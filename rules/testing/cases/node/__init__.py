@@ -1,1 +1,1 @@
-"""Mutations for the rules of the family `energy`."""
+"""Mutations for the rules of the family `node`."""

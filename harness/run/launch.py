@@ -1,0 +1,71 @@
+"""Starts the worker processes of a run on this node."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from checker.judging.cpu import count_cores
+from harness.power.rocm_devices import VISIBLE_VARIABLES
+from harness.processes import Workers
+from harness.run.cluster import parse_address
+from harness.run.plan import Plan
+from harness.run.progress import View
+
+
+def make_workers(plan: Plan, directory: Path, view: View) -> Workers:
+    """Return the workers of a plan, not yet started. Their output goes to the log."""
+    arguments = ["harness.run.worker", str(directory.resolve())]
+
+    def log_output(line: str) -> None:
+        # A full disk ends the run elsewhere. Here it must not stop the reader, because workers
+        # block when nobody reads their output.
+        with suppress(OSError):
+            view.log_line(f"| {line}")
+
+    # A single process needs no rendezvous. Without torchrun, which imports torch, it starts seconds
+    # faster.
+    is_single = plan.processes == plan.nodes == 1
+    rendezvous = None if is_single else _make_rendezvous_arguments(plan)
+    return Workers(plan.processes, rendezvous, arguments, make_worker_environment(plan), log_output)
+
+
+def _make_rendezvous_arguments(plan: Plan) -> list[str]:
+    """Return the options of torchrun that name the address at which the nodes meet."""
+    if plan.head is None:
+        return ["--standalone", "--nnodes=1"]
+    host, port = parse_address(plan.head)
+    # The exchange between the nodes uses the named port itself (`harness.run.cluster`).
+    endpoint = [f"--master-addr={host}", f"--master-port={port + 1}"]
+    # Static: the ranks follow from --node, so they match `Plan.ranks`. With other backends torchrun
+    # assigns them.
+    return [
+        "--rdzv-backend=static",
+        f"--nnodes={plan.nodes}",
+        f"--node-rank={plan.node}",
+        *endpoint,
+    ]
+
+
+def make_worker_environment(plan: Plan) -> dict[str, str]:
+    """Return the environment variables of the workers. They select the GPUs, or the number of
+    threads if the workers compute on the CPU."""
+    uuids = ",".join(d.uuid for d in plan.devices)
+    if plan.torch_device == "cpu":
+        # Torch starts a thread per core in each process. Several processes would then slow each
+        # other down.
+        threads = max(1, count_cores() // plan.processes)
+        variables = {
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
+        }
+        return {**os.environ, **variables}
+    if plan.devices[0].vendor != "AMD":
+        # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
+    # GPUs of virtual machines have no UUID but a PCI address, which ROCm's variables do not take.
+    if any(d.uuid.startswith("PCI-") for d in plan.devices):
+        return dict(os.environ)
+    # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
+    return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
+        "ROCR_VISIBLE_DEVICES": uuids
+    }
