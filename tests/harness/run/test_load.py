@@ -340,3 +340,25 @@ def test_what_the_receiver_of_an_epoch_raises_goes_through():
 
     with pytest.raises(OSError, match="no space left"):
         drive(LoadGenerator(CLOSED_LOOP, 512, 1, 3, 1.0, full, lambda *calibrated: None), Server())
+
+
+def test_no_request_is_sent_in_the_idle_phase_and_the_other_phases_follow_it():
+    server, phases, answers = Server(), [], []
+    load = LoadGenerator(
+        CLOSED_LOOP,
+        512,
+        1,
+        2,
+        10.0,
+        lambda epoch, ended: answers.extend(ended),
+        lambda *calibrated: None,
+        idle_s=30.0,
+        on_phase=lambda *phase: phases.append(phase),
+    )
+    drive(load, server)
+    assert [name for name, _, _ in phases] == ["resident", "warm-up", "calibration"]
+    (_, start_ns, resident_end_ns), (_, warm_up_ns, _), (_, _, calibrated_ns) = phases
+    assert (resident_end_ns - start_ns) / 1e9 == pytest.approx(30.0)
+    assert warm_up_ns == resident_end_ns
+    assert min(answer.sent_ns for answer in answers) >= resident_end_ns
+    assert min(answer.end_ns for answer in answers) >= calibrated_ns

@@ -36,6 +36,7 @@ def make_share(uuid: str = "GPU-1") -> NodeShare:
         found_state={uuid: "high"},
         sampling=SamplingCounts(ticks=120, missed=1),
         samples="scheduled_ns\n1\n",
+        unused_samples="scheduled_ns\n2\n",
         batches=("epoch\n0\n", "epoch\n1\n"),
         requests=("epoch\n0\n",),
         events=(
