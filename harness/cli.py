@@ -343,7 +343,10 @@ def workloads() -> None:
             workload.title,
             workload.item,
             workload.stack,
-            ", ".join(f"{name} ({precision})" for name, precision in workload.variants.items()),
+            ", ".join(
+                name if name == precision else f"{name} ({precision})"
+                for name, precision in workload.variants.items()
+            ),
             workload.implementation or "none yet",
         )
     Console(width=None if sys.stdout.isatty() else 200).print(table)

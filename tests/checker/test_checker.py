@@ -293,7 +293,7 @@ def test_rules_lists_the_whole_book() -> None:
         "added": "1.0.0",
         "severity": "error",
     }.items() <= list_by_id(listed)["S101"].items()
-    assert list_by_id(listed)["M109"]["standings"] == ["closed", "open"]
+    assert list_by_id(listed)["M109"]["standings"] == ["closed", "open", "control"]
 
 
 def list_by_id(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

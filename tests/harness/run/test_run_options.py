@@ -29,7 +29,10 @@ def workers_find_the_tests(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["resnet51-train"], "there is no workload 'resnet51-train'; there are llama3-8b-pretrain"),
+        (
+            ["resnet51-train"],
+            "there is no workload 'resnet51-train'; there are burn, llama3-8b-pretrain",
+        ),
         (
             [
                 "resnet50-train",
