@@ -6,6 +6,7 @@ This module finds the reason.
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from rules.bundle_format.records import REVOKED_FILE
 from rules.rule_ids import REVOKED_LIST_UNREADABLE
 
 MAX_REVOKED_BYTES = 4 * 2**20
+_TIME_LIMIT_S = 60.0
+"""How long ssh-keygen may take for the list. It needs some milliseconds."""
 _KRL = b"SSHKRL\n\0"
 """The bytes with which a KRL begins (PROTOCOL.krl of OpenSSH)."""
 _KEY = re.compile(
@@ -27,15 +30,36 @@ def check_revoked(path: Path) -> None:
     """Read the list of revoked keys at `path`. Raises Refused if OpenSSH cannot read it, and
     CheckerError without ssh-keygen."""
     raw = read_plain(path, f"keyring/{REVOKED_FILE}", MAX_REVOKED_BYTES)
-    if raw.startswith(_KRL):
-        code, _, complaint = _ssh_keygen(["-Q", "-f", str(path.absolute())])
-        if code != 0:
-            raise _unreadable(
-                "",
-                complaint or "ssh-keygen does not say why",
-                "Write the list again with ssh-keygen -k.",
-            )
-        return
+    try:
+        if raw.startswith(_KRL):
+            _check_krl(raw)
+        else:
+            _check_lines(raw)
+    except subprocess.TimeoutExpired:
+        raise _unreadable(
+            "",
+            f"ssh-keygen gave no answer within {_TIME_LIMIT_S:g} s",
+            "Judge the bundles again when the machine has less to do. If that does not help, write "
+            "the list again.",
+        ) from None
+
+
+def _check_krl(krl: bytes) -> None:
+    # ssh-keygen must see the bytes that were read. The file in the keyring may have been replaced
+    # since, by one without end or by a FIFO.
+    with tempfile.NamedTemporaryFile(prefix="wattmark-", suffix=".krl") as file:
+        file.write(krl)
+        file.flush()
+        code, _, complaint = _ssh_keygen(["-Q", "-f", file.name])
+    if code != 0:
+        raise _unreadable(
+            "",
+            complaint or "ssh-keygen does not say why",
+            "Write the list again with ssh-keygen -k.",
+        )
+
+
+def _check_lines(raw: bytes) -> None:
     lines = {
         number: line
         for number, line in enumerate(raw.split(b"\n"), start=1)
@@ -64,7 +88,8 @@ def _count_keys(lines: bytes) -> int:
 
 
 def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str, str]:
-    """The exit code of ssh-keygen, its output, and the last line of its error output."""
+    """The exit code of ssh-keygen, its output, and the last line of its error output. Raises
+    subprocess.TimeoutExpired."""
     try:
         process = subprocess.run(
             ["ssh-keygen", *options],
@@ -72,6 +97,7 @@ def _ssh_keygen(options: Sequence[str], content: bytes = b"") -> tuple[int, str,
             capture_output=True,
             check=False,
             close_fds=False,
+            timeout=_TIME_LIMIT_S,
         )
     except FileNotFoundError:
         raise CheckerError("ssh-keygen was not found; install OpenSSH's client") from None

@@ -1,10 +1,8 @@
-"""Who may review and waive, what a rejection does, what no waiver lifts, and a list of revoked keys
-that cannot be read."""
+"""Who may review and waive, what a rejection does, and what no waiver lifts."""
 
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -328,68 +326,3 @@ def test_waive_for_a_directory_tells_of_what_comes_later(a_round: TrustRound) ->
 
 
 # The list of revoked keys.
-
-
-def verify_with_openssh(submissions: Submissions, bundle: Path) -> bool:
-    """Whether OpenSSH finds the signature of a bundle good, beside the list of revoked keys."""
-    files = {
-        "-f": submissions.keyring / "allowed_signers",
-        "-r": submissions.keyring / "revoked_signers",
-    }
-    files |= {"-s": bundle / "signatures" / f"submission.{PRINCIPAL}.sig"}
-    command = ["ssh-keygen", "-Y", "verify", "-I", PRINCIPAL, "-n", "submission@wattmark"]
-    command += [str(part) for option in files.items() for part in option]
-    return (
-        subprocess.run(
-            command, check=False, input=(bundle / "MANIFEST.json").read_bytes(), capture_output=True
-        ).returncode
-        == 0
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [
-        ("", None),
-        ("  # lost in May", None),
-        ("KEY", None),
-        (" \tKEY a comment of words\r", None),
-        ("to do", "line 2"),
-        ('example@wattmark namespaces="submission@wattmark" KEY', "line 2"),
-        ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", "line 2"),
-        ("ssh-ed25519 !", "line 2"),
-        ("ssh-odd AAAAC3NzaC1lZDI1NTE5AAAA", "line 2"),
-        ("\r", "line 2"),
-        ("\ufeffKEY", "line 2"),
-    ],
-)
-def test_list_of_revoked_keys_is_read_as_openssh_does(
-    submissions: Submissions, tmp_path: Path, line: str, place: str | None
-) -> None:
-    bundle = submissions.add()
-    another = make_key(tmp_path / "another").with_suffix(".pub").read_text().strip()
-    text = f"{another}\n{line.replace('KEY', another)}\n"
-    (submissions.keyring / "revoked_signers").write_text(text, newline="")
-    verdict = judge(bundle)
-    assert verify_with_openssh(submissions, bundle) == (place is None)
-    assert (verdict.signer, list_rules(verdict)) == (
-        (PRINCIPAL, set()) if place is None else (None, {"I128"})
-    )
-    assert [f.pointer for f in verdict.findings] == ([] if place is None else [place])
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_krl_is_read_as_openssh_does(submissions: Submissions, tmp_path: Path, whole: bool) -> None:
-    bundle = submissions.add()
-    krl = submissions.keyring / "revoked_signers"
-    subprocess.run(
-        ["ssh-keygen", "-q", "-k", "-f", krl, make_key(tmp_path / "another").with_suffix(".pub")],
-        check=True,
-    )
-    krl.write_bytes(krl.read_bytes()[: None if whole else -10])
-    assert verify_with_openssh(submissions, bundle) == whole
-    assert list_rules(judge(bundle)) == (set() if whole else {"I128"})
-    subprocess.run(
-        ["ssh-keygen", "-q", "-k", "-f", krl, submissions.key.with_suffix(".pub")], check=True
-    )
-    assert list_rules(judge(bundle)) == {"I108"}
