@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from isal import igzip_lib, isal_zlib
+from isal import igzip_lib
 
 from rules.bundle_format.records import (
     EVENTS_FILE,
@@ -212,16 +212,21 @@ def unpack(name: str, packed: bytes) -> bytes:
 
 
 def _inflate(packed: bytes, max_bytes: int) -> tuple[bytes, Any]:
-    """The first `at_most` bytes of a gzip stream and the state it is in then. Raises zlib.error.
+    """The first `max_bytes` bytes of a gzip stream and the state it is in then. Raises zlib.error.
 
     ISA-L takes a third of the time of zlib. If it fails, zlib reads the stream too and gives the
     reason.
     """
     if packed.startswith(_PLAIN_HEADER):
-        stream: Any = isal_zlib.decompressobj(wbits=31)
+        # A gzip member ends with the size of its text. A buffer of this size need not grow, which
+        # takes as long as unpacking. The stated size may be false: then the stream does not end.
+        stated_bytes = int.from_bytes(packed[-4:], "little")
+        igzip_stream = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
         with suppress(igzip_lib.IsalError):  # type: ignore[arg-type]  # its stub says that it is an instance
-            return stream.decompress(packed, max_bytes), stream
-    stream = zlib.decompressobj(wbits=31)
+            text = igzip_stream.decompress(packed, min(stated_bytes + 1, max_bytes))
+            if igzip_stream.eof or len(text) == max_bytes:
+                return text, igzip_stream
+    stream: Any = zlib.decompressobj(wbits=31)
     return stream.decompress(packed, max_bytes), stream
 
 

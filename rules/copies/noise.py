@@ -32,6 +32,7 @@ MIN_PEAK = 0.2
 """Correlation of whole series from which on their alignment is tried."""
 STEPS = 4
 """The correlation is computed for parts that begin a quarter of their length apart."""
+_PATTERN_AGREES = np.ones(SIGNS, dtype=bool).tobytes()
 
 Differences = NDArray[np.int8]
 NoiseOf = Callable[[RunSummary], tuple[Noise, ...]]
@@ -128,7 +129,11 @@ def correlate_parts(first: Differences, second: Differences, length: int) -> flo
 def count_shared_patterns(first: Differences, second: Differences) -> int:
     """How many patterns of `SIGNS` rises and falls two aligned series, shape (n,), have in the same
     places. Those that repeat themselves do not count."""
-    differs = np.flatnonzero((first > 0) != (second > 0))
+    agrees = (first > 0) == (second > 0)
+    # Most series share no pattern, and this search takes a third of the time of the rest.
+    if _PATTERN_AGREES not in agrees.tobytes():
+        return 0
+    differs = np.flatnonzero(~agrees)
     borders = np.concatenate([[-1], differs, [len(first)]])
     pairs = np.stack([borders[:-1], borders[1:]], axis=1)
     # Between two borders, all signs agree.
