@@ -2,9 +2,12 @@
 values."""
 
 import ssl
+from collections.abc import Container
 from dataclasses import replace
 from http.client import HTTPException
 
+from harness.power.node_meter import MeterAccess
+from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 LOGIN_PAUSE_S = 30.0
@@ -47,6 +50,17 @@ class FeedError(Exception):
             case HTTPException() | ValueError():
                 return cls("malformed", "it gives no answer that wattmark understands")
         return cls("malformed", f"it cannot be read ({type(error).__name__})")
+
+
+def refuse_unknown_options(access: MeterAccess, known: Container[str]) -> None:
+    """Raise MeterError if the entry has a key that the kind does not have, such as a misspelt
+    one."""
+    for key in access.options:
+        if key not in known:
+            raise MeterError(
+                f"meter {access.id}: meters.toml has the key {key}, which the kind {access.kind} "
+                "does not have; correct or remove it"
+            )
 
 
 class LoginPause:

@@ -6,6 +6,7 @@ import ssl
 import time
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse, HTTPSConnection, RemoteDisconnected
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -126,7 +127,10 @@ class RedfishSession:
 
 def _make_tls_context(access: MeterAccess) -> tuple[ssl.SSLContext, str | None]:
     """The TLS context, and the SHA-256 of the pinned certificate if there is one."""
-    authority, pin = access.options.get("ca_file"), access.options.get("pin_sha256")
+    pin = access.options.get("pin_sha256")
+    authority = (
+        Path(access.options["ca_file"]).expanduser() if "ca_file" in access.options else None
+    )
     if pin is None:
         try:
             return ssl.create_default_context(cafile=authority), None

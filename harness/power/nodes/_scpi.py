@@ -14,10 +14,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector
+from harness.power.nodes._feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -102,6 +102,9 @@ class ScpiMeter(NodeMeter):
     """Reads one instrument. Subclasses say how to reach it."""
 
     blocking_timeout_s = 3.0
+    option_names: ClassVar[frozenset[str]] = frozenset(
+        {"instrument", "voltage_range_v", "current_range_a", "crest_factor", "update_ms"}
+    )
 
     def __init__(self, access: MeterAccess) -> None:
         self._access = access
@@ -115,6 +118,7 @@ class ScpiMeter(NodeMeter):
 
     @classmethod
     def open(cls, access: MeterAccess) -> "ScpiMeter":
+        refuse_unknown_options(access, cls.option_names)
         meter = cls(access)
         try:
             meter._read_values()

@@ -18,7 +18,7 @@ import time
 from contextlib import suppress
 
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, LoginPause, StaleDetector
+from harness.power.nodes._feed import FeedError, LoginPause, StaleDetector, refuse_unknown_options
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -57,6 +57,7 @@ class IpmiMeter(NodeMeter):
 
     @classmethod
     def open(cls, access: MeterAccess) -> "IpmiMeter":
+        refuse_unknown_options(access, {"user", "privilege", "cipher"})
         access.require_host()
         if not access.options.get("user"):
             raise MeterError(f"meter {access.id}: its entry in meters.toml has no user; add one")

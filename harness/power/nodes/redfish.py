@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector
+from harness.power.nodes._feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.nodes._redfish_session import RedfishSession
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
@@ -46,6 +46,7 @@ class RedfishMeter(NodeMeter):
 
     @classmethod
     def open(cls, access: MeterAccess) -> "RedfishMeter":
+        refuse_unknown_options(access, {"user", "ca_file", "pin_sha256", "systems"})
         session = RedfishSession(access, cls.blocking_timeout_s)
         try:
             properties = _choose_properties(access, session)

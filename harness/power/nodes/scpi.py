@@ -23,6 +23,8 @@ USBTMC_SET_TIMEOUT = 0x40045B0A
 class SocketMeter(ScpiMeter):
     """Reads one instrument over a socket or a device file."""
 
+    option_names = ScpiMeter.option_names | {"device"}
+
     def _open_transport(self) -> Transport:
         if device := self._access.options.get("device"):
             return DeviceTransport(device, self.blocking_timeout_s)

@@ -56,8 +56,6 @@ class Vxi11Transport:
 
     def close(self) -> None:
         with suppress(Exception):  # the connection may be lost
-            self._link.close()
-        with suppress(Exception):
             self._manager.close()
 
     @staticmethod

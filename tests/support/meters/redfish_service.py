@@ -75,11 +75,15 @@ class RedfishService:
         """Stop listening, and forget the sessions, as a controller does that restarts."""
         self._server.shutdown()
         self._server.server_close()
+        self.close_connections()
+        self.sessions.clear()
+
+    def close_connections(self) -> None:
+        """Close all connections, as a service does with idle ones."""
         for connection in self.connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self.connections.clear()
-        self.sessions.clear()
 
     def resource(self, path: str) -> dict[str, Any] | None:
         power_w = self.power_w()

@@ -203,6 +203,7 @@ def test_a_node_without_ipmitool_is_told_what_to_install(monkeypatch):
     "feeds, options, problem",
     [
         ({"node": ""}, {}, "has no user"),
+        ({"node": ""}, {"user": USER, "suite": "3"}, "has the key suite"),
         ({"a": "", "b": ""}, {"user": USER}, "the meter 2 feeds; declare one"),
     ],
 )

@@ -156,6 +156,12 @@ def test_a_wrong_password_at_the_start_says_what_to_check(service):
         open_node_meter(wrong)
 
 
+def test_an_idle_connection_that_the_service_closes_fails_no_reading(service, meter):
+    service.close_connections()
+    assert read_status(meter) == "ok"
+    assert service.logins == ["created"]
+
+
 def test_a_service_that_stops_is_refused_and_read_again_when_it_is_back(service, meter):
     service.stop()
     assert read_status(meter) == "refused"
@@ -242,6 +248,7 @@ def test_a_pinned_certificate_is_accepted_and_another_one_gets_no_password(servi
     "options, problem",
     [
         ({"user": ""}, "has no user"),
+        ({"pin_sha265": "ab"}, "has the key pin_sha265, which the kind redfish does not have"),
         ({"pin_sha256": "abc"}, "pin_sha256 is no SHA-256"),
         ({"ca_file": "/nowhere"}, "ca_file cannot be read"),
     ],
