@@ -130,3 +130,11 @@ def test_without_a_driver_or_a_gpu_the_meter_is_refused(monkeypatch):
         MeterError, match=r"does not answer \(Error code: 34 .*is the amdgpu driver loaded"
     ):
         open_source("amd")
+
+
+def test_a_gpu_that_variables_hide_is_installed_and_can_be_read():
+    smi = FakeAmdSmi(make_gpu_a(), make_gpu_b())
+    meter = AmdSource(smi, {"ROCR_VISIBLE_DEVICES": A})
+    assert (meter.hidden(), meter.count_installed()) == ([B], 2)
+    assert meter.read(B).power_mw == AmdSource(smi, {}).read(B).power_mw is not None
+    assert (AmdSource(smi, {}).hidden(), AmdSource(smi, {}).count_installed()) == ([], 2)

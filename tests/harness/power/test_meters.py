@@ -8,7 +8,13 @@ import pytest
 from support import fake_nvml
 from support.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
-from harness.power.source import MeterError, NotAllowedError, cap_control, read_back
+from harness.power.source import (
+    MeterError,
+    NotAllowedError,
+    cap_control,
+    find_unused_boards,
+    read_back,
+)
 from harness.power.sources import open_source, source_names
 from harness.power.sources.nvidia import NvidiaSource, visible_devices
 from harness.power.sources.rapl import RaplSource
@@ -293,3 +299,15 @@ def test_busy_share_comes_from_the_ticks_between_two_looks(tmp_path):
     stat.write_text("cpu 131 0 0 110 0 0 0 0 0 0\n")
     assert share() == pytest.approx(0.75)  # too few ticks to tell
     assert BusyShare(tmp_path / "none")() == 1.0
+
+
+def test_gpus_that_a_variable_hides_are_installed_and_can_be_read():
+    nvml = FakeNvml("GPU-a", "GPU-b", "GPU-c")
+    nvml.forbidden.add("GPU-c")
+    meter = NvidiaSource(nvml, "1")
+    assert [device.uuid for device in meter.devices()] == ["GPU-b"]
+    # NVML counts the GPU that it gives no access to, and it cannot be read.
+    assert (meter.hidden(), meter.count_installed()) == (["GPU-a"], 3)
+    assert meter.read("GPU-a") == meter.read("GPU-b")
+    assert find_unused_boards(meter, ["GPU-b"]) == ("GPU-a",)
+    assert find_unused_boards(NvidiaSource(nvml, None), ["GPU-a"]) == ("GPU-b",)

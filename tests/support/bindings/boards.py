@@ -41,6 +41,8 @@ class Board(ctypes.Structure):
         ("throttled_count", ctypes.c_int64),
         ("sm_mhz", ctypes.c_int64),
         ("bus", ctypes.c_int64),
+        ("module_mw", ctypes.c_int64),
+        ("memory_mw", ctypes.c_int64),
     )
     """`failing`: the C function that returns `error_code`, or EVERY_FUNCTION, EVERY_READING or
     `field N`.
@@ -51,6 +53,8 @@ class Board(ctypes.Structure):
     `pid`: a process that computes on the board, 0 for none.
     `level`: AMD's performance level. `throttled_count`: how often AMD's limit throttled the board.
     `sm_mhz`: NVIDIA's application clock.
+    `module_mw`: what the module around the board draws beside it, negative without a module.
+    `memory_mw`: mean power of the memory, 0 if the board does not give it.
     """
 
     def fail(self, function: str, error_code: int) -> None:
@@ -81,6 +85,7 @@ def make_board(number: int) -> Board:
         demand_mw=650_000,
         sm_mhz=1980,
         bus=5 + 0x20 * number,
+        module_mw=1_000_000,
     )
 
 

@@ -171,9 +171,14 @@ static int read_field(Board *board, c_nvmlFieldValue_t *field) {
         field->value.uiVal = 61;
         return SUCCESS;
     }
-    if (field->scopeId > 1)
+    if (field->scopeId == 2) {
+        /* The memory has an average only. */
+        field->value.uiVal = (uint32_t)board->memory_mw;
+        return field->fieldId == 185 && board->memory_mw ? SUCCESS : NOT_SUPPORTED;
+    }
+    if (field->scopeId > 2 || (field->scopeId == 1 && board->module_mw < 0))
         return NOT_SUPPORTED;
-    int64_t others_mw = field->scopeId == 1 ? 1000000 : 0, value_mw;
+    int64_t others_mw = field->scopeId == 1 ? board->module_mw : 0, value_mw;
     switch (field->fieldId) {
     case 185: value_mw = mean_power_mw(board); break;
     case 186: value_mw = power_now_mw(board); break;

@@ -7,6 +7,8 @@ from multiprocessing import get_context
 from multiprocessing.managers import BaseManager
 from unittest import mock
 
+from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.power.nodes import open_node_meter
 from harness.power.source import PowerSource
 from harness.power.sources import open_source
 
@@ -17,14 +19,16 @@ class LibraryProcess(BaseManager):
 
     # `register` makes both methods.
     open_source: Callable[[str], PowerSource]
+    open_node_meter: Callable[[MeterAccess], NodeMeter]
     set_user: Callable[[int], None]
 
 
 LibraryProcess.register(
     "open_source",
     open_source,
-    exposed=("devices", "read", "readback", "set_cap", "set_state", "close"),
+    exposed=("devices", "hidden", "read", "readback", "set_cap", "set_state", "close"),
 )
+LibraryProcess.register("open_node_meter", open_node_meter, exposed=("read", "close"))
 LibraryProcess.register("set_user", os.seteuid)
 
 
