@@ -49,7 +49,7 @@ from reference.litgpt_model import (
     convert_to_fp8,
     shard_model,
 )
-from reference.training import Settings
+from reference.training import Settings, hash_first_samples
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
 
@@ -88,6 +88,8 @@ def build(job: Job) -> Built:
         parameters=sum(p.numel() for p in model.parameters()),
         input_shape=(config.block_size,),
         settings=describe_settings(job, config, resident_batches=len(tokens)),
+        # The hash of a corpus says which text it is, and its order is that of the file.
+        inputs_sha256=None if job.corpus else hash_first_samples(tokens),
         corpus_sha256=hash_file(job.corpus) if job.corpus else None,
         weights_sha256=hash_file(job.weights) if job.weights else None,
     )

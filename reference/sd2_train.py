@@ -24,7 +24,7 @@ from diffusers import AutoencoderKL, DDPMScheduler, UNet2DConditionModel
 from torch import Tensor, nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
-from reference.training import Settings, count_parameters, wrap_network
+from reference.training import Settings, count_parameters, hash_first_samples, wrap_network
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
 
@@ -200,6 +200,7 @@ def build(job: Job) -> Built:
         parameters=count_parameters(network),
         input_shape=input_shape,
         settings=describe_settings(in_loop, tuned, compiled),
+        inputs_sha256=hash_first_samples(pictures for pictures, _ in inputs),
     )
 
 

@@ -1,7 +1,8 @@
 """What the training workloads on synthetic data share: wrapping of the network and the loop of
 classifiers."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,17 @@ Settings = dict[str, str | int | float | bool | None]
 def count_parameters(network: nn.Module) -> int:
     """Return the number of parameters, frozen ones included."""
     return sum(parameter.numel() for parameter in network.parameters())
+
+
+def hash_first_samples(batches: Iterable[Tensor]) -> str:
+    """Return the SHA-256 of the bytes of the first sample of each batch, as hexadecimal digits. It
+    shows which seed the input was made from. Hashing all of it would take seconds."""
+    digest = hashlib.sha256()
+    for batch in batches:
+        sample = batch[0].detach().contiguous().cpu()
+        # NumPy has no bf16, so the bytes are hashed.
+        digest.update(sample.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def wrap_network(network: nn.Module, job: Job, compiled: bool) -> nn.Module:

@@ -14,6 +14,7 @@ from reference.torchvision_shim import import_timm
 from reference.training import (
     Settings,
     count_parameters,
+    hash_first_samples,
     train_classifier,
     wrap_network,
 )
@@ -74,6 +75,7 @@ def build(job: Job) -> Built:
         parameters=parameters,
         input_shape=input_shape,
         settings=describe_settings(tuned, on_gpu),
+        inputs_sha256=hash_first_samples(images),
     )
 
 

@@ -144,6 +144,9 @@ class Built:
     format and compile mode."""
     vocabulary: int | None = None
     """For serving: token ids of prompts are below this."""
+    inputs_sha256: str | None = None
+    """Hash of a part of the synthetic input, which follows from the seed, on this rank. Runs of one
+    configuration and seed have equal hashes."""
     corpus_sha256: str | None = None
     """SHA-256 of the file `Job.corpus` if the model is trained on it."""
     weights_sha256: str | None = None

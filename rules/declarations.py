@@ -130,6 +130,8 @@ class Rank(JsonRecord):
     node: str
     accelerators: tuple[str, ...]
     """The UUIDs of the accelerators that it computed on."""
+    inputs_sha256: str | None
+    """Hash of a part of its synthetic input; None if the harness did not record it."""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,8 @@ class RunSummary:
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
     first_losses: tuple[float, ...]
     """Finite losses of the first `FIRST_STEPS` steps. Empty if the bundle does not list so many."""
+    inputs: tuple[str, ...]
+    """Hashes of a part of the input of each rank; empty if one is not recorded."""
     epoch_losses: tuple[float, ...]
     """The finite losses at the end of the scored epochs, in their order."""
     log_line: int | None = None
@@ -127,6 +129,7 @@ def summarize(
             for epoch in figures.scored_epochs
         ),
         first_losses=_first_losses(bundle),
+        inputs=_inputs(bundle),
         epoch_losses=tuple(
             epoch.loss
             for epoch in bundle.stated_epochs
@@ -244,6 +247,12 @@ def _unix_s(date: str) -> float:
         return datetime.fromisoformat(date).timestamp()
     except ValueError:
         return float("nan")
+
+
+def _inputs(bundle: Bundle) -> tuple[str, ...]:
+    ranks = sorted(bundle.ranks, key=lambda rank: rank.rank)
+    hashes = tuple(rank.inputs_sha256 for rank in ranks if rank.inputs_sha256)
+    return hashes if len(hashes) == len(ranks) else ()
 
 
 def _first_losses(bundle: Bundle) -> tuple[float, ...]:

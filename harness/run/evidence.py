@@ -282,7 +282,12 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
             batches_per_epoch=head.batches_per_epoch,
         ),
         "ranks": [
-            {"rank": rank.rank, "node": node, "accelerators": list(rank.accelerators)}
+            {
+                "rank": rank.rank,
+                "node": node,
+                "accelerators": list(rank.accelerators),
+                **({"inputs_sha256": rank.inputs_sha256} if rank.inputs_sha256 else {}),
+            }
             for node, rank in ranks
         ],
         "power": _make_power(plan, shares),

@@ -202,6 +202,7 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
             settings=dict(built.settings),
             corpus_sha256=built.corpus_sha256,
             weights_sha256=built.weights_sha256,
+            inputs_sha256=built.inputs_sha256,
             implementation_sha256=hash_implementation(plan),
             seconds=(ended_ns - started_ns) / 1e9,
         )

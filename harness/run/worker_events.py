@@ -43,6 +43,7 @@ class WorkloadBuilt(WorkerEvent):
     settings: Mapping[str, str | int | float | bool | None]
     corpus_sha256: str | None
     weights_sha256: str | None
+    inputs_sha256: str | None
     implementation_sha256: str | None
     """Hash of the loaded file of a submitter's own implementation."""
     seconds: float

@@ -30,6 +30,7 @@ BUILT = WorkloadBuilt(
     settings={"compile": True},
     corpus_sha256=None,
     weights_sha256=None,
+    inputs_sha256=None,
     implementation_sha256="1" * 64,
     seconds=1.5,
 )

@@ -25,6 +25,7 @@ def make_share(uuid: str = "GPU-1") -> NodeShare:
                 settings={"compile": True, "optimiser": "sgd"},
                 corpus_sha256=None,
                 weights_sha256="0" * 64,
+                inputs_sha256="1" * 64,
                 implementation_sha256=None,
                 seconds=12.5,
             ),
