@@ -27,7 +27,7 @@ from harness.cli_options import (
     make_request,
     refuse_other_options,
 )
-from harness.power_logs.commands import power_log
+from harness.power_logs.commands import attach_power, power_log
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -353,6 +353,7 @@ def workloads() -> None:
 
 
 main.add_command(power_log)
+main.add_command(attach_power)
 
 
 def start() -> NoReturn:

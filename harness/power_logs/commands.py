@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from checker.terminal import UnwritableError, describe_unwritable
+
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _LOG_OPTIONS = (
     click.option(
@@ -57,4 +59,69 @@ def power_log(file: Path, as_json: bool, **options: Any) -> None:
         click.echo(json.dumps(summary.to_json(), indent=1, allow_nan=False))
         return
     for line in format_summary(summary):
+        click.echo(line)
+
+
+@click.command("attach-power")
+@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("file", type=_FILE)
+@add_log_options
+@click.option(
+    "--meter-file",
+    "meter_path",
+    required=True,
+    type=_FILE,
+    help="TOML file with a table [[meter]] that describes the meter",
+)
+@click.option(
+    "--clock-offset",
+    "ahead_s",
+    metavar="SECONDS",
+    type=click.FloatRange(-86_400, 86_400),
+    help="how far the clock of FILE is ahead of the clock of the node  [default: found by the "
+    "changes of power]",
+)
+@click.option(
+    "--clock-bound",
+    "bound_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    help="largest error of --clock-offset",
+)
+def attach_power(
+    run: Path,
+    file: Path,
+    meter_path: Path,
+    ahead_s: float | None,
+    bound_s: float | None,
+    **options: Any,
+) -> None:
+    """Add the power log FILE of another program to the unsigned bundle RUN.
+
+    The changes of power place the clock of the log on that of the node. If they do not decide it,
+    state the offset and its bound.
+    """
+    from harness.power_logs.attaching.attach import attach
+    from harness.power_logs.attaching.placement import StatedClock
+    from harness.power_logs.read import LogRequest
+    from harness.power_logs.records import PowerLogError
+    from harness.power_logs.summary import format_problems
+
+    if (ahead_s is None) != (bound_s is None):
+        raise click.UsageError("--clock-offset and --clock-bound belong together; give both")
+    stated = None if ahead_s is None or bound_s is None else StatedClock(ahead_s, bound_s)
+    try:
+        attached = attach(run, LogRequest(file, **options), meter_path, stated)
+    except PowerLogError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise UnwritableError(describe_unwritable(error, run)) from None
+    click.echo(f"{run}: {attached.readings} readings of the meter {attached.meter} attached")
+    for clock in attached.clocks:
+        click.echo(
+            f"  the clock of the log is {clock.ahead_s:+.3f} s ahead of that of {clock.node}, at "
+            f"most {clock.bound_ns / 1e9:.3f} s wrong ({clock.source})"
+        )
+    click.echo(f"  mean power of the nodes over the scored epochs {attached.mean_power_w:.1f} W")
+    for line in format_problems(attached.problems):
         click.echo(line)

@@ -85,6 +85,11 @@ def format_summary(summary: LogSummary) -> Iterator[str]:
             "above are as metered"
         )
     yield f"problems        {len(summary.problems) or 'none'}"
-    for problem in summary.problems:
+    yield from format_problems(summary.problems)
+
+
+def format_problems(problems: tuple[LogProblem, ...]) -> Iterator[str]:
+    """A line for each problem."""
+    for problem in problems:
         place = f"line {problem.line}: " if problem.line else ""
         yield f"  {place}{problem.kind}: {problem.found}; {problem.advice}"

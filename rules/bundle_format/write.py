@@ -5,6 +5,7 @@ import gzip
 import io
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,12 @@ from rules.bundle_format.table import Table
 
 
 def write(evidence: Evidence, directory: Path) -> None:
-    """Write the bundle to `directory`, which must not exist.
+    """Write the bundle to `directory`, which must not exist. Raises as `write_files` does."""
+    write_files(encode_evidence(evidence), directory)
 
-    The bundle is renamed into place when it is complete, so there is never a partial one. It is on
-    disk when this function returns. Raises FileExistsError if the directory exists, and OSError if
-    it cannot be written.
-    """
-    if directory.exists():
-        raise FileExistsError(
-            f"{directory}: this path exists already; a bundle is never overwritten"
-        )
-    # In the same directory, because a rename between file systems is not atomic.
-    draft = directory.with_name(f".{directory.name}.writing")
-    # A killed process may have left a draft.
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+
+def encode_evidence(evidence: Evidence) -> dict[str, bytes]:
+    """The evidence files of a bundle by name, the same bytes for the same evidence."""
     contents = {
         "result.json": encode_json(evidence.result),
         "system.json": encode_json(evidence.system),
@@ -61,6 +53,25 @@ def write(evidence: Evidence, directory: Path) -> None:
         contents[NODE_SAMPLES_FILE] = _pack_table(evidence.node_samples, NODE_SAMPLE_COLUMNS)
     if evidence.node_log is not None:
         contents[NODE_LOG_FILE] = gzip.compress(evidence.node_log.encode(), mtime=0)
+    return contents
+
+
+def write_files(contents: Mapping[str, bytes], directory: Path) -> None:
+    """Write evidence files, by name, and their manifest to `directory`, which must not exist.
+
+    The bundle is renamed into place when it is complete, so there is never a partial one. It is on
+    disk when this function returns. Raises FileExistsError if the directory exists, and OSError if
+    it cannot be written.
+    """
+    if directory.exists():
+        raise FileExistsError(
+            f"{directory}: this path exists already; a bundle is never overwritten"
+        )
+    # In the same directory, because a rename between file systems is not atomic.
+    draft = directory.with_name(f".{directory.name}.writing")
+    # A killed process may have left a draft.
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
     for name, content in contents.items():
         write_durable(draft / name, content)
     # Last, because the manifest holds the hashes of all other files.

@@ -1,0 +1,1 @@
+"""Adds a power log to a bundle: describes its meter, places its clock, replaces the bundle."""
