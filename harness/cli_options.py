@@ -68,13 +68,13 @@ SEED = click.option("--seed", default=1, show_default=True, type=_SEED_RANGE)
 SMOKE = click.option(
     "--smoke",
     is_flag=True,
-    help="small size of the workload, which a laptop finishes in seconds; standing demo",
+    help="small size of the workload, which a laptop finishes in seconds; never compared",
 )
 SIMULATE = click.option(
     "--simulate",
     metavar="MODEL",
     help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
-    "h200,drop=5 (docs/simulated.md); standing demo",
+    "h200,drop=5 (docs/simulated.md); never compared",
 )
 EPOCH_SECONDS = click.option(
     "--epoch-seconds",

@@ -50,6 +50,9 @@ class ControlShare:
     """The control run."""
     is_same_boards: bool
     """Whether it ran on the same accelerators, and not on others of the same kind."""
+    node_share: float | None = None
+    """The share of the nodes: None unless node meters measured both runs on the same
+    accelerators."""
 
 
 @dataclass(frozen=True)

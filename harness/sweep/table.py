@@ -14,7 +14,7 @@ from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.figures_json import sweep_run_from_json
 from rules.metrics.sweeps import SweepRun
-from rules.workloads import workloads
+from rules.workloads import pluralize_item, workloads
 
 NO_CAP = "none"
 """The text for a run whose meter reports no power limit."""
@@ -33,7 +33,8 @@ def print_tables(
     """Print the tables. `outcomes` holds, by place, the result of a run or the reason why it has
     none. `ineffective_run_ids` are the runs whose cap changed nothing compared with other runs.
     """
-    item = workloads()[sweep.run_request.workload].item
+    workload = workloads()[sweep.run_request.workload]
+    item = workload.item_of(sweep.run_request.size)
     # Without a terminal rich assumes 80 columns and would fold the rows of a redirected table.
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     finished_runs = {
@@ -76,7 +77,7 @@ def build_runs_table(
     """Return the table of all runs, sorted by accelerators, cap and repeat. A cap that was not
     enforced is in parentheses."""
     table = Table(box=None, header_style="", pad_edge=False)
-    for name in ("GPUs", "cap, W", "repeat", f"{item}s/s", "W per GPU", f"J/{item}"):
+    for name in ("GPUs", "cap, W", "repeat", f"{pluralize_item(item)}/s", "W per GPU", f"J/{item}"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("outcome", overflow="fold")
     # The sweep itself runs in random order.
@@ -122,7 +123,7 @@ def print_comparison(
     for name in (
         "cap, W",
         "runs",
-        f"{item}s/J",
+        f"{pluralize_item(item)}/J",
         "energy gain, %",
         "extra time, %",
         "EDP gain, %",
@@ -194,7 +195,7 @@ def print_repeats(
         "GPUs",
         "cap, W",
         "runs",
-        f"{item}s/s",
+        f"{pluralize_item(item)}/s",
         "sd",
         "W per GPU",
         "sd",
@@ -270,7 +271,7 @@ def describe_peak(points: Sequence[sweeps.Point], item: str) -> str | None:
     if measured_peak.beyond:
         return (
             f"most efficient at {measured_peak.cap_w:g} W ({measured_peak.items_per_joule:.4g} "
-            f"{item}s/J), {measured_peak.beyond}"
+            f"{pluralize_item(item)}/J), {measured_peak.beyond}"
         )
     interpolation = (
         f" (interpolated: {quadratic_peak.items_per_joule:.4g} at {quadratic_peak.cap_w:.0f} W)"
@@ -278,7 +279,7 @@ def describe_peak(points: Sequence[sweeps.Point], item: str) -> str | None:
         else ""
     )
     return (
-        f"efficiency peak {measured_peak.items_per_joule:.4g} {item}s/J at "
+        f"efficiency peak {measured_peak.items_per_joule:.4g} {pluralize_item(item)}/J at "
         f"{measured_peak.cap_w:g} W{interpolation}"
     )
 

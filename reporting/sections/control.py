@@ -79,12 +79,21 @@ def _find_share(row: ResultRow, controls: Sequence[ResultRow]) -> ControlShare |
         ),
     )
     assert control.provenance is not None and control.provenance.run.spread is not None
-    median_w = control.provenance.run.spread.median_w
+    median_w, is_same_boards = (
+        control.provenance.run.spread.median_w,
+        _list_uuids(control) == boards,
+    )
+    control_run, run = control.provenance.run, row.provenance.run
+    node_share = None
+    # The power of nodes depends on how many of their boards work.
+    if is_same_boards and run.node is not None and control_run.node is not None:
+        node_share = share_of_control(run.node.mean_power_w.mean, control_run.node.median_power_w)
     return ControlShare(
         share_of_control(row.mean_power_w.value, median_w),
         median_w,
-        control.provenance.run.run_id,
-        _list_uuids(control) == boards,
+        control_run.run_id,
+        is_same_boards,
+        node_share,
     )
 
 
@@ -120,11 +129,22 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
         Column("power_w", "mean power", "W", "number", interval=True, about="per accelerator"),
         Column("median_w", "median power", "W", "number", about="of all readings"),
         Column("max_w", "maximum power", "W", "number", about="of all readings"),
+        *(_NODE_COLUMNS if any(_has_node_power(row) for row in controls) else ()),
         Column("host_load", "host load", about="the program that loaded the host"),
         *MARK_COLUMNS,
     )
     cells = tuple(_make_cells(row, link) for row in controls)
     return ReportTable("control", "Control runs", columns, cells, CONTROL_ABOUT)
+
+
+_NODE_COLUMNS = (
+    Column("node_median_w", "node median power", "W", "count", about="all nodes together"),
+    Column("node_max_60s_w", "node maximum of 60 s", "W", "count", about="largest mean over 60 s"),
+)
+
+
+def _has_node_power(row: ResultRow) -> bool:
+    return row.provenance is not None and row.provenance.run.node is not None
 
 
 def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
@@ -141,6 +161,11 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
         **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
         "median_w": spread.median_w if spread else None,
         "max_w": spread.max_w if spread else None,
+        **(
+            {"node_median_w": run.node.median_power_w, "node_max_60s_w": run.node.max_60s_power_w}
+            if run.node
+            else {}
+        ),
         "host_load": run.declaration.settings.host_load,
         **make_mark_cells(row, link),
     }

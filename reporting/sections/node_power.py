@@ -17,6 +17,10 @@ from rules.system_declaration import MeterDeclaration
 from rules.workloads import Workload
 
 SCOPE = "whole nodes"
+CONTROL = (
+    "mean power of the nodes over their median power in a control run of the same accelerators at "
+    "the same cap"
+)
 COVERS_MORE = "N113"
 """The rule that reports meters that cover more than the run. Such figures rank nowhere."""
 
@@ -63,6 +67,11 @@ def build_node_table(
             interval=True,
             about="energy of the nodes over that of their accelerators in the same time",
         ),
+        *(
+            (Column("node_control_percent", "share of control", "%", "number", 3, about=CONTROL),)
+            if any(row.control and row.control.node_share is not None for row, _ in measured)
+            else ()
+        ),
         Column("node_level", "level", about="EE HPC WG level, derived from the evidence"),
         Column("meters", "meters", about="kind, place and current of each meter of record"),
         Column("unranked", "not ranked because"),
@@ -107,6 +116,11 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
         "node_median_power_w": node.median_power_w,
         "node_p95_power_w": node.p95_power_w,
         "node_max_power_w": node.max_power_w,
+        **(
+            {"node_control_percent": row.control.node_share * 100}
+            if row.control and row.control.node_share is not None
+            else {}
+        ),
         "node_max_60s_power_w": node.max_60s_power_w,
         **make_estimate_cells("node_over_accelerators", node.over_accelerators),
         "node_level": f"level {node.level}" if node.level else "none",

@@ -50,6 +50,11 @@ class Size:
         return RequestSet(self.input_shape[0], self.items_per_sample, concurrency)
 
 
+def pluralize_item(item: str) -> str:
+    """Return the plural of an item: `images`. A unit such as `TFLOP` has none."""
+    return item if item.endswith("FLOP") else f"{item}s"
+
+
 @dataclass(frozen=True)
 class Workload:
     """The properties of a workload that the rule book fixes. An implementation chooses the rest."""
@@ -111,8 +116,7 @@ class Workload:
 
     def rate_unit(self, size: str) -> str:
         """Return the unit of the throughput of a size, such as `images/s` or `TFLOP/s`."""
-        item = self.item_of(size)
-        return f"{item}/s" if item.endswith("FLOP") else f"{item}s/s"
+        return f"{pluralize_item(self.item_of(size))}/s"
 
     def size(self, name: str) -> Size:
         """Return the size with this name. Raises KeyError if the workload does not have it."""

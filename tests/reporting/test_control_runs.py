@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from conftest import Submissions
 from support.bundles import make_evidence, make_other_run, rederive
 from support.control_runs import make_control_run
 from support.report.html import Element, read_tables
 from support.report.result_rows import make_figure, make_run_row
 
+from checker.cli import check
 from checker.engine import judge, judge_all
 from reporting.collect import collect
 from reporting.page_model import build_page_model
@@ -31,6 +33,7 @@ from rules.metrics.power_profile import PowerSpread
 from rules.protocol import V1_0, V1_1
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
+from rules.testing.node_power import add_node_power
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
@@ -251,3 +254,57 @@ def test_a_control_run_at_a_cap_is_no_measure_at_another(submissions: Submission
     rows = add_control_shares(collect([submissions.root]).rows)
     (row,) = (row for row in rows if row.standing == "closed")
     assert row.control is None
+
+
+def test_the_share_of_the_nodes_is_that_of_their_meters(submissions: Submissions) -> None:
+    run, control = make_evidence(), make_control_run()
+    make_other_run(control)
+    for evidence in (run, control):
+        add_node_power(evidence)
+        rederive(evidence)
+    submissions.add(run, "20260101T000000Z-training")
+    submissions.add(control, "20260102T000000Z-burn")
+    tables = build_page_model(collect([submissions.root]), Path.as_posix).tables
+    (node,) = find_table(tables, "resnet50-train-nodes").rows
+    (burned,) = find_table(tables, "control").rows
+    share = float(str(node["node_mean_power_w"])) / float(str(burned["node_median_w"]))
+    assert node["node_control_percent"] == pytest.approx(100 * share)
+
+
+def make_simulated_control() -> EvidenceFrames:
+    """A control run on simulated boards, with epochs that are too short for a real one."""
+    evidence = make_control_run()
+    evidence.result["sampling"]["meter"] = "simulated:h200"
+    for board in evidence.system["nodes"][0]["accelerators"]:
+        board.update(name="Simulated H200", vendor="simulated")
+    return evidence
+
+
+def test_simulated_control_runs_may_use_equal_boards_at_one_time(
+    submissions: Submissions,
+) -> None:
+    """The simulator of every machine has boards with the same UUIDs."""
+    first, second = make_simulated_control(), make_simulated_control()
+    for column in ("power_mw", "power_avg_mw", "energy_mj"):
+        second.samples[column] = (second.samples[column] * 0.999).round()
+    rederive(second)
+    submissions.add(first, "20260101T000000Z-burn-1")
+    submissions.add(second, "20260101T000000Z-burn-2", system="other")
+    rules = {f.rule for v in judge_all([submissions.root]).verdicts for f in v.findings}
+    assert "X108" not in rules
+
+
+def test_a_simulated_control_run_is_judged_as_a_demo(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocols = {p.version: replace(p, min_control_epoch_s=100.0) for p in (V1_0, V1_1)}
+    monkeypatch.setattr(bundle_module, "PROTOCOLS", protocols)
+    assert "P103" in judge_control(submissions, make_control_run())
+    findings = judge_control(submissions, make_simulated_control())
+    assert Severity.ERROR not in findings.values(), findings
+
+
+def test_the_check_names_standing_and_signer(submissions: Submissions) -> None:
+    submissions.add(make_control_run())
+    output = CliRunner().invoke(check, [str(submissions.root)]).output
+    assert "(control, signed by example@wattmark)" in output
