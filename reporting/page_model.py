@@ -10,6 +10,7 @@ from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
+from reporting.sections.idle import build_idle_table
 from reporting.sections.node_power import build_node_table
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
@@ -194,6 +195,9 @@ def _build_run_tables(
     title = f"{workload.title}: {prefix}node power{title_suffix}"
     if (nodes := build_node_table(workload, rows, link, f"{id}-nodes", title)) is not None:
         yield nodes
+    title = f"{workload.title}: {prefix}idle power{title_suffix}"
+    if (idle := build_idle_table(workload, rows, link, f"{id}-idle", title)) is not None:
+        yield idle
     if rows:
         yield results.build_power_table(
             workload, rows, link, f"{id}-power", f"{workload.title}: {prefix}clocks and power"

@@ -20,6 +20,8 @@ from rules.metrics.figures import (
     ObservedPower,
     ServingFigures,
 )
+from rules.metrics.figures_json import idle_from_json
+from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power_profile import PowerSpread
@@ -67,6 +69,8 @@ class RunRecord:
     """Of the power readings in scored epochs; None without any."""
     node: NodeHeadline | None
     """What node meters measured; None without figures of nodes."""
+    idle: IdleSummary | None
+    """Idle power and preparation; None if the run did not record them."""
 
     @property
     def run_id(self) -> str:
@@ -174,6 +178,7 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
     figures = bundle.figures
     if figures is None:
         raise metrics.MetricsError(bundle.figures_error)
+    idle = idle_from_json(bundle.result)
     return RunRecord(
         path=bundle.path,
         kind=submission_key(bundle),
@@ -195,4 +200,6 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         clocks=metrics.mean_clocks(figures.epochs),
         spread=summarize_power(bundle),
         node=None if bundle.node_figures is None else bundle.node_figures.headline,
+        # N118 has compared the stated figures with the evidence.
+        idle=None if idle is None else summarize_idle(idle, figures.headline),
     )

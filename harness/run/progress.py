@@ -22,7 +22,8 @@ from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration
 from rules.metrics.figures import Percentiles
-from rules.metrics.figures_json import figures_from_json
+from rules.metrics.figures_json import figures_from_json, idle_from_json
+from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import compute_imbalance
 from rules.workloads import workloads
 
@@ -140,11 +141,25 @@ def describe_results(result: Json) -> Iterator[str]:
         yield "differences between accelerators: " + ", ".join(
             f"{name} {100 * share:.2f} %" for name, share in differences if share is not None
         )
+    if idle := idle_from_json(result):
+        yield _describe_idle(summarize_idle(idle, headline))
     if serving := figures.serving:
         yield f"time to first token: {_format_percentiles(serving.ttft_s, 's')}"
         yield f"per output token: {_format_percentiles(serving.tpot_s, 'ms', 1000)}"
         yield f"latency: {_format_percentiles(serving.latency_s, 's')}"
         yield f"{serving.input_tokens_per_s:.6g} input tokens/s over {serving.requests} requests"
+
+
+def _describe_idle(idle: IdleSummary) -> str:
+    unused = ""
+    if idle.unused_boards:
+        power = "" if idle.unused_w is None else f", {idle.unused_w:.0f} W"
+        unused = f"; unused boards: {idle.unused_boards}{power}"
+    return (
+        f"idle {idle.bare_w:.1f} W, with the model {idle.resident_w:.1f} W per accelerator "
+        f"({100 * idle.idle_share:.1f} % of load); {idle.preparation_s:.0f} s and "
+        f"{idle.preparation_j / 1e3:.4g} kJ before the first scored epoch{unused}"
+    )
 
 
 def _format_percentiles(times_s: Percentiles, unit: str, units_per_s: int = 1) -> str:

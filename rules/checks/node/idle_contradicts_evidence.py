@@ -33,7 +33,7 @@ from rules.metrics.figures_json import idle_from_json
 from rules.metrics.idle import ALL, BARE, BUILD, RESIDENT, START_UP, Window, find_phase_windows
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "N118", Severity.ERROR, added="1.6.0")
+RULE = BundleRule(__name__, "N118", Severity.ERROR, added="1.6.0", waivable=False)
 
 UNUSED_TOLERANCE_S = 5.0
 """The readings of unused boards may go on for this long after those of the other boards."""

@@ -56,4 +56,5 @@ def make_record(*boards: str) -> RunRecord:
         clocks=unread,
         spread=None,
         node=None,
+        idle=None,
     )
