@@ -30,6 +30,7 @@ from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity
 from rules.metrics import comparison
+from rules.metrics.node.racks import TOLERANCE_W
 
 FORMAT = "wattmark-report/1"
 """The format of report.json."""
@@ -146,6 +147,7 @@ def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
         **({"trust_level": TrustLevel.LOCAL} if page.collected.is_local else {}),
         "assumptions": asdict(DEFAULTS),
         "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
+        "rack_tolerance_w": TOLERANCE_W,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],
     }
 

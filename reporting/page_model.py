@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
-from reporting.sections import compare, overview, planning, results
+from reporting.sections import compare, overview, planning, racks, results
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.idle import build_idle_table
@@ -51,7 +51,8 @@ class PageModel:
     systems_table: ReportTable | None
     findings: ReportTable | None
     what_if: ReportTable | None
-    rack: ReportTable
+    rack: ReportTable | None
+    whole_nodes: ReportTable | None
     control: ReportTable | None
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
@@ -67,6 +68,7 @@ class PageModel:
         later_tables = (
             self.what_if,
             self.rack,
+            self.whole_nodes,
             self.control,
             *(system.table for system in self.systems),
             self.evidence,
@@ -87,6 +89,10 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         if (section := _build_section(workload, rows, link)) is not None
     ]
     system_rows = overview.group_by_system(rows)
+    nodes = [
+        *racks.list_measured_nodes(rows, link),
+        *racks.list_published_nodes(collected.papers),
+    ]
     return PageModel(
         # Workloads with submitted results come first.
         sections=sorted(sections, key=lambda section: not section.submitted),
@@ -94,7 +100,8 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         systems_table=overview.build_systems_table(rows) if system_rows else None,
         findings=overview.build_findings_table(rows, collected.rejected),
         what_if=planning.build_what_if_table(rows, link),
-        rack=planning.build_rack_table(),
+        rack=racks.build_rack_table(nodes),
+        whole_nodes=racks.build_whole_nodes_table(nodes),
         control=build_control_table(rows, link),
         systems=[
             SystemPart(

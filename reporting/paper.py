@@ -24,10 +24,32 @@ class PublishedRow(JsonRecord):
 
 
 @dataclass(frozen=True)
+class PublishedNode(JsonRecord):
+    """The power of a whole node as a publication states it, in W. None: not stated."""
+
+    accelerator: str
+    accelerators: int
+    work: str
+    control: bool
+    """Whether this is a control run, which loads the node as much as possible."""
+    mean_w: float | None
+    median_w: float | None
+    max_w: float | None
+    p99_60s_w: float | None
+    """99th percentile of all means over 60 s."""
+    rated_w: float | None
+    beside_boards_low_w: float | None
+    """Of the power above that of the boards, per accelerator."""
+    beside_boards_high_w: float | None
+    place: str
+    """Where the publication has these figures."""
+
+
+@dataclass(frozen=True)
 class Paper(JsonRecord):
     """A paper and its figures."""
 
-    PARTS: ClassVar[Parts] = {"rows": PublishedRow.from_json}
+    PARTS: ClassVar[Parts] = {"rows": PublishedRow.from_json, "nodes": PublishedNode.from_json}
 
     standing: str
     title: str
@@ -37,7 +59,14 @@ class Paper(JsonRecord):
     url: str
     notes: str
     accelerators_per_run: int | None
-    rows: tuple[PublishedRow, ...]
+    rows: tuple[PublishedRow, ...] | None
+    nodes: tuple[PublishedNode, ...] | None
+
+    @property
+    def citation(self) -> str:
+        """Such as `Mayr et al. 2026`."""
+        first, *others = self.authors.split(",")
+        return f"{first}{' et al.' if others else ''} {self.year}"
 
     @property
     def link(self) -> str | None:

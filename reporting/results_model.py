@@ -239,8 +239,7 @@ def format_accelerator_count(row: ResultRow) -> str:
 def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
     """The rows of a paper (schema `published-1`). Rows of workloads that the rule book does not
     have are left out."""
-    authors = f"{paper.authors.split(',')[0]} et al. {paper.year}"
-    for row in paper.rows:
+    for row in paper.rows or ():
         if row.workload not in workloads():
             continue
         rate, cap = row.items_per_s_per_accelerator, row.cap_w
@@ -254,7 +253,7 @@ def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
         yield ResultRow(
             workload=workload.id,
             standing=paper.standing,
-            system=authors,
+            system=paper.citation,
             accelerator=row.accelerator,
             model=_get_board_id(row.accelerator),
             cap_w=cap,

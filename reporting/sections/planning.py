@@ -1,6 +1,6 @@
-"""The tables for planning: cost and carbon of a workload at a site, and nodes per rack.
+"""The table for planning: cost and carbon of a workload at a site.
 
-Their defaults are assumptions that the page names. The page recomputes the rows when its reader
+Its defaults are assumptions that the page names. The page recomputes the rows when its reader
 changes one.
 """
 
@@ -20,7 +20,6 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.compare import format_comparison_group, format_label
-from reporting.sections.published_nodes import PUBLISHED_NODES, PublishedNodePower
 from rules.metrics import comparison
 from rules.workloads import workloads
 
@@ -36,7 +35,17 @@ class Assumptions:
     millions_per_day: float = 100
     weight: float = 0.5
     scaling: Literal["printed", "equal"] = "equal"
-    rack_kw: float = 40
+    rack_kw: float = 70
+    redundancy_percent: float = 27
+    """Of the rack limit. Both are those of Latif et al. 2024, section VI."""
+    pdus: int = 0
+    """PDUs of the rack; 0 if they do not limit it."""
+    pdu_volts: float = 230
+    """Between a phase and neutral."""
+    pdu_amperes: float = 32
+    pdu_phases: int = 3
+    pdu_derating_percent: float = 80
+    """The share of a breaker's current that may flow all the time."""
 
 
 DEFAULTS = Assumptions()
@@ -243,84 +252,3 @@ def _is_tie(setting: Setting, leader: Setting) -> bool:
         abs(comparison.relative_percent(value, leader_value)) < comparison.BOARD_SPREAD_PERCENT
         for value, leader_value in figure_pairs
     )
-
-
-def build_rack_table(assumptions: Assumptions = DEFAULTS) -> ReportTable:
-    """Measured power of whole nodes compared with their rated power, and the number of nodes per
-    rack. Only papers state the power of whole nodes so far: bundles hold that of accelerators."""
-    columns = (
-        Column("what", "node"),
-        Column("work", "workload"),
-        Column("accelerators", "accelerators", "", "count"),
-        Column("median_w", "median", "W", "number", kinds=True),
-        Column("max_w", "maximum", "W", "number", kinds=True),
-        Column("rated_w", "rated power", "W", "count"),
-        Column("max_percent", "maximum / rated power", "%", "number", 3),
-        Column(
-            "fit_rated",
-            "nodes per rack by rated power",
-            "",
-            "count",
-            about="rack limit / rated power, rounded down",
-        ),
-        Column(
-            "fit_max",
-            "nodes per rack by maximum power",
-            "",
-            "count",
-            about="rack limit / maximum measured power, rounded down",
-        ),
-        Column(
-            "further",
-            "additional nodes",
-            "",
-            "count",
-            about="nodes per rack by maximum power minus nodes per rack by rated power",
-        ),
-        Column("source", "source", form="evidence"),
-        Column("url", "address of the source", hidden=True),
-        Column("standing", "standing", hidden=True),
-        Column("model", "board", hidden=True),
-    )
-    limit_w = assumptions.rack_kw * 1e3
-    cells = [_make_published_node_cells(node, limit_w) for node in PUBLISHED_NODES]
-    return ReportTable("rack", "Rack planner", columns, tuple(cells), RACK_ABOUT)
-
-
-RACK_ABOUT = (
-    "Power of whole nodes, from published measurements. Submitted runs are not in this table: "
-    "their bundles measure accelerators only, without hosts, fans and network."
-)
-
-
-def _make_published_node_cells(node: PublishedNodePower, limit_w: float) -> Cells:
-    return {
-        "what": f"{node.accelerators} \u00d7 {node.accelerator}",
-        "source": node.source,
-        "work": node.work,
-        "accelerators": node.accelerators,
-        "median_w": node.median_w,
-        "median_w_kind": "printed",
-        "max_w": node.max_w,
-        "max_w_kind": "printed",
-        "rated_w": node.rated_w,
-        **_make_fit_cells(node, limit_w),
-        "standing": "published",
-        "url": node.url,
-        "model": node.accelerator,
-    }
-
-
-def _make_fit_cells(node: PublishedNodePower, limit_w: float) -> Cells:
-    by_rating, by_maximum = (
-        comparison.nodes_that_fit(limit_w, node.rated_w),
-        comparison.nodes_that_fit(limit_w, node.max_w),
-    )
-    # `relative_percent` is the difference from 100 %.
-    max_percent = comparison.relative_percent(node.max_w, node.rated_w) + 100
-    return {
-        "max_percent": max_percent,
-        "fit_rated": by_rating,
-        "fit_max": by_maximum,
-        "further": by_maximum - by_rating,
-    }

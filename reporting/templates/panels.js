@@ -89,16 +89,32 @@
 
   function rack() {
     const view = views.rack;
-    return view && form("rack", ["rack"], (fields) => {
-      const limit = readNumber(fields.rack, about.assumptions.rack_kw) * 1e3;
+    if (!view) return null;
+    const assumptions = about.assumptions;
+    const ratedPowers = view.rows.map((row) => row.rated_w);
+
+    function update(fields) {
+      const rackW = readNumber(fields.rack, assumptions.rack_kw) * 1e3;
+      const redundancy = readNumber(fields.redundancy, assumptions.redundancy_percent);
+      const rated = readNumber(fields.rated, null);
+      const pdus = readNumber(fields.pdus, assumptions.pdus);
+      const derating = readNumber(fields.derating, assumptions.pdu_derating_percent);
+      const [volts, amperes, phases] = ["volts", "amperes", "phases"].map((name) => readNumber(fields[name], assumptions[`pdu_${name}`]));
+      const pduW = (pdus * volts * amperes * phases * derating) / 100;
+      const limitW = pdus > 0 ? Math.min(rackW, pduW) : rackW;
+      const usableW = limitW * (1 - redundancy / 100);
+      fields["rack-limit-shown"].value = `Limit: ${number(limitW / 1e3)} kW${limitW < rackW ? " by the PDUs" : ""}. Usable: ${number(usableW / 1e3)} kW.`;
       view.rows.forEach((row, place) => {
-        row.fit_rated = Math.floor(limit / row.rated_w);
-        row.fit_max = Math.floor(limit / row.max_w);
-        row.further = row.fit_max - row.fit_rated;
-        view.updateCells(place, ["fit_rated", "fit_max", "further"]);
+        if (row.by === "rating") row.node_w = row.rated_w = rated ?? ratedPowers[place];
+        const nodes = row.node_w ? Math.max(0, Math.floor((usableW + about.rack_tolerance_w) / row.node_w)) : null;
+        row.nodes = nodes;
+        row.used_kw = nodes === null ? null : (nodes * row.node_w) / 1e3;
+        row.margin_percent = nodes === null ? null : 100 * (1 - (nodes * row.node_w) / limitW);
+        view.updateCells(place, ["node_w", "nodes", "used_kw", "margin_percent"]);
       });
       view.apply();
-    });
+    }
+    return form("rack", ["rack", "redundancy", "rated", "pdus", "volts", "amperes", "phases", "derating"], update);
   }
 
   // Lets the reader choose one row as the baseline of a table, in place of the fastest row of each group.

@@ -119,9 +119,3 @@ def score(
     """
     share = joules_per_item / highest_joules * (100 if scaling == "equal" else 1)
     return 100 - (weight * share + (1 - weight) * (100 - performance_percent))
-
-
-def nodes_that_fit(limit_w: float, node_w: float) -> int:
-    """How many nodes that draw `node_w` fit below a limit of a rack."""
-    # Rounded down: one more node would exceed the limit.
-    return math.floor(limit_w / node_w)

@@ -7,15 +7,21 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from checker.judging.bundle_judge import judge_published
 from reporting.paper import Paper
 from reporting.results_model import build_published_rows
-from reporting.sections.published_nodes import PUBLISHED_NODES
 from rules.metrics import run as metrics
 from rules.workloads import Size, workloads
 
 ROOT = Path(__file__).parents[2]
 MAYR = json.loads((ROOT / "submissions/published/mayr2026.json").read_text(encoding="utf-8"))
 PAPER = Paper.from_document(MAYR)
+LATIF, MLPERF = (
+    Paper.from_document(
+        json.loads((ROOT / f"submissions/published/{name}.json").read_text(encoding="utf-8"))
+    )
+    for name in ("latif2024", "mlperf-nodes")
+)
 
 # Row counts and sums of the printed figures, made from the transcription of the tables and not from
 # the file under test.
@@ -131,9 +137,40 @@ def test_energy_at_cap() -> None:
 
 
 def test_published_nodes_are_those_of_the_paper() -> None:
-    assert [(node.median_w, node.max_w) for node in PUBLISHED_NODES] == [
-        (4680, 5020),
-        (6260, 6480),
-        (7920, 8420),
-        (8430, 8480),
+    assert [(node.median_w, node.max_w, node.rated_w) for node in LATIF.nodes or ()] == [
+        (4680, 5020, 10_200),
+        (6260, 6480, 10_200),
+        (7920, 8420, 10_200),
+        (8430, 8480, 10_200),
     ]
+    assert LATIF.rows is None
+    assert LATIF.citation == "Latif et al. 2024"
+
+
+def test_logs_of_mlperf_show_far_more_beside_the_boards_than_the_paper_assumes() -> None:
+    nodes = MLPERF.nodes or ()
+    assert [(node.accelerator, node.mean_w) for node in nodes] == [
+        ("B200", 10_401),
+        ("B200", 10_000),
+        ("H100", 6900),
+        ("H100", 7100),
+    ]
+    beside = {
+        (n.beside_boards_low_w, n.beside_boards_high_w) for n in nodes if n.beside_boards_low_w
+    }
+    assert beside == {(170, 200)}
+
+
+@pytest.mark.parametrize("name", ["latif2024", "mlperf-nodes", "mayr2026"])
+def test_committed_file_passes_the_check(name: str) -> None:
+    assert judge_published(ROOT / f"submissions/published/{name}.json").findings == ()
+
+
+@pytest.mark.parametrize("key", ["rows", "nodes"])
+def test_a_file_without_figures_is_refused(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "published" / "empty.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({k: v for k, v in MAYR.items() if k != "rows"}), encoding="utf-8")
+    assert {finding.rule for finding in judge_published(path).findings} == {"S107"}
+    path.write_text(json.dumps(MAYR | {key: []}), encoding="utf-8")
+    assert {finding.rule for finding in judge_published(path).findings} == {"S107"}

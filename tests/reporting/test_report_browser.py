@@ -13,6 +13,7 @@ from support.report.browser import JOULES, RATE, draw_figure, read_rows
 
 from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
+from rules.metrics.node.racks import compute_pdu_limit_w, plan_rack
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 
@@ -198,15 +199,60 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     assert found == {"higher", "lower", "within board spread", "intervals overlap", "no interval"}
 
 
-def test_rack_limit_of_the_reader(page: Any) -> None:
-    assert column(page, "rack", "fit_max")[0] == str(
-        comparison.nodes_that_fit(DEFAULTS.rack_kw * 1e3, read_rows(page, "rack")[0]["max_w"])
-    )
-    page.get_by_label("rack limit").fill("100")
+def find_plans(page: Any, rack_w: float, redundancy_percent: float) -> int:
+    """How many rows of the rack planner have the plan of the rule book."""
+    count = 0
     for row in read_rows(page, "rack"):
-        assert row["fit_rated"] == comparison.nodes_that_fit(1e5, row["rated_w"])
-        assert row["fit_max"] == comparison.nodes_that_fit(1e5, row["max_w"])
-    assert column(page, "rack", "further")[0] == str(19 - 9)
+        if row["node_w"] is None:
+            assert (row["nodes"], row["used_kw"], row["margin_percent"]) == (None, None, None)
+            continue
+        plan = plan_rack(rack_w, redundancy_percent, row["node_w"])
+        assert row["nodes"] == plan.nodes, row
+        assert row["used_kw"] == pytest.approx(plan.used_w / 1e3, abs=1e-6)
+        assert row["margin_percent"] == pytest.approx(plan.margin_percent, abs=1e-6)
+        count += 1
+    return count
+
+
+def test_rack_planner_computes_as_the_rules_do(page: Any) -> None:
+    known = find_plans(page, DEFAULTS.rack_kw * 1e3, DEFAULTS.redundancy_percent)
+    assert known >= 7
+    assert column(page, "rack", "nodes")[:3] == ["5", "6", "6"]
+    panel = page.locator('[data-panel="rack"]')
+    panel.get_by_label("rack limit").fill("123.4")
+    panel.get_by_label("redundancy").fill("12.5")
+    assert find_plans(page, 123_400.0, 12.5) == known
+    panel.get_by_label("number of PDUs").fill("3")
+    limit_w = compute_pdu_limit_w(
+        3,
+        DEFAULTS.pdu_volts,
+        DEFAULTS.pdu_amperes,
+        DEFAULTS.pdu_phases,
+        DEFAULTS.pdu_derating_percent,
+    )
+    assert limit_w < 123_400
+    assert find_plans(page, limit_w, 12.5) == known
+    assert "Limit: 52.99 kW by the PDUs." in panel.inner_text()
+    for label, value in (("volts", "120"), ("amperes", "50"), ("phases", "2"), ("derating", "90")):
+        panel.get_by_label(label).fill(value)
+    assert find_plans(page, compute_pdu_limit_w(3, 120, 50, 2, 90), 12.5) == known
+    unrated = sum(row["node_w"] is None for row in read_rows(page, "rack"))
+    panel.get_by_label("rated power").fill("14300")
+    assert find_plans(page, compute_pdu_limit_w(3, 120, 50, 2, 90), 12.5) == known + unrated
+    ratings_w = {row["node_w"] for row in read_rows(page, "rack") if row["by"] == "rating"}
+    assert ratings_w == {14_300}
+
+
+def test_inputs_of_the_rack_planner_are_in_the_address(page: Any) -> None:
+    panel = page.locator('[data-panel="rack"]')
+    inputs = {"rack limit": "100", "redundancy": "0", "rated power": "9000", "number of PDUs": "9"}
+    for label, value in inputs.items():
+        panel.get_by_label(label).fill(value)
+    shown = read_rows(page, "rack")
+    page.reload()
+    assert read_rows(page, "rack") == shown
+    for label, value in inputs.items():
+        assert panel.get_by_label(label).input_value() == value
 
 
 def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:

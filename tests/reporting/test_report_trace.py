@@ -30,12 +30,10 @@ from support.report.report_runs import add_sweep, convert_to_baseline, make_run_
 
 from checker.engine import judge_all
 from reporting.cli import main
-from reporting.sections.planning import DEFAULTS
-from reporting.sections.published_nodes import PUBLISHED_NODES
 from reporting.traces import MAX_BINS
 from rules.boards import find_board
 from rules.finding import Severity
-from rules.metrics import comparison, energy, sweeps
+from rules.metrics import energy, sweeps
 from rules.metrics.power_profile import envelope
 
 pytestmark = pytest.mark.xdist_group("trace")  # one test process builds its page, once
@@ -115,7 +113,10 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
     for table in whole.tables:
         kind = get_table_kind(table)
         for row in table.rows:
-            if (result := whole.find_result(table, row)) is None or table.id == "rack":
+            if (result := whole.find_result(table, row)) is None or table.id in (
+                "rack",
+                "whole-nodes",
+            ):
                 continue
             source = make_best_source(str(row["by"])) if kind == "best" else SOURCES[kind]
             seen[kind] = seen.get(kind, 0) + agree(
@@ -225,26 +226,44 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 
-def test_racks_hold_the_published_whole_nodes_only(whole: ReportPage) -> None:
-    (table,) = [t for t in whole.tables if t.id == "rack"]
-    limit_w = DEFAULTS.rack_kw * 1e3
-    for row, node in zip(table.rows, PUBLISHED_NODES, strict=True):
-        rated, most = (comparison.nodes_that_fit(limit_w, w) for w in (node.rated_w, node.max_w))
-        wanted = {
-            "accelerators": 8,
-            "median_w": node.median_w,
-            "max_w": node.max_w,
-            "rated_w": node.rated_w,
-            "max_percent": 100 * node.max_w / node.rated_w,
-            "fit_rated": rated,
-            "fit_max": most,
-            "further": most - rated,
-        }
-        assert agree(row, wanted, str(row["work"])) == 8
+def read_published(name: str) -> dict[str, Any]:
+    path = Path(__file__).parents[2] / f"submissions/published/{name}.json"
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def test_power_of_whole_nodes_is_that_of_the_publications(whole: ReportPage) -> None:
+    (table,) = [t for t in whole.tables if t.id == "whole-nodes"]
+    nodes = [
+        (paper["url"], node)
+        for paper in map(read_published, ("latif2024", "mlperf-nodes"))
+        for node in paper["nodes"]
+    ]
+    for row, (_, node) in zip(table.rows, nodes, strict=True):
+        figures = ("mean_w", "median_w", "max_w", "p99_60s_w", "rated_w")
+        wanted = {name: node[name] for name in (*figures, "accelerators") if name in node}
+        if "rated_w" in node:
+            wanted["max_percent"] = 100 * node["max_w"] / node["rated_w"]
+        assert agree(row, wanted, str(row["work"])) == len(wanted)
     (section,) = whole.page.find("section", id="racks")
-    assert {link.attributes["href"] for link in section.find("a")} == {
-        node.url for node in PUBLISHED_NODES
+    assert {url for url, _ in nodes} <= {link.attributes["href"] for link in section.find("a")}
+
+
+def test_rack_of_latif_holds_five_nodes_by_rating_and_six_by_the_highest_reading(
+    whole: ReportPage,
+) -> None:
+    (table,) = [t for t in whole.tables if t.id == "rack"]
+    rows = [row for row in table.rows if row["source"] == "Latif et al. 2024"]
+    plans = {row["by"]: (row["node_w"], row["nodes"], row["used_kw"]) for row in rows}
+    assert plans == {
+        "rating": (10_200, 5, pytest.approx(51.0, abs=1e-3)),
+        "control": (8430, 6, pytest.approx(50.58, abs=1e-3)),
+        "max": (8480, 6, pytest.approx(50.88, abs=1e-3)),
     }
+    margins = [round(row["margin_percent"], 1) for row in rows if row["by"] in ("rating", "max")]
+    assert margins == [27.1, 27.3]
+    b200 = {row["by"]: row["nodes"] for row in table.rows if row["what"] == "8 \u00d7 B200"}
+    assert b200 == {"rating": None, "max": 4, "p99": 4, "mean": 4}
 
 
 def test_overview_counts_and_best_figures_are_those_of_the_results(whole: ReportPage) -> None:

@@ -14,7 +14,6 @@ from rules.metrics.comparison import (
     accelerators_needed,
     compare_with_baseline,
     compare_with_original,
-    nodes_that_fit,
     relative_percent,
     score,
     site_kwh,
@@ -122,7 +121,6 @@ def test_relative_figure_cost_and_load() -> None:
     assert site_kwh(3.6, 1e6, 1.5) == pytest.approx(1.5)
     assert accelerators_needed(86.4, 1000) == 1
     assert accelerators_needed(86.5, 1000) == 2
-    assert (nodes_that_fit(40_000, 10_200), nodes_that_fit(40_000, 10_000)) == (3, 4)
 
 
 def test_score_as_printed_moves_with_energy_by_one_point_at_most() -> None:

@@ -150,7 +150,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
 
 def read_paper(paper: Any) -> Iterable[Result]:
     """Read the rows of a paper as results."""
-    for row in paper["rows"]:
+    for row in paper.get("rows", []):
         rate, cap_w = row[RATE], row["cap_w"]
         board = find_board(row["accelerator"])
         assert board is not None

@@ -1,0 +1,230 @@
+"""The tables of whole nodes: their power, and how many of them a rack can hold.
+
+The page computes the plan again when its reader changes an input.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reporting.paper import Paper, PublishedNode
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import BundleLink, Cells
+from reporting.sections.node_power import explain_unranked
+from reporting.sections.planning import DEFAULTS, Assumptions
+from rules.metrics import comparison
+from rules.metrics.node.racks import plan_rack
+
+
+@dataclass(frozen=True)
+class NodePower:
+    """The power of a whole node during one run, in W. None: not known."""
+
+    name: str
+    """Number and name of its accelerators."""
+    model: str
+    accelerators: int
+    work: str
+    control: bool
+    mean_w: float | None
+    median_w: float | None
+    max_w: float | None
+    p99_60s_w: float | None
+    rated_w: float | None
+    kind: str
+    """`printed` or `measured`."""
+    standing: str
+    source: str
+    url: str | None
+    place: str
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """A power by which nodes are planned."""
+
+    key: str
+    title: str
+    node_w: float | None
+    work: str
+
+
+def list_published_nodes(papers: Iterable[Paper]) -> Iterator[NodePower]:
+    """The nodes whose power is published."""
+    for paper in papers:
+        for node in paper.nodes or ():
+            yield _make_published_node(paper, node)
+
+
+def _make_published_node(paper: Paper, node: PublishedNode) -> NodePower:
+    return NodePower(
+        name=f"{node.accelerators} \u00d7 {node.accelerator}",
+        model=node.accelerator,
+        accelerators=node.accelerators,
+        work=node.work,
+        control=node.control,
+        mean_w=node.mean_w,
+        median_w=node.median_w,
+        max_w=node.max_w,
+        p99_60s_w=node.p99_60s_w,
+        rated_w=node.rated_w,
+        kind="printed",
+        standing=paper.standing,
+        source=paper.citation,
+        url=paper.link,
+        place=node.place,
+    )
+
+
+def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator[NodePower]:
+    """The nodes that runs measured. A run on several nodes has no power of one node."""
+    for row in rows:
+        if row.provenance is None or row.provenance.run.node is None or explain_unranked(row):
+            continue
+        system, headline = row.provenance.run.system, row.provenance.run.node
+        if len(system.nodes) != 1:
+            continue
+        node = system.nodes[0]
+        count = node.accelerators_installed or len(node.accelerators)
+        yield NodePower(
+            name=f"{count} \u00d7 {row.model}",
+            model=row.model,
+            accelerators=count,
+            work=row.workload,
+            control=row.standing == "control",
+            mean_w=headline.mean_power_w.mean,
+            median_w=headline.median_power_w,
+            max_w=headline.max_power_w,
+            p99_60s_w=headline.p99_60s_power_w,
+            rated_w=node.rated_w,
+            kind="measured",
+            standing=row.standing,
+            source=row.system,
+            url=link(row.provenance.run.path),
+            place="",
+        )
+
+
+def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
+    """The power of whole nodes by run, compared with their rated power; None without nodes."""
+    columns = (
+        Column("what", "node"),
+        Column("work", "workload"),
+        Column("accelerators", "accelerators", "", "count"),
+        Column("mean_w", "mean", "W", "number", kinds=True),
+        Column("median_w", "median", "W", "number", kinds=True),
+        Column("p99_60s_w", "99th percentile of 60 s means", "W", "number", kinds=True),
+        Column("max_w", "maximum", "W", "number", kinds=True),
+        Column("rated_w", "rated power", "W", "count"),
+        Column("max_percent", "maximum / rated power", "%", "number", 3),
+        Column("source", "source", form="evidence"),
+        Column("place", "place in the source"),
+        *_HIDDEN,
+    )
+    cells = [
+        {
+            **_make_node_cells(node),
+            "work": node.work,
+            "accelerators": node.accelerators,
+            "mean_w": node.mean_w,
+            "mean_w_kind": node.kind,
+            "median_w": node.median_w,
+            "median_w_kind": node.kind,
+            "p99_60s_w": node.p99_60s_w,
+            "p99_60s_w_kind": node.kind,
+            "max_w": node.max_w,
+            "max_w_kind": node.kind,
+            "rated_w": node.rated_w,
+            # `relative_percent` is the difference from 100 %.
+            "max_percent": comparison.relative_percent(node.max_w, node.rated_w) + 100
+            if node.max_w and node.rated_w
+            else None,
+            "place": node.place,
+        }
+        for node in nodes
+    ]
+    if not cells:
+        return None
+    return ReportTable("whole-nodes", "Power of whole nodes", columns, tuple(cells))
+
+
+def build_rack_table(
+    nodes: Sequence[NodePower], assumptions: Assumptions = DEFAULTS
+) -> ReportTable | None:
+    """How many nodes of each kind a rack can hold, by each power that is known of them; None
+    without nodes."""
+    columns = (
+        Column("what", "node"),
+        Column("basis", "power by which the rack is planned"),
+        Column("work", "workload"),
+        Column("node_w", "power of a node", "W", "number", kinds=True),
+        Column("nodes", "nodes", "", "count", about="usable power / power of a node, rounded down"),
+        Column("used_kw", "power used", "kW", "number"),
+        Column("margin_percent", "margin left", "%", "number", 3, about="share of the rack limit"),
+        Column("source", "source", form="evidence"),
+        Column("by", "basis", hidden=True),
+        Column("rated_w", "rated power", "W", "count", hidden=True),
+        *_HIDDEN,
+    )
+    groups: dict[tuple[str, str], list[NodePower]] = {}
+    for node in nodes:
+        groups.setdefault((node.name, node.source), []).append(node)
+    cells = [
+        {
+            **_make_node_cells(group[0]),
+            "basis": basis.title,
+            "by": basis.key,
+            "work": basis.work,
+            "node_w": basis.node_w,
+            "node_w_kind": group[0].kind,
+            "rated_w": basis.node_w if basis.key == "rating" else None,
+            **_make_plan_cells(basis.node_w, assumptions),
+        }
+        for group in groups.values()
+        for basis in _list_bases(group)
+    ]
+    return ReportTable("rack", "Rack planner", columns, tuple(cells)) if cells else None
+
+
+_HIDDEN = (
+    Column("url", "address of the source", hidden=True),
+    Column("standing", "standing", hidden=True),
+    Column("model", "board", hidden=True),
+)
+
+
+def _make_node_cells(node: NodePower) -> Cells:
+    return {
+        "what": node.name,
+        "source": node.source,
+        "url": node.url,
+        "standing": node.standing,
+        "model": node.model,
+    }
+
+
+def _list_bases(runs: Sequence[NodePower]) -> Iterator[_Basis]:
+    """The powers by which nodes of one kind are planned. The rated power is always among them,
+    because a reader may know it."""
+    rated_w = max((run.rated_w for run in runs if run.rated_w), default=None)
+    yield _Basis("rating", "rated power", rated_w, "")
+    candidates = (
+        ("control", "median of the control run", [(r.median_w, r.work) for r in runs if r.control]),
+        ("max", "highest reading", [(r.max_w, r.work) for r in runs]),
+        ("p99", "99th percentile of 60 s means", [(r.p99_60s_w, r.work) for r in runs]),
+        ("mean", "highest mean of a run", [(r.mean_w, r.work) for r in runs]),
+    )
+    for key, title, powers in candidates:
+        if known := [(node_w, work) for node_w, work in powers if node_w]:
+            yield _Basis(key, title, *max(known))
+
+
+def _make_plan_cells(node_w: float | None, assumptions: Assumptions) -> Cells:
+    if node_w is None:
+        return {"nodes": None, "used_kw": None, "margin_percent": None}
+    plan = plan_rack(assumptions.rack_kw * 1e3, assumptions.redundancy_percent, node_w)
+    return {
+        "nodes": plan.nodes,
+        "used_kw": plan.used_w / 1e3,
+        "margin_percent": plan.margin_percent,
+    }
