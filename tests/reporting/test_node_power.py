@@ -69,3 +69,25 @@ def test_figures_of_accelerators_do_not_contain_those_of_nodes(submissions: Subm
         ratio * float(str(row["joules_per_item"])), rel=0.02
     )
     assert not {"node_joules_per_item", "node_mean_power_w", "node_over_accelerators"} & row.keys()
+
+
+def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissions) -> None:
+    add_run(submissions, 0, 1.0)
+    add_run(submissions, 1, 0.95)
+    add_run(submissions, 2, 0.5, scope="rack", nodes_covered=8)
+    tables = build_tables(submissions)
+    runs = tables["whole-nodes"].rows
+    assert [row["what"] for row in runs] == ["2 \u00d7 H200"] * 2, "a rack is not a node"
+    usual = max(float(str(row["max_w"])) for row in runs)
+    plans = {row["by"]: row for row in tables["rack"].rows}
+    assert plans.keys() == {"rating", "max", "p99", "mean"}
+    assert plans["rating"]["nodes"] is None, "system.json states no rated power"
+    assert plans["max"]["node_w"] == usual
+    assert plans["max"]["node_w_kind"] == "measured"
+    assert plans["max"]["nodes"] == int((70_000 * 0.73 + 1) // usual)
+    assert float(str(plans["p99"]["node_w"])) <= usual
+
+
+def test_a_report_without_whole_nodes_has_no_rack_planner(submissions: Submissions) -> None:
+    submissions.add()
+    assert not build_tables(submissions).keys() & {"rack", "whole-nodes"}
