@@ -14,6 +14,7 @@ import numpy as np
 
 from rules.bundle_format.table import Floats, Ints, Mask
 from rules.metrics.energy import Trace
+from rules.metrics.node.traces import FeedTrace
 
 SEARCH_S = 60.0
 """The default search range: shifts from -60 s to +60 s."""
@@ -112,6 +113,26 @@ class _Minimum:
     misfit: float
     error_s: float
     """How far the shifts within `_STANDARD_ERRORS` are away."""
+
+
+def combine_feeds(traces: Sequence[FeedTrace], node_w: float) -> MeterReadings:
+    """The readings of the feeds of one meter on one node together, scaled to the node's mean power
+    in W. The feeds of a meter are read one after the other, so the times are those of the first."""
+    first, *others = traces
+    power_w = first.power_w.copy()
+    for trace in others:
+        times_s = first.times_s + (first.zero_ns - trace.zero_ns) / 1e9
+        power_w += np.interp(times_s, trace.times_s, trace.power_w)
+    share = min(1.0, float(power_w.mean()) / node_w) if node_w > 0 else 1.0
+    meter = first.meter
+    # The mean of the whole interval where nothing else is stated.
+    averaging_ms = meter.interval_ms if meter.averaging_ms is None else meter.averaging_ms
+    return MeterReadings(
+        first.zero_ns + np.round(first.times_s * 1e9).astype(np.int64),
+        power_w / share if share > 0 else power_w,
+        averaging_ms / 1e3,
+        (meter.stamp_resolution_ms or 0.0) / 1e3,
+    )
 
 
 def estimate_clock(
