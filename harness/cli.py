@@ -202,7 +202,7 @@ def report_errors() -> Iterator[None]:
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
-    from harness.power.sampler import SamplerError, SamplesUnwritable
+    from harness.power.reading_process import SamplerError, SamplesUnwritable
     from harness.power.source import MeterError
     from harness.run.cluster import ClusterError
     from harness.run.plan import PlanError

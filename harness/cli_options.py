@@ -33,6 +33,12 @@ METER = click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP)
 SYSTEM = click.option(
     "--system", type=click.Path(path_type=Path), help="TOML file that describes the system"
 )
+METERS = click.option(
+    "--meters",
+    type=click.Path(path_type=Path),
+    help="TOML file that says where the node meters of --system are (docs/node-power.md)  "
+    "[default: ~/.config/wattmark/meters.toml]",
+)
 CORPUS = click.option(
     "--corpus",
     type=click.Path(path_type=Path),
@@ -124,6 +130,7 @@ _SHARED_OPTIONS = (
     EPOCH_SECONDS,
     SEED,
     SYSTEM,
+    METERS,
     click.option(
         "--implementation",
         metavar="MODULE:FUNCTION",
@@ -189,6 +196,7 @@ _REPRODUCE_OPTIONS = (
     ),
     METER,
     SYSTEM,
+    METERS,
     CORPUS,
     WEIGHTS,
     NODE,

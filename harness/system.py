@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness import __version__
+from harness.meter_tables import read_meter_tables, select_meters
 from harness.power.source import Device
 from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
@@ -53,7 +54,8 @@ SOURCES = ("rules", "reference", "harness")
 
 def read_description(path: Path | None) -> Json:
     """Read the submitter's description of the system from a TOML file. Its keys are name, site,
-    category, cooling and interconnect; all values are text.
+    category, cooling and interconnect, whose values are text, and tables `[[meter]]`, which become
+    `meters` of the description.
 
     Raises PlanError, which names the file, the key and the allowed values.
     """
@@ -68,16 +70,21 @@ def read_description(path: Path | None) -> Json:
         ) from None
     except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None
+    tables = values.pop("meter", None)
     for key, value in values.items():
         if key not in DESCRIPTION:
-            raise PlanError(f"{path}: unknown key {key!r}; the keys are {', '.join(DESCRIPTION)}")
+            raise PlanError(
+                f"{path}: unknown key {key!r}; the keys are {', '.join(DESCRIPTION)} and tables "
+                "[[meter]]"
+            )
         if not isinstance(value, str):
             raise PlanError(f"{path}: {key} must be text in quotes, found {value!r}")
     if values.get("category", "research") not in ("available", "preview", "research"):
         raise PlanError(
             f"{path}: category must be available, preview or research, found {values['category']!r}"
         )
-    return {**DESCRIPTION, **values}
+    meters = {} if tables is None else {"meters": read_meter_tables(path, tables)}
+    return {**DESCRIPTION, **values, **meters}
 
 
 @dataclass(frozen=True)
@@ -106,10 +113,13 @@ class NodeDescription:
 
 
 def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json:
-    """Return system.json for these nodes. A system without a name gets that of its accelerators."""
+    """Return system.json for these nodes, with the meters that have feeds of them. A system without
+    a name gets that of its accelerators."""
     name = description["name"] or nodes[0].accelerators[0].name
     entries = [node.to_json() for node in nodes]
-    return {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": entries}
+    document = {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": entries}
+    meters = select_meters(document.pop("meters", ()), [node.name for node in nodes])
+    return {**document, "meters": meters} if meters else document
 
 
 def describe_node(

@@ -58,6 +58,7 @@ TARGETS = {
     "harness/power/cap_watchdog.py": (POWER,),
     "harness/power/cap_journal.py": (POWER,),
     "harness/power/sampler.py": (POWER,),
+    "harness/power/reading_process.py": (POWER,),
     "harness/run/recorder.py": ("tests/harness/run/test_recorder.py",),
     "reporting/sections/compare.py": ("tests/reporting", METRICS),
 }

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.power.node_reader import MeterSampling
+from harness.power.request_clock import place_clocks
 from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY
 from harness.power.source import Readback
 from harness.run.load_generator import RequestTally
@@ -17,6 +19,7 @@ from harness.system import NodeDescription, describe_environment, describe_node,
 from rules import VERSION
 from rules.bundle_format.events import Event, event_from_json, event_to_json
 from rules.bundle_format.records import (
+    NODE_SAMPLES_FILE,
     REQUESTS_FILE,
     RESULT_FORMAT,
     Evidence,
@@ -27,6 +30,7 @@ from rules.declarations import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json, idle_to_json
 from rules.metrics.idle import compute_idle_figures
+from rules.metrics.node.figures import add_node_figures, compute_node_figures
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
@@ -89,6 +93,7 @@ class Measurements:
     """Of every step of the node's first rank, by epoch; None where not finite."""
     readbacks: list[BoardReadback] = field(default_factory=list)
     sampling: SamplingCounts = SamplingCounts()
+    node_sampling: tuple[MeterSampling, ...] = ()
     tally: RequestTally | None = None
     clocks: list[ClockReading] = field(default_factory=list)
 
@@ -109,6 +114,9 @@ class NodeShare:
     """The table as CSV text."""
     unused_samples: str
     """The same for the boards that the run does not use; empty without such boards."""
+    node_sampling: tuple[MeterSampling, ...]
+    node_samples: tuple[str, ...]
+    """The tables of the node meters as CSV texts."""
     batches: tuple[str, ...]
     """The tables of the ranks as CSV texts; `requests` too, which is empty without a server."""
     requests: tuple[str, ...]
@@ -134,6 +142,8 @@ class NodeShare:
             "sampling": asdict(self.sampling),
             "samples": self.samples,
             "unused_samples": self.unused_samples,
+            "node_sampling": [asdict(sampling) for sampling in self.node_sampling],
+            "node_samples": list(self.node_samples),
             "batches": list(self.batches),
             "requests": list(self.requests),
             "events": [event_to_json(event) for event in self.events],
@@ -155,6 +165,8 @@ class NodeShare:
             "built": tuple(event for event in built if isinstance(event, WorkloadBuilt)),
             "readbacks": tuple(map(BoardReadback.from_json, message["readbacks"])),
             "sampling": SamplingCounts(**message["sampling"]),
+            "node_sampling": tuple(MeterSampling(**entry) for entry in message["node_sampling"]),
+            "node_samples": tuple(message["node_samples"]),
             "batches": tuple(message["batches"]),
             "requests": tuple(message["requests"]),
             "events": tuple(map(event_from_json, message["events"])),
@@ -186,6 +198,8 @@ def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> No
         sampling=measurements.sampling,
         samples=(directory / SAMPLES_FILE).read_text(),
         unused_samples="".join(read_tables(f"{UNUSED_DIRECTORY}/samples")),
+        node_sampling=measurements.node_sampling,
+        node_samples=read_tables("node_samples."),
         batches=read_tables("batches."),
         requests=read_tables("requests."),
         events=read_recorded_events(directory),
@@ -217,10 +231,22 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
         requests = read_texts(REQUESTS_FILE, (text for share in shares for text in share.requests))
     result = _make_result(plan, shares)
     system = describe_system(plan.system, [share.node for share in shares])
+    node_samples = None
+    if plan.node_meters:
+        result["node_sampling"] = [asdict(s) for share in shares for s in share.node_sampling]
+        # A reader that was killed early has written nothing.
+        if texts := [text for share in shares for text in share.node_samples if text]:
+            node_samples = read_texts(NODE_SAMPLES_FILE, texts)
+            result["node_clocks"] = place_clocks(plan.node_meters, node_samples)
     parts = split_into_parts(result, samples, batches)
-    run = RunDeclaration.from_document(result)
-    run_figures = compute_figures(run, SystemDeclaration.from_document(system), parts, requests)
+    run, declared = RunDeclaration.from_document(result), SystemDeclaration.from_document(system)
+    run_figures = compute_figures(run, declared, parts, requests)
     figures = figures_to_json(run_figures)
+    if node_samples is not None:
+        # Without readings of a node, the figures of the accelerators are complete all the same.
+        with suppress(MetricsError):
+            inputs = run, declared, node_samples, batches, parts, run_figures
+            add_node_figures(figures, compute_node_figures(*inputs))
     for epoch, losses in zip(figures["epochs"], head.losses, strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
     result.update(figures)
@@ -230,13 +256,9 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
     }
     # A run whose idle phases were disturbed is complete without their figures.
     with suppress(MetricsError):
-        result.update(
-            idle_to_json(
-                compute_idle_figures(
-                    run, events, parts, batches, run_figures.energy_of_record, unused
-                )
-            )
-        )
+        energy_of_record = run_figures.energy_of_record
+        idle = compute_idle_figures(run, events, parts, batches, energy_of_record, unused)
+        result.update(idle_to_json(idle))
     # One log for the bundle: a heading separates the nodes.
     log = (
         head.log
@@ -244,7 +266,7 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
         else "".join(f"== {share.node.name} ==\n{share.log}" for share in shares)
     )
     software = describe_environment(plan.driver, plan.source_sha256, environment)
-    return Evidence(result, system, software, samples, batches, log, requests, events)
+    return Evidence(result, system, software, samples, batches, log, requests, events, node_samples)
 
 
 def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:

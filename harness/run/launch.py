@@ -5,11 +5,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from checker.judging.cpu import count_cores
+from harness.power.node_reader import NodeReaders
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.processes import Workers
 from harness.run.cluster import parse_address
 from harness.run.plan import Plan
 from harness.run.progress import View
+
+
+def make_node_readers(plan: Plan, directory: Path, view: View) -> NodeReaders:
+    """Return the reading processes of this node's meters, not yet started."""
+    access_file = Path(plan.meters_file or "")
+    return NodeReaders(plan.node_meters, plan.node_name, directory, access_file, view.print_line)
 
 
 def make_workers(plan: Plan, directory: Path, view: View) -> Workers:

@@ -15,7 +15,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
 from rules.declarations import RunDeclaration
-from rules.system_declaration import SystemDeclaration
+from rules.system_declaration import MeterDeclaration, SystemDeclaration
 from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"
@@ -34,6 +34,19 @@ def is_control(workload: str) -> bool:
 
 class PlanError(Exception):
     """The requested run is not possible. The message says why and what to do."""
+
+
+def get_node_name(node: int) -> str:
+    """The name of the node with this number in a bundle, which has no host names."""
+    return f"node{node}"
+
+
+def parse_meters(description: Json) -> tuple[MeterDeclaration, ...]:
+    """The node meters in the description of a system."""
+    return tuple(
+        MeterDeclaration.from_json(f"/meters/{i}", entry)
+        for i, entry in enumerate(description.get("meters", ()))
+    )
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,8 @@ class RunRequest:
     epoch_s: float | None = None
     seed: int = 1
     system: Path | None = None
+    meters: Path | None = None
+    """The file that says where the node meters of `system` are; None for that of the user."""
     implementation: str | None = None
     """`module:function` of the submitter's own code."""
     corpus: Path | None = None
@@ -207,11 +222,18 @@ class Plan:
     host_load: str | None = None
     """The program that loads the host beside the workers (`harness.host_load`). None if none
     does."""
+    meters_file: str | None = None
+    """The path of meters.toml. None without a node meter."""
+
+    @property
+    def node_meters(self) -> tuple[MeterDeclaration, ...]:
+        """The node meters that `system` describes."""
+        return parse_meters(self.system)
 
     @property
     def node_name(self) -> str:
-        """The name of this node in the bundle, which has no host names."""
-        return f"node{self.node}"
+        """The name of this node in the bundle."""
+        return get_node_name(self.node)
 
     @property
     def is_demo(self) -> bool:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.host_load import choose_program
+from harness.power.meter_access import find_access_file
 from harness.power.sources import source_class
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
 from harness.simulation import work as simulated_work
@@ -93,6 +94,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         found_state=machine.found_state,
         unused_boards=machine.unused_boards,
         installed=machine.installed,
+        meters_file=str(find_access_file(run_request.meters)) if system.get("meters") else None,
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
         host_load=choose_program() if run_request.host_load else None,

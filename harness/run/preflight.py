@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from harness.checks import Check, check_code, check_packages, check_signing, check_target
+from harness.meter_checks import check_node_meters
 from harness.power.cap_apply import explain_refusal
 from harness.power.cap_journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
 from harness.power.limits import (
@@ -212,6 +213,7 @@ class Preflight:
             ("system.toml", self._check_description),
             ("simulated figures", self._check_simulated_figures),
             ("meter", self.check_machine),
+            ("node meters", lambda: check_node_meters(self._description, self.run_request)),
             ("right to set caps", self.check_right),
             ("plan", self._make_plan),
         ):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness import interrupts
 from harness.host_load import HostLoad
-from harness.power.sampler import UNUSED_DIRECTORY, Sampler, SamplerError, Settings
+from harness.power.reading_process import SamplerError
+from harness.power.sampler import UNUSED_DIRECTORY, Sampler, Settings
 from harness.processes import Workers, list_descendants
 from harness.run.cluster import Cluster
 from harness.run.evidence import (
@@ -22,7 +23,7 @@ from harness.run.evidence import (
     collect_share,
     gather,
 )
-from harness.run.launch import make_worker_environment, make_workers
+from harness.run.launch import make_node_readers, make_worker_environment, make_workers
 from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_results
@@ -163,8 +164,12 @@ class Attempt:
         self._read_clocks("before")
         started_s = time.monotonic()
         with Sampler(settings) as sampler, ExitStack() as stack:
+            readers = stack.enter_context(
+                make_node_readers(plan, self._directory, self._view).run()
+            )
             self._read_back(sampler, "before")
-            time.sleep(SETTLE_S)
+            # The bare phase is part of the time that node meters are read before the first batch.
+            time.sleep(SETTLE_S + max(0.0, readers.margin_s - plan.idle_s))
             bare_start_ns = time.monotonic_ns()
             self._sample_unused_boards(stack)
             time.sleep(max(0.0, plan.idle_s - (time.monotonic_ns() - bare_start_ns) / 1e9))
@@ -178,7 +183,8 @@ class Attempt:
             self._view.log_line(f"the workers ended with status {status}")
             self._events.add(WorkersEnded, status=status)
             self._read_back(sampler, "after")
-            time.sleep(SETTLE_S)
+            time.sleep(SETTLE_S + readers.margin_s)
+            self.measurements.node_sampling = readers.stop()
             self.measurements.sampling = SamplingCounts(**sampler.stop())
         self._read_clocks("after")
         # By the monotonic clock of the samples. The wall clock may be set while a run goes on.
@@ -193,13 +199,8 @@ class Attempt:
         if not plan.unused_boards:
             return
         directory.mkdir()
-        settings = Settings(
-            plan.meter,
-            plan.unused_boards,
-            plan.node_name,
-            UNUSED_INTERVAL_MS,
-            str(directory.resolve()),
-        )
+        task = plan.meter, plan.unused_boards, plan.node_name, UNUSED_INTERVAL_MS
+        settings = Settings(*task, str(directory.resolve()))
         try:
             stack.enter_context(Sampler(settings))
         except SamplerError as error:

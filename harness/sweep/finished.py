@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from checker.engine import judge, judge_all
+from harness.meter_tables import select_meters
 from harness.power.source import Device
 from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError
@@ -165,6 +166,9 @@ def _compare_with_plan(
         plan.requests and asdict(plan.requests),
     )
     yield "corpus_sha256", settings.corpus_sha256, sweep.files_sha256.get("corpus")
+    nodes = [node.name for node in system.nodes]
+    meters = select_meters(description.pop("meters", ()), nodes)
+    yield "system's meters", system_document.get("meters", []), meters
     for key, value in description.items():
         # Without a described name, the name of the system follows from its boards.
         if key != "name" or value:

@@ -27,7 +27,7 @@ AS_FOUND = "as-found"
 ORDER = "random within each repeat"
 """The order of runs. Caps and numbers of accelerators are shuffled, so that temperature drift does
 not correlate with the cap."""
-PATH_FIELDS = ("system", "corpus", "weights")
+PATH_FIELDS = ("system", "meters", "corpus", "weights")
 HASHED_FIELDS = ("system", "corpus")
 """Fields of a run request that name files whose content must not change during a sweep. Weights are
 many GB and are not hashed. Instead, the weights in the bundles of a sweep are compared."""
@@ -151,7 +151,9 @@ class Sweep:
                 f"{path}: the entries do not have the places 1 to {len(entries)}, in this order; "
                 "start a new sweep"
             )
-        paths = {name: run_request[name] and Path(run_request[name]) for name in PATH_FIELDS}
+        paths = {
+            name: Path(path) if (path := run_request.get(name)) else None for name in PATH_FIELDS
+        }
         return Sweep(
             **document,
             run_request=RunRequest(

@@ -16,7 +16,7 @@ from harness.checks import Check
 from harness.interrupts import Interrupted
 from harness.power.cap_journal import BlockedError
 from harness.power.cap_restore import RestoreError
-from harness.power.sampler import SamplerError
+from harness.power.reading_process import SamplerError
 from harness.power.source import MeterError, NotAllowedError, Readback, read_back
 from harness.power.sources import open_source
 from harness.run import command, preflight

@@ -40,7 +40,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
     messages: list[dict] = []
     table = (tmp_path / "table.csv").open("w")
     loop = _Loop(meter, Settings("amd", (A, B), "node0", 20, str(tmp_path)), table, messages.append)
-    plain_tick = loop._tick
+    plain_tick = loop.tick
 
     def tick(scheduled_ns: int) -> None:
         gpu.energy["energy_accumulator"] += 1_000_000
@@ -51,7 +51,7 @@ def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch)
         if loop.ticks == 6:
             os.write(write_end, b'{"command": "stop"}\n')
 
-    monkeypatch.setattr(loop, "_tick", tick)
+    monkeypatch.setattr(loop, "tick", tick)
     with os.fdopen(read_end, "rb", buffering=0) as commands:
         loop.run(commands)
     os.close(write_end)

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from harness.power.sampler import Sampler, SamplerError, SamplesUnwritable, Settings, _Loop
+from harness.power.reading_process import SamplerError, SamplesUnwritable
+from harness.power.sampler import Sampler, Settings, _Loop
 from harness.power.source import Device, PowerSource, Readback
 from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
 
@@ -121,7 +122,9 @@ def test_samples_that_cannot_be_written_are_named_with_a_remedy(tmp_path):
 def test_a_slow_disk_does_not_hold_up_the_next_reading(tmp_path, monkeypatch):
     table = (tmp_path / "table.csv").open("w")
     messages: list[dict] = []
-    monkeypatch.setattr("harness.power.sampler.os.fsync", lambda descriptor: time.sleep(1.0))
+    monkeypatch.setattr(
+        "harness.power.reading_process.os.fsync", lambda descriptor: time.sleep(1.0)
+    )
     read_end, write_end = os.pipe()
     loop = _Loop(
         SteadySource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
@@ -163,14 +166,14 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
     read_end, write_end = os.pipe()
     loop = _Loop(SlowSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append)
     with os.fdopen(read_end, "rb", buffering=0) as commands:
-        real_tick = loop._tick
+        real_tick = loop.tick
 
         def tick(scheduled_ns: int) -> None:
             real_tick(scheduled_ns)
             if loop.ticks == 8:
                 os.write(write_end, json.dumps({"command": "stop"}).encode() + b"\n")
 
-        loop._tick = tick
+        loop.tick = tick
         loop.run(commands)
     os.close(write_end)
     rows_read = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
@@ -187,12 +190,12 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path):
 def test_rows_are_forced_to_disk_after_they_are_written(tmp_path, monkeypatch):
     path, forced = tmp_path / "table.csv", []
     monkeypatch.setattr(
-        "harness.power.sampler.os.fsync", lambda descriptor: forced.append(path.read_text())
+        "harness.power.reading_process.os.fsync", lambda descriptor: forced.append(path.read_text())
     )
     with path.open("w") as table:
         loop = _Loop(SteadySource(), make_settings(tmp_path, accelerators=("X",)), table, print)
-        loop._tick(100 * MS)
-        loop._flush().result()
+        loop.tick(100 * MS)
+        loop.flush().result()
         assert forced == [path.read_text()] and len(read_rows(path)) == 1
 
 
@@ -222,8 +225,8 @@ def test_a_sample_has_the_time_at_which_its_reading_began(tmp_path):
             source, make_settings(tmp_path, accelerators=("X", "Y")), table, lambda _: None
         )
         before_ns = time.monotonic_ns()
-        loop._tick(100 * MS)
-        loop._flush().result()
+        loop.tick(100 * MS)
+        loop.flush().result()
     stamps = [before_ns, *(int(row["read_ns"]) for row in read_rows(path))]
     assert stamps[0] <= stamps[1] <= source.read_ns[0] <= stamps[2] <= source.read_ns[1]
 
@@ -234,8 +237,8 @@ def test_power_shown_is_the_average_where_a_meter_has_no_other(tmp_path):
         loop = _Loop(
             StampedSource(), make_settings(tmp_path, accelerators=("X",)), table, messages.append
         )
-        loop._tick(100 * MS)
-        loop._execute({"command": "power", "start_ns": 0, "end_ns": time.monotonic_ns()})
+        loop.tick(100 * MS)
+        loop.execute({"command": "power", "start_ns": 0, "end_ns": time.monotonic_ns()})
     assert messages == [{"kind": "power", "power_w": [42.0]}]
 
 

@@ -115,8 +115,8 @@ def test_a_signal_leaves_an_honest_state_and_the_run_can_be_taken_up(tmp_path, n
 
 
 ENDLESS = (
-    "from harness import processes; from harness.power import sampler\n"
-    "processes.TERM_TIMEOUT_S = sampler.STOP_TIMEOUT_S = 1e6\n"
+    "from harness import processes; from harness.power import reading_process\n"
+    "processes.TERM_TIMEOUT_S = reading_process.STOP_TIMEOUT_S = 1e6\n"
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.simulated_bench import Bench, S
 
+from harness.simulation.boards import Boards
 from harness.simulation.throughput_model import Curve, load_fit
 from rules.metrics.sweeps import Point, find_measured_peak
 from rules.protocol import CURRENT
@@ -144,3 +145,16 @@ def test_the_parameters_are_those_that_the_script_finds_and_the_page_shows_their
         assert Curve(**parameters).compute_power_w(cap_w) == Curve(**stored_one).compute_power_w(
             cap_w
         )
+
+
+def test_the_node_has_the_true_power_and_energy_of_all_boards():
+    now_ns = [0]
+    boards = Boards("h200", load=lambda: 0.0, clock=lambda: now_ns[0])
+    assert boards.node(0) == {"power_w": 8 * 78, "energy_j": 0, "elapsed_s": 0}
+    boards.work("SIM-H200-0", "resnet50-train")
+    later = boards.node(100_000_000_000)
+    power_w = boards.read("SIM-H200-0", 100_000_000_000)["power_mw"] / 1e3
+    assert later["power_w"] == pytest.approx(7 * 78 + power_w, rel=0.02)
+    # The board reaches its power within a fraction of a second.
+    assert later["energy_j"] == pytest.approx(100 * later["power_w"], rel=0.01)
+    assert later["elapsed_s"] == 100

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from harness.power.node_reader import MeterSampling
 from harness.power.source import Device, Readback
 from harness.run.evidence import BoardReadback, ClockReading, NodeShare, SamplingCounts
 from harness.run.load_generator import RequestTally
@@ -38,6 +39,8 @@ def make_share(uuid: str = "GPU-1") -> NodeShare:
         sampling=SamplingCounts(ticks=120, missed=1),
         samples="scheduled_ns\n1\n",
         unused_samples="scheduled_ns\n2\n",
+        node_sampling=(MeterSampling("pdu-a", "node1", 1000.0, 30, 2),),
+        node_samples=("scheduled_ns\n1\n",),
         batches=("epoch\n0\n", "epoch\n1\n"),
         requests=("epoch\n0\n",),
         events=(
