@@ -34,6 +34,9 @@ MIN_RANGE_SHARE = 0.05
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    # Most runs have no node meter, and finding the spans takes time.
+    if not bundle.feed_traces:
+        return
     scored = span_scored_epochs(bundle.declaration, bundle.batches)
     for trace in bundle.feed_traces:
         readings, range_w = trace.readings, trace.meter.range_w
