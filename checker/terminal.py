@@ -39,10 +39,14 @@ SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.
 _T = TypeVar("_T")
 
 
-class UnwritableError(click.ClickException):
-    """An output cannot be written. The message names it and gives the reason."""
+class UnavailableError(click.ClickException):
+    """This machine lacks what the command needs. The message says what."""
 
     exit_code = INTERNAL
+
+
+class UnwritableError(UnavailableError):
+    """An output cannot be written. The message names it and gives the reason."""
 
 
 def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> NoReturn:

@@ -4,22 +4,23 @@ for the machine, and `harness.run.preflight` for one run."""
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.run.plan import PlanError
+from harness.run.plan import MachineError, Plan
 from harness.system import EXTRAS, read_git_state
+from rules.boards import find_board
 
 MIN_FREE_BYTES = 100_000_000
 """More than the tables and the log of a run on eight accelerators take before they are packed."""
 
 
-class StackError(PlanError):
+class StackError(MachineError):
     """A package that the workload needs is not installed."""
 
 
-class TargetError(PlanError):
+class TargetError(MachineError):
     """The directory for the results cannot be written."""
 
 
@@ -105,3 +106,38 @@ def check_signing() -> Check:
         "ssh-keygen is not installed",
         "install OpenSSH's client, or sign the bundle on another machine",
     )
+
+
+def check_plan(plan: Plan) -> Iterator[Check]:
+    """Yield the checks of a plan that do not prevent its run."""
+    is_demo = plan.is_demo
+    missing_keys = [key for key, value in plan.system.items() if not value]
+    if missing_keys and not is_demo:
+        found = f"the description of the system lacks {', '.join(missing_keys)}"
+        yield Check("description", None, found, "name a TOML file with --system")
+    code = check_code()
+    # The check warns of uncommitted code, but not in a demo.
+    if is_demo and not code.ok:
+        code = Check("code", True, "changes that are not committed, which a demo may have")
+    yield code
+    shared_boards = {device.uuid for device in plan.devices}.intersection(
+        plan.reproduces.boards if plan.reproduces else ()
+    )
+    if shared_boards and not is_demo:
+        found = (
+            f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
+            "reproduction will not count (X120)"
+        )
+        yield Check("reproduction", None, found, "choose another one with CUDA_VISIBLE_DEVICES")
+    name = plan.devices[0].name
+    yield (
+        Check(
+            "board",
+            None,
+            f"{name}: the rule book has no data sheet of this board, so MFU and bounds are not "
+            "computed",
+        )
+        if find_board(name) is None
+        else Check("board", True, f"{name}: the rule book has its data sheet")
+    )
+    yield check_signing()

@@ -11,7 +11,13 @@ from typing import Any, NoReturn
 
 import click
 
-from checker.terminal import UNWRITABLE, UnwritableError, describe_unwritable, run_program
+from checker.terminal import (
+    UNWRITABLE,
+    UnavailableError,
+    UnwritableError,
+    describe_unwritable,
+    run_program,
+)
 from harness import __version__
 from harness.cli_options import (
     CAP,
@@ -98,14 +104,19 @@ def burn(precision: str, out: Path, dry_run: bool, **options: Any) -> None:
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @add_reproduce_options
-def reproduce(bundle: Path, out: Path, **options: Any) -> None:
+@click.option("--dry-run", is_flag=True, help="show the checks before the run and run nothing")
+def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
     """Repeat the run of BUNDLE on accelerators of the same kind here: the same workload, settings,
     cap and seed. Writes a bundle that names the original to OUT."""
     from harness.reproduce import make_reproduction_request
     from harness.run import command
 
     with report_errors():
-        passes = command.run(make_reproduction_request(bundle, **options), out)
+        request = make_reproduction_request(bundle, **options)
+        if dry_run:
+            command.check(request, out)
+            return
+        passes = command.run(request, out)
     sys.exit(0 if passes else 1)
 
 
@@ -195,17 +206,16 @@ def sweep(
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Turn the errors of a run into messages and exit statuses: 2 for a request that cannot be
-    carried out, 1 for a failure, 3 for an output that cannot be written, 128 + N for signal N."""
-    from harness.checks import TargetError
+    """Turn the errors of a run into messages and exit codes: 1 for a failure, 2 for wrong usage, 3
+    for what this machine cannot do or write, 128 + N for signal N."""
     from harness.host_load import HostLoadError
     from harness.interrupts import Interrupted
     from harness.power.cap_restore import RestoreError
     from harness.power.cap_watchdog import WatchdogError
     from harness.power.reading_process import SamplerError, SamplesUnwritable
-    from harness.power.source import MeterError
+    from harness.power.source import MeterError, MeterNameError
     from harness.run.cluster import ClusterError
-    from harness.run.plan import PlanError
+    from harness.run.plan import MachineError, PlanError
     from harness.run.session import RunFailed, RunUnwritable
 
     try:
@@ -226,9 +236,12 @@ def report_errors() -> Iterator[None]:
         if error.errno in UNWRITABLE:
             raise UnwritableError(describe_unwritable(error)) from None
         raise click.ClickException(str(error)) from None
-    except TargetError as error:
-        raise UnwritableError(str(error)) from None
-    except (PlanError, MeterError) as error:
+    # MeterNameError comes first, because it is a MeterError, and MachineError before PlanError.
+    except MeterNameError as error:
+        raise click.UsageError(str(error)) from None
+    except (MachineError, MeterError) as error:
+        raise UnavailableError(str(error)) from None
+    except PlanError as error:
         raise click.UsageError(str(error)) from None
     except Interrupted as interrupt:
         sys.exit(128 + interrupt.number)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from checker.terminal import UnwritableError, describe_unwritable, run_program, show_step
+from checker.terminal import (
+    FAILED,
+    UnavailableError,
+    UnwritableError,
+    describe_unwritable,
+    run_program,
+    show_step,
+)
 
 if TYPE_CHECKING:
     from reporting.collect import Collected
@@ -69,7 +76,7 @@ def main(
     published figures found there.
 
     The page needs no network. Without JavaScript it is static. Bundles that fail the check are
-    listed with their findings but without their figures.
+    listed with their findings but without their figures, and the exit code is then 1.
     """
     from datetime import UTC, datetime
 
@@ -106,13 +113,16 @@ def main(
             )
     except OutputError as error:
         raise click.UsageError(str(error)) from None
-    except (ChartError, CheckerError, EvidenceChangedError, NothingFoundError) as error:
+    except NothingFoundError as error:
         raise click.ClickException(str(error)) from None
+    except (ChartError, CheckerError, EvidenceChangedError) as error:
+        raise UnavailableError(str(error)) from None
     except OSError as error:
         raise UnwritableError(describe_unwritable(error, target)) from None
     finally:
         show_step("")
     click.echo(f"{out}: {_count_results(collected, local)}")
+    sys.exit(FAILED if collected.rejected else 0)
 
 
 def _count_results(collected: "Collected", local: bool) -> str:

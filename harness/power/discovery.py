@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from harness.power.source import MeterError
+from harness.power.source import MeterError, MeterNameError
 
 Plugin = TypeVar("Plugin")
 
@@ -36,7 +36,7 @@ class Plugins(Generic[Plugin]):
         module_name = f"{self.package.__name__}.{name}"
         # A watchdog restores limits also while an upgrade replaces the files of the sources.
         if module_name not in sys.modules and name not in self.list_names():
-            raise MeterError(
+            raise MeterNameError(
                 f"there is no {self.noun} called {name!r}; there are {', '.join(self.list_names())}"
             )
         try:

@@ -21,6 +21,10 @@ class MeterError(Exception):
     """A meter cannot be used; the message says why and what to do."""
 
 
+class MeterNameError(MeterError):
+    """The command line names a meter or simulated boards that do not exist."""
+
+
 class NotAllowedError(MeterError):
     """This process may not change a setting of the accelerator; an administrator may."""
 

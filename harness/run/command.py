@@ -1,7 +1,7 @@
 """The steps of `bench-submit run`: plan, preflight, attempt and pre-check; and those of `sign`."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
 from harness.run.launch import make_worker_environment
-from harness.run.plan import SWEEP_SUFFIX, Plan, PlanError, RunRequest
+from harness.run.plan import SWEEP_SUFFIX, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
@@ -95,19 +95,19 @@ def resume(directory: Path) -> bool:
     with interrupts.raise_interrupts(), simulate_boards(_get_simulated_boards(plan.meter)):
         machine = preflight.inspect_machine(plan.meter, len(plan.devices), plan.cap_w)
         if machine.devices != plan.devices:
-            raise PlanError(
+            raise MachineError(
                 f"{directory}: the run was planned for other accelerators than those found now; "
                 "resume it on the same accelerators"
             )
         # The bundle states whether the run set the cap. All attempts must do the same.
         if plan.found_mw is None and machine.found_mw is not None:
-            raise PlanError(
+            raise MachineError(
                 f"{directory}: the run was planned at {plan.cap_w:g} W as found, and the limits "
                 f"are others now ({_format_limits(machine.found_mw)}); set them back, or start "
                 "the run anew"
             )
         if plan.found_mw is not None and machine.found_mw is None:
-            raise PlanError(
+            raise MachineError(
                 f"{directory}: the run was planned to set the cap of {plan.cap_w:g} W, which is in "
                 "force already; set the limits to those before the run "
                 f"({_format_limits(plan.found_mw)}), or start the run anew"
@@ -191,11 +191,11 @@ def plan_run(run_request: RunRequest, out: Path) -> Plan:
 
 
 def check(run_request: RunRequest, out: Path) -> None:
-    """Make all checks of the requested run, print their results, and run nothing. Raises the error
-    of the first check that failed."""
+    """Make all checks of the requested run, print their results, and run nothing. If some fail,
+    raises an error of the type of the first."""
     with interrupts.raise_interrupts(), simulate_boards(run_request.simulate):
         if errors := print_checks(preflight.Preflight(run_request, out)):
-            raise errors[0]
+            raise summarize_failures(errors, "run")
         print_line("the run can start; run it without --dry-run")
 
 
@@ -207,6 +207,12 @@ def print_checks(checks: preflight.Preflight) -> list[Exception]:
         if result.error:
             errors.append(result.error)
     return errors
+
+
+def summarize_failures(errors: Sequence[Exception], what: str) -> Exception:
+    """Return an error like the first of a dry run, which does not repeat the printed results."""
+    count = "1 check" if len(errors) == 1 else f"{len(errors)} checks"
+    return type(errors[0])(f"the {what} cannot start: {count} failed")
 
 
 def print_line(text: str) -> None:

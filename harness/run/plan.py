@@ -36,6 +36,10 @@ class PlanError(Exception):
     """The requested run is not possible. The message says why and what to do."""
 
 
+class MachineError(PlanError):
+    """This machine cannot carry out the run before something on it changes."""
+
+
 def get_node_name(node: int) -> str:
     """The name of the node with this number in a bundle, which has no host names."""
     return f"node{node}"

@@ -1,11 +1,11 @@
 """Checks a run and the machine before it starts, so that a run that must fail, or that the checker
 would refuse, does not start."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from harness.checks import Check, check_code, check_packages, check_signing, check_target
+from harness.checks import Check, check_packages, check_plan, check_target
 from harness.meter_checks import check_node_meters
 from harness.power.cap_apply import explain_refusal
 from harness.power.cap_journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
@@ -29,12 +29,11 @@ from harness.power.source import (
 )
 from harness.power.sources import measuring_meters, open_source
 from harness.run.cluster import parse_address
-from harness.run.plan import Machine, Plan, PlanError, RunRequest
+from harness.run.plan import Machine, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.boards import parse_argument
 from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import hash_source, read_description
-from rules.boards import find_board
 from rules.bundle_format.records import Json
 from rules.workloads import Workload
 
@@ -54,7 +53,7 @@ def select_devices(source: PowerSource, count: int, first_index: int = 0) -> tup
     selected = tuple(devices[:count])
     # A result states one board, one cap and one peak for all accelerators.
     if len({device.name for device in selected}) > 1:
-        raise PlanError(
+        raise MachineError(
             f"the accelerators of a run must be of one kind, found {_list_names(selected)}"
         )
     return selected
@@ -153,41 +152,6 @@ def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[
             )
 
 
-def check_plan(plan: Plan) -> Iterator[Check]:
-    """Yield the checks of a plan that do not prevent its run."""
-    is_demo = plan.is_demo
-    missing_keys = [key for key, value in plan.system.items() if not value]
-    if missing_keys and not is_demo:
-        found = f"the description of the system lacks {', '.join(missing_keys)}"
-        yield Check("description", None, found, "name a TOML file with --system")
-    code = check_code()
-    # The check warns of uncommitted code, but not in a demo.
-    if is_demo and not code.ok:
-        code = Check("code", True, "changes that are not committed, which a demo may have")
-    yield code
-    shared_boards = {device.uuid for device in plan.devices}.intersection(
-        plan.reproduces.boards if plan.reproduces else ()
-    )
-    if shared_boards and not is_demo:
-        found = (
-            f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
-            "reproduction will not count (X120)"
-        )
-        yield Check("reproduction", None, found, "choose another one with CUDA_VISIBLE_DEVICES")
-    name = plan.devices[0].name
-    yield (
-        Check(
-            "board",
-            None,
-            f"{name}: the rule book has no data sheet of this board, so MFU and bounds are not "
-            "computed",
-        )
-        if find_board(name) is None
-        else Check("board", True, f"{name}: the rule book has its data sheet")
-    )
-    yield check_signing()
-
-
 class Preflight:
     """The checks before a run, and the plan that follows from them."""
 
@@ -201,30 +165,49 @@ class Preflight:
         self._description: Json | None = None
 
     def examine(self) -> Iterator[Check]:
-        """Make the checks in order. A check that needs the result of one that failed is left out.
+        """Make the checks in order. A check that needs the result of one that failed is not made,
+        and says so.
 
         A failed check holds the error with which the run would end: PlanError or MeterError.
         """
-        for name, make_check in (
-            ("workload", self._check_workload),
-            ("options", self._check_options),
-            ("stack", self._check_stack),
-            ("target", lambda: check_target(self.out)),
-            ("system.toml", self._check_description),
-            ("simulated figures", self._check_simulated_figures),
-            ("meter", self.check_machine),
-            ("node meters", lambda: check_node_meters(self._description, self.run_request)),
-            ("right to set caps", self.check_right),
-            ("plan", self._make_plan),
-        ):
-            try:
-                check = make_check()
-            except (PlanError, MeterError) as error:
-                check = Check(name, False, str(error), error=error)
+        without_result: set[str] = set()
+        for name, needed_names, make_check in self._list_checks():
+            if missing := [needed for needed in needed_names if needed in without_result]:
+                check: Check | None = Check(
+                    name, None, f"not checked, because there is no result of {missing[0]}"
+                )
+            else:
+                try:
+                    check = make_check()
+                except (PlanError, MeterError) as error:
+                    check = Check(name, False, str(error), error=error)
             if check is not None:
+                if not check.ok:
+                    without_result.add(name)
                 yield check
         if self.plan is not None:
             yield from check_plan(self.plan)
+
+    def _list_checks(
+        self,
+    ) -> Iterator[tuple[str, tuple[str, ...], Callable[[], Check | None]]]:
+        """The name of each check, the checks whose results it needs, and its function."""
+        request = self.run_request
+        yield "workload", (), self._check_workload
+        yield "options", ("workload",), self._check_options
+        yield "stack", ("workload",), self._check_stack
+        yield "target", (), lambda: check_target(self.out)
+        yield "system.toml", (), self._check_description
+        if request.simulate is not None and request.simulates_work:
+            yield "simulated figures", ("workload",), self._check_simulated_figures
+        yield "meter", (), self.check_machine
+        yield (
+            "node meters",
+            ("system.toml",),
+            lambda: check_node_meters(self._description, request),
+        )
+        yield "right to set caps", ("meter",), self.check_right
+        yield "plan", ("options", "system.toml", "meter"), self._make_plan
 
     def find_errors(self) -> Iterator[Exception]:
         """Make the checks, and yield the errors of those that fail."""
@@ -236,16 +219,14 @@ class Preflight:
         scale = "simulated work" if request.simulates_work else f"{request.size} size"
         return Check("workload", True, f"{request.workload} {request.variant}, {scale}")
 
-    def _check_options(self) -> Check | None:
-        if self._workload is None:
-            return None
+    def _check_options(self) -> Check:
+        assert self._workload is not None
         self._implementation, _ = check_options(self.run_request, self._workload)
         options = ", ".join(self.run_request.options) or "none"
         return Check("options", True, f"{options}; implementation {self._implementation}")
 
-    def _check_stack(self) -> Check | None:
-        if self._workload is None:
-            return None
+    def _check_stack(self) -> Check:
+        assert self._workload is not None
         if self.run_request.simulates_work:
             return Check("stack", True, "none needed: the work is simulated")
         if self.run_request.implementation not in (None, self._workload.implementation):
@@ -256,10 +237,9 @@ class Preflight:
         self._description = read_description(self.run_request.system)
         return Check("system.toml", True, str(self.run_request.system or "none"))
 
-    def _check_simulated_figures(self) -> Check | None:
+    def _check_simulated_figures(self) -> Check:
         request = self.run_request
-        if self._workload is None or request.simulate is None or not request.simulates_work:
-            return None
+        assert self._workload is not None and request.simulate is not None
         board = parse_argument(request.simulate)[0].name
         find_curve(board, name_figures(self._workload, request.variant))
         return Check("simulated figures", True, f"{self._workload.id} on {board}")
@@ -276,24 +256,23 @@ class Preflight:
                 raise
             # The message may name options of `run`, whose values come from the original.
             original = request.original.reference.path
-            raise PlanError(f"{original} cannot be reproduced here: {error}") from None
+            raise MachineError(f"{original} cannot be reproduced here: {error}") from None
         self.machine = machine
         boards = f"{len(machine.devices)} x {machine.devices[0].name}"
         cap = describe_cap(machine.cap_w, machine.found_mw)
         return Check("meter", True, f"{machine.meter}, {boards}, {cap}")
 
-    def check_right(self) -> Check | None:
+    def check_right(self) -> Check:
         machine = self.machine
-        if machine is None:
-            return None
+        assert machine is not None
         if machine.found_mw is None and machine.found_state is None:
             return Check("right to set caps", True, "not needed: the cap stays as found")
         require_right(machine.meter, "--cap", "as-found")
         return Check("right to set caps", True, "present")
 
     def _make_plan(self) -> None:
-        if self._implementation and self.machine and self._description is not None:
-            self.plan = make_plan(self.run_request, self.machine, self._description, hash_source())
+        assert self._implementation and self.machine and self._description is not None
+        self.plan = make_plan(self.run_request, self.machine, self._description, hash_source())
 
 
 def require_right(meter: str, option: str, value: str) -> None:
@@ -340,7 +319,8 @@ def choose_meter(run_request: RunRequest) -> str:
         if run_request.smoke
         else "without a GPU use --smoke --simulate h200"
     )
-    raise MeterError(f"no meter can be used here ({'; '.join(refusals)}); {advice}")
+    listing = "\n".join(f"  {refusal}" for refusal in refusals)
+    raise MeterError(f"no meter can be used here:\n{listing}\n  {advice}")
 
 
 def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int = 0) -> Machine:
@@ -356,7 +336,7 @@ def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int
         refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
         run_cap_w, found_mw = determine_cap(source, devices, cap_w)
         if objections := list(find_objections(source, devices)):
-            raise PlanError(
+            raise MachineError(
                 "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
             )
         found_state = find_states_to_change(source, devices)

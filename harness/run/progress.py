@@ -16,8 +16,8 @@ from rich.progress import (
 )
 
 from checker.terminal import UnwritableError, describe_unwritable
+from harness.checks import check_plan
 from harness.power.limits import describe_cap
-from harness.run import preflight
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration
@@ -110,7 +110,7 @@ def announce(plan: Plan, view: View) -> None:
     )
     if plan.reproduces is not None:
         view.print_line(f"reproduces {plan.reproduces.path}")
-    for check in preflight.check_plan(plan):
+    for check in check_plan(plan):
         if not check.ok:
             view.print_line(f"note: {check.describe()}")
 

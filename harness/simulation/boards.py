@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness.power.source import Device, MeterError, Readback
+from harness.power.source import Device, MeterError, MeterNameError, Readback
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.throughput_model import Curve, find_curve, load_fit
 from rules.boards import SIMULATED_PREFIX
@@ -80,18 +80,18 @@ MODELS = {
 
 def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
     """Parse an argument such as `h200,disobey=400,drop` into the model and the values of the
-    faults. Raises MeterError."""
+    faults. Raises MeterNameError."""
     name, *fault_texts = argument.split(",")
     model = MODELS.get(name)
     if model is None:
-        raise MeterError(
+        raise MeterNameError(
             f"there is no simulated accelerator {name!r}; there are {', '.join(MODELS)}"
         )
     faults = {}
     for text in fault_texts:
         fault, _, value = text.partition("=")
         if fault not in FAULTS:
-            raise MeterError(
+            raise MeterNameError(
                 f"simulated accelerators have no fault {fault!r}; they have {', '.join(FAULTS)}"
             )
         try:
@@ -99,7 +99,7 @@ def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
         except ValueError:
             number = None
         if number is None or not 0 <= number < math.inf:
-            raise MeterError(
+            raise MeterNameError(
                 f"simulated accelerators: {text!r}: give a number, as in "
                 f"{fault}={FAULTS[fault] or 400:g}"
             )

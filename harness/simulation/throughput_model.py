@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
-from harness.power.source import MeterError
+from harness.power.source import MeterNameError
 from rules.boards import find_board
 from rules.workloads import Workload, workloads
 
@@ -113,11 +113,11 @@ def make_control_curves(board: str) -> Iterator[tuple[tuple[str, str], Curve]]:
 
 
 def find_curve(board: str, workload: str) -> Curve:
-    """Return the curve of a workload on a board. Raises MeterError if no figures are published."""
+    """Return the curve of a workload on a board. Raises MeterNameError if none is published."""
     curves = load_fit().curves
     if (curve := curves.get((board, workload))) is None:
         known = ", ".join(sorted(name for model, name in curves if model == board))
-        raise MeterError(
+        raise MeterNameError(
             f"no figures are published of {workload} on {board}; there are figures of {known}"
         )
     return curve

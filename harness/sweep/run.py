@@ -21,7 +21,7 @@ from harness.power.source import MeterError, NotAllowedError, Readback, read_bac
 from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.cluster import ClusterError
-from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.plan import MachineError, Plan, PlanError, RunRequest
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
 from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
@@ -75,7 +75,7 @@ def run(
                 print_line(line)
         # Raise before the plan is written, so that no plan is left over that cannot start.
         if errors:
-            raise errors[0]
+            raise command.summarize_failures(errors, "sweep") if dry_run else errors[0]
         if dry_run:
             print_line("the sweep can start; run it without --dry-run")
             return True
@@ -131,13 +131,14 @@ class SweepPreflight(preflight.Preflight):
         self.run_request = replace(self.run_request, cap_w=self.caps_w[0])
         return super().check_machine()
 
-    def check_right(self) -> Check | None:
+    def check_right(self) -> Check:
         in_force_w = {
             None if readback.enforced_mw is None else readback.enforced_mw / 1e3
             for readback in self.limits.values()
         }
         # Nothing has to be set, so no right to set caps is needed.
-        if self.machine is None or self.caps_w == (None,) or set(self.caps_w) == in_force_w:
+        assert self.machine is not None
+        if self.caps_w == (None,) or set(self.caps_w) == in_force_w:
             return super().check_right()
         preflight.require_right(self.machine.meter, "--caps", AS_FOUND)
         return Check("right to set caps", True, "present")
@@ -368,5 +369,5 @@ def _lock(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PlanError(f"{path}: another process is working on this sweep") from None
+            raise MachineError(f"{path}: another process is working on this sweep") from None
         yield

@@ -8,9 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import main
+from harness.power.sources import measuring_meters
 from harness.system import EXTRAS
 
 SMOKE = ("resnet50-train", "--smoke", "--simulate", "h200")
+REAL_SMOKE = ("resnet50-train", "--smoke")
 SIMULATED = ("resnet50-train", "--simulate", "h200")
 
 
@@ -82,6 +84,49 @@ def test_dry_run_fails_where_the_run_must_fail(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        ((*SIMULATED, "--meter", "nobody"), 2, "--meter and --simulate: give one of them"),
+        ((*REAL_SMOKE, "--meter", "nobody"), 2, "there is no meter called 'nobody'"),
+        ((SIMULATED[0], "--simulate", "b900"), 2, "there is no simulated accelerator 'b900'"),
+        ((*SIMULATED, "--cap", "900"), 2, "200 to 700 W"),
+        ((SIMULATED[0],), 3, "no meter can be used here"),
+        ((*REAL_SMOKE, "--meter", "nvidia"), 3, "nvidia"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_what_the_machine_lacks_with_3(
+    tmp_path: Path, arguments: tuple[str, ...], exit_code: int, message: str
+) -> None:
+    for dry_run in (("--dry-run",), ()):
+        result = invoke("run", *arguments, "-o", tmp_path / "out", *dry_run)
+        assert (result.exit_code, "Usage:" in result.stderr) == (exit_code, exit_code == 2)
+        assert message in " ".join(result.output.split())
+
+
+def test_missing_meter_is_shown_once_with_one_line_for_each_meter(tmp_path: Path) -> None:
+    for dry_run in (("--dry-run",), ()):
+        result = invoke("run", SIMULATED[0], "-o", tmp_path / "out", *dry_run)
+        assert result.output.count("no meter can be used here:\n") == 1
+        lines = result.output.partition("no meter can be used here:\n")[2].splitlines()
+        reasons = [line for line in lines if line.startswith("  ")]
+        assert len(reasons) == 1 + len(measuring_meters(("cuda",)))
+        assert reasons[-1] == "  without a GPU use --smoke --simulate h200"
+
+
+def test_dry_run_names_the_checks_that_are_not_made(tmp_path: Path) -> None:
+    result = invoke("run", "resnet5-train", "--dry-run", "-o", tmp_path / "out")
+    lines = result.output.splitlines()
+    for name, needed in (
+        ("options", "workload"),
+        ("stack", "workload"),
+        ("right to set caps", "meter"),
+        ("plan", "options"),
+    ):
+        assert f"-   {name}: not checked, because there is no result of {needed}" in lines
+    assert "Error: the run cannot start: 2 checks failed" in result.output
+
+
 @pytest.mark.parametrize("command", ["run", "sweep"])
 def test_missing_stack_is_known_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
@@ -89,7 +134,7 @@ def test_missing_stack_is_known_before_the_run(
     hide_module(monkeypatch, "timm")
     for dry_run in (("--dry-run",), ()):
         result = invoke(command, *SMOKE, "-o", tmp_path / "out", *dry_run)
-        assert result.exit_code == 2
+        assert result.exit_code == 3
         assert "timm is not installed" in " ".join(result.output.split())
         assert "pip install '.[vision]'" in " ".join(result.output.split())
     # Simulated work needs no stack.
@@ -154,7 +199,7 @@ def test_right_to_set_caps_is_a_check_of_run_too(
 ) -> None:
     monkeypatch.setattr("harness.run.preflight.explain_refusal", lambda meter: "only root may")
     result = invoke("run", *SIMULATED, "--cap", "400", "--dry-run", "-o", tmp_path)
-    assert result.exit_code == 2 and "no  right to set caps: --cap: only root may" in result.output
+    assert result.exit_code == 3 and "no  right to set caps: --cap: only root may" in result.output
     # The cap in force needs no right.
     assert invoke("run", *SIMULATED, "--cap", "700", "--dry-run", "-o", tmp_path).exit_code == 0
 

@@ -15,13 +15,13 @@ from support.bundles import rederive
 from checker import CheckerError
 from checker.cli import check
 from checker.judging import bundle_judge
+from harness.checks import check_plan
 from harness.cli import main
 from harness.power.source import Device
 from harness.reproduce import make_reproduction_request
 from harness.run.command import plan_run, simulate_boards
 from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
 from harness.run.planning import make_plan
-from harness.run.preflight import check_plan
 from harness.system import DESCRIPTION
 from rules.declarations import RunDeclaration
 from rules.system_declaration import SystemDeclaration
@@ -223,6 +223,9 @@ def test_simulated_run_that_another_center_repeats_is_reproduced(
     run = ["run", "resnet50-train", "--simulate", "h200", "--epoch-seconds", "0.5"]
     original = call_harness(first_out, *run)
     sign(original, submissions.key, "alpha@one.example.org")
+    dry_run = CliRunner().invoke(main, ["reproduce", str(original), "--dry-run"])
+    assert dry_run.exit_code == 0 and "the run can start" in dry_run.output
+    assert "ok  meter: simulated:h200, 1 x " in dry_run.output
     reproduction = call_harness(second_out, "reproduce", str(original), "--seed", "20261122")
     sign(reproduction, second_key, "beta@two.example.org")
     result = json.loads((reproduction / "result.json").read_text())

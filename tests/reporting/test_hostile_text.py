@@ -152,7 +152,7 @@ def test_bundle_that_changed_after_it_was_judged_is_not_drawn(
 
     monkeypatch.setattr("reporting.collect.collect", collect_then_change)
     result = CliRunner().invoke(main, [str(bundle), "-o", str(tmp_path / "report.html")])
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert f"{bundle}: the bundle changed after it was judged" in result.output
 
 

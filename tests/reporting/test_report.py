@@ -282,7 +282,7 @@ def test_missing_extra_says_what_to_install(
     monkeypatch.setattr(builtins, "__import__", without)
     out = tmp_path / "report.html"
     done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "pip install '.[report]'" in done.output
     assert not out.exists()
 

@@ -122,7 +122,7 @@ def test_a_run_without_the_right_to_set_leaves_nothing_behind(node):
     node.change(root=False)
     out = node.root / "out"
     result = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "400", "-o", str(out)])
-    assert result.exit_code == 2 and "docs/caps.md" in result.output
+    assert result.exit_code == 3 and "docs/caps.md" in result.output
     assert "cap 400 W, set for this run (found 700 W)" in result.output
     assert not list(out.iterdir()) and node.limits == AS_FOUND
 
@@ -140,7 +140,7 @@ def test_a_run_that_was_refused_for_another_leaves_nothing_behind(node, monkeypa
         replace(other_journal, accelerators=other_limits).write(node.journal)
         result = CliRunner().invoke(main, ["run", "resnet50-train", "--cap", "500", "-o", str(out)])
     assert (
-        result.exit_code == 2
+        result.exit_code == 3
         and f"process {owner.pid}" in result.output
         and "is running and holds" in result.output
     )

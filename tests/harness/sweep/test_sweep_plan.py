@@ -236,13 +236,13 @@ def test_without_the_right_to_set_caps_nothing_runs(
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     done = invoke(*asked, "--caps", "300,700")
     assert (
-        done.exit_code == 2
+        done.exit_code == 3
         and "setting a cap takes root; --caps as-found does not need this right"
         in join_output(done)
     )
     assert not list(tmp_path.iterdir()) and not runs.run_requests
     shown = invoke(*asked, "--caps", "300,700", "--dry-run")
-    assert shown.exit_code == 2 and "setting a cap takes root" in join_output(shown)
+    assert shown.exit_code == 3 and "setting a cap takes root" in join_output(shown)
     for needs_none in ("700", "as-found"):
         assert "the sweep can start" in join_output(
             invoke(*asked, "--caps", needs_none, "--dry-run")
@@ -264,19 +264,19 @@ def test_limits_of_another_run_refuse_the_sweep_while_it_is_planned(
         says = "run a-run (process"
         shown = invoke(*asked, "--caps", "700,300", "--dry-run")
         assert (
-            shown.exit_code == 2
+            shown.exit_code == 3
             and says in join_output(shown)
             and "the sweep can start" not in join_output(shown)
         )
         done = invoke(*asked, "--caps", "700,300")
         assert (
-            done.exit_code == 2
+            done.exit_code == 3
             and "is gone; restore them with: bench-submit restore" in join_output(done)
         )
         with lock_directory(directory):
             held = invoke(*asked, "--caps", "700,300")
         assert (
-            held.exit_code == 2
+            held.exit_code == 3
             and "is running and holds the power limits" in join_output(held)
             and "bench-submit restore" not in join_output(held)
         )
