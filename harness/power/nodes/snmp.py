@@ -151,8 +151,9 @@ class SnmpMeter(NodeMeter):
             case SnmpAuthError():
                 self._pause.begin(time.monotonic())
                 return FeedError("refused", "it refuses the login; check user and passwords")
-            case TimeoutError():
-                # An agent does not answer a wrong community either.
+            # gufo-snmp lets BlockingIOError of a timeout in `refresh` pass.
+            case TimeoutError() | BlockingIOError():
+                # An agent does not answer a wrong community or privacy password either.
                 return FeedError("timeout", f"it does not answer; {ADVICE}")
             case SnmpError():
                 return FeedError("malformed", f"its answer cannot be read; {ADVICE}")

@@ -14,7 +14,7 @@ from support.meters.pdu import (
 )
 
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes import _feed, open_node_meter, snmp
+from harness.power.nodes import _feed, open_node_meter
 from harness.power.nodes._counter import CounterUnwrapper
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
@@ -181,5 +181,14 @@ def test_an_entry_with_a_mistake_says_what_is_expected(model, index, says):
     assert says in str(caught.value)
 
 
-def test_after_a_refused_login_the_next_one_waits(monkeypatch):
-    assert snmp.LoginPause is _feed.LoginPause
+@needs_snmpd
+def test_after_a_refused_login_the_next_one_waits(pdu, monkeypatch):
+    meter = open_node_meter(make_access(pdu, **V3))
+    monkeypatch.setenv("PDU_PASSWORD", "wrong-password")
+    meter._session = None
+    assert meter.read() == [("left", FeedReading(status="refused"))]
+    monkeypatch.setenv("PDU_PASSWORD", PASSWORD)
+    assert meter.read() == [("left", FeedReading(status="refused"))], "the login is paused"
+    monkeypatch.setattr(_feed, "LOGIN_PAUSE_S", 0.0)
+    meter._pause.begin(0.0)
+    assert meter.read() == [("left", PX_READING)]
