@@ -94,6 +94,8 @@ class Verdict:
     reproduces: Reproduction | None = None
     """The bundle as a reproduction that counts. It supports its original and is no result of its
     own."""
+    judged_standing: str | None = None
+    """The standing whose rules were run (`Bundle.judged_standing`); None without evidence."""
     kept: object = field(default=None, compare=False)
     """What the argument `keep` of `judge_all` returned for the bundle, if it passed. For published
     figures, the object in the file."""

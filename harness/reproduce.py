@@ -66,6 +66,7 @@ def make_reproduction_request(
             "prompt_tokens": requests.prompt_tokens if requests else None,
             "output_tokens": requests.output_tokens if requests else None,
             "rate_per_s": requests.rate_per_s if requests else None,
+            "host_load": settings.host_load is not None,
             "original": original,
         },
     )

@@ -9,7 +9,7 @@ Random inputs are needed: with zeros or equal values few bits change, and the bo
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -124,70 +124,68 @@ def make_blocks(job: Job, precision: str, side: int, multiply: Multiply) -> Tens
     return blocks
 
 
-def sum_bits(block: Tensor) -> Tensor:
-    """Return the sum of the bits of a block, read as 64-bit words: a scalar on the device.
-
-    The sum wraps around. A single changed bit always changes it. It reads the block once, which
-    takes 2 % of the time of a product; comparing two blocks element by element takes 5 %.
-    """
-    return block.view(torch.int64).sum()
-
-
 def burn(
     recorder: Recorder, job: Job, multiply: Multiply, blocks: Tensor, item_flops: float
 ) -> None:
-    """Compute products until the recorder wants no more. Raises BoardFault if a result differs
-    from the first one."""
+    """Compute products until the recorder wants no more. Raises BoardFault if the bits of a result
+    differ from those of the first one."""
     count, side = len(blocks), blocks.shape[-1]
-    expected = sum_bits(blocks[0])
-    faults = Faults(count, job)
+    # The sum of the bits as 64-bit words stands for a block. It wraps around, and a single changed
+    # bit always changes it. A sum reads a block once; comparing two blocks would read both.
+    words = blocks.view(torch.int64)
+    comparison = Comparison(words[0].sum(), count, job)
     items = products = 0
     while recorder.more():
         recorder.start()
         items += job.batch_size
         # A batch is a whole number of items and not of products. The products of all batches
         # together are never fewer than their items require.
-        while products < math.ceil(items * item_flops / (2 * side**3)):
-            number = products % count
-            faults.compare(number, sum_bits(blocks[number]), expected)
-            multiply(blocks[number])
-            products += 1
-        faults.send_to_host()
+        last = math.ceil(items * item_flops / (2 * side**3))
+        sums = []
+        for product in range(products, last):
+            # The block was in memory since the loop wrote it one pass over all blocks ago.
+            sums.append(words[product % count].sum())
+            multiply(blocks[product % count])
+        comparison.add(products, sums)
+        products = last
         recorder.end(items=job.batch_size)
-        faults.check()
-    for number in range(count):
-        faults.compare(number, sum_bits(blocks[number]), expected)
-    faults.send_to_host()
+        comparison.check()
+    # What the last pass wrote.
+    comparison.add(0, [block.sum() for block in words])
     if blocks.is_cuda:
         torch.cuda.synchronize()
-    faults.check()
+    comparison.check()
 
 
-class Faults:
-    """Counts by block how often its bits differed. The device counts. The host looks at a copy,
-    which may be some batches old, and never waits for the device."""
+class Comparison:
+    """Compares the sums of blocks with that of the first product. The device counts the faults of
+    each block. The host looks at a copy of the counts, which may be some batches old, and never
+    waits for the device."""
 
-    def __init__(self, blocks: int, job: Job) -> None:
-        self._job = job
-        self._counts = torch.zeros(blocks, dtype=torch.int64, device=job.device)
-        # The device can write to pinned memory without the host.
-        is_cuda = self._counts.is_cuda
-        self._host_counts = torch.zeros(blocks, dtype=torch.int64, pin_memory=is_cuda)
+    def __init__(self, expected: Tensor, blocks: int, job: Job) -> None:
+        self._expected, self._job = expected, job
+        self._faults = torch.zeros(blocks, dtype=torch.int64, device=expected.device)
+        # The device writes to pinned memory while the host goes on.
+        is_cuda = expected.is_cuda
+        self._copied_faults = torch.zeros(blocks, dtype=torch.int64, pin_memory=is_cuda)
 
-    def compare(self, block: int, actual: Tensor, expected: Tensor) -> None:
-        self._counts[block] += actual != expected
-
-    def send_to_host(self) -> None:
-        self._host_counts.copy_(self._counts, non_blocking=True)
+    def add(self, first: int, sums: Sequence[Tensor]) -> None:
+        """Compare the sums of the blocks that hold the products from number `first` on."""
+        if not sums:
+            return
+        differs = torch.stack(list(sums)) != self._expected
+        products = torch.arange(first, first + len(sums), device=differs.device)
+        self._faults.index_add_(0, products % len(self._faults), differs.long())
+        self._copied_faults.copy_(self._faults, non_blocking=True)
 
     def check(self) -> None:
         """Raise BoardFault if the copy has a fault."""
-        if faulty := self._host_counts.nonzero().flatten().tolist():
+        if faulty := self._copied_faults.nonzero().flatten().tolist():
             accelerator = ", ".join(self._job.uuids) or self._job.device
             names = ", ".join(map(str, faulty[:4]))
             more = f" and {len(faulty) - 4} more" if len(faulty) > 4 else ""
             raise BoardFault(
-                f"{accelerator}: block {names}{more} of {len(self._host_counts)} differs from the "
-                "first product of the same inputs; the board or its memory is faulty: have it "
+                f"{accelerator}: block {names}{more} of {len(self._copied_faults)} differs from "
+                "the first product of the same inputs; the board or its memory is faulty: have it "
                 "checked, and measure on another one"
             )

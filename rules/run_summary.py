@@ -154,6 +154,7 @@ CONFIGURATION_NAMES = (
     "weights",
     "corpus sha256",
     "options",
+    "host load",
     "prompt tokens",
     "output tokens",
     "request rate",
@@ -196,6 +197,8 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
         settings.weights,
         settings.corpus_sha256,
         tuple(sorted((settings.options or {}).items())),
+        # Without the version of the program.
+        settings.host_load and settings.host_load.partition(" ")[0],
         *(
             (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
             if requests

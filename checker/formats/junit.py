@@ -128,7 +128,7 @@ def _explain_not_run(view: RoundView, verdict: Verdict, rule: Rule) -> str:
         return ""
     if verdict.rules_not_run or verdict.standing is None:
         return "not run: the evidence cannot be read"
-    if verdict.standing not in rule.standings:
+    if (verdict.judged_standing or verdict.standing) not in rule.standings:
         return f"not run: for {', '.join(s for s in STANDINGS if s in rule.standings)} only"
     if isinstance(rule, RoundRule) and view.status(verdict) == "fail":
         return "not run: the bundle fails"

@@ -203,6 +203,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     verdict = Verdict(
         path=bundle.path,
         standing=bundle.standing if has_evidence else None,
+        judged_standing=bundle.judged_standing if has_evidence else None,
         signer=trust.signer,
         findings=tuple(trust.settle(item.findings)),
         rules_not_run=0 if has_evidence else len(rules_by_id()) - len(item.rules),

@@ -200,6 +200,10 @@ def _check_control(run_request: RunRequest, workload: Workload) -> None:
             f"--implementation {run_request.implementation}: other runs are compared with a "
             "control run, so it has the reference implementation only; leave out --implementation"
         )
+    if run_request.batch == "auto":
+        raise PlanError(
+            "--batch auto: the batch of a control run takes no memory; leave out --batch"
+        )
     epoch_s = run_request.epoch_s
     is_real = run_request.simulate is None and not run_request.smoke
     if is_real and epoch_s is not None and epoch_s < CURRENT.min_control_epoch_s:

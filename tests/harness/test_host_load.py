@@ -1,6 +1,8 @@
 """The load of the host beside a control run."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -114,3 +116,16 @@ def test_free_memory_is_limited_by_the_cgroup(
 def test_no_program_loads_nothing() -> None:
     with HostLoad(None):
         assert not list_loads()
+
+
+def test_the_load_ends_if_the_harness_is_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = "import time, harness.host_load as h\nh.HostLoad('numpy').__enter__()\ntime.sleep(60)"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    harness = subprocess.Popen([sys.executable, "-c", script])
+    wait_for(lambda: len(list_loads()) >= count_cores())
+    pids = list_loads()
+    harness.kill()
+    harness.wait()
+    wait_for(lambda: all(map(has_ended, pids)))

@@ -122,20 +122,21 @@ def test_full_size_needs_a_gpu() -> None:
         burn.build(replace(JOB, size="full"))
 
 
-def plan_burn(**options: Any) -> Plan:
+def plan_burn(boards: int = 1, **options: Any) -> Plan:
     meter = open_source("simulated:h200")
     fields = {"variant": "bf16", "smoke": True, "epoch_s": 0.2, **options}
-    machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:1]), "P0", 700.0)
+    machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:boards]), "P0", 700.0)
     request = RunRequest("burn", **fields)
     return make_plan(request, machine, dict(DESCRIPTION), hash_source())
 
 
+@pytest.mark.parametrize("boards", [1, 2])
 def test_a_run_with_a_fault_fails_and_leaves_no_bundle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boards: int
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    plan = replace(plan_burn(), implementation="support.implementations:build_faulty_burn")
-    with pytest.raises(RunFailed, match=r"rank 0: SIM-H200-0: block 1 of 6 differs"):
+    plan = replace(plan_burn(boards), implementation="support.implementations:build_faulty_burn")
+    with pytest.raises(RunFailed, match=rf"rank {boards - 1}: SIM-H200-{boards - 1}: block 1 of 6"):
         carry_out(plan, tmp_path)
     assert not find_bundles(tmp_path)
 
@@ -153,6 +154,7 @@ def test_a_smoke_run_counts_gflop_and_has_no_loss(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"smoke": False, "epoch_s": 5.0}, "--epoch-seconds 5: .* at least 10 s"),
+        ({"batch": "auto"}, "leave out --batch"),
         ({"implementation": "support.implementations:build"}, "leave out --implementation"),
     ],
 )
