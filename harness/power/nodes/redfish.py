@@ -2,15 +2,15 @@
 
 A feed in meters.toml is a resource, and optionally a JSON pointer into it:
 
-    /redfish/v1/Chassis/ID/EnvironmentMetrics      PowerWatts, with EnergykWh if it has it
-    /redfish/v1/Chassis/ID/Power#/PowerControl/0   PowerConsumedWatts of one member
-    /redfish/v1/Chassis/ID/Sensors/ID              Reading of a sensor in W
+    /redfish/v1/Chassis/ID/EnvironmentMetrics          PowerWatts, and EnergykWh if it has it
     /redfish/v1/PowerEquipment/RackPDUs/1/Outlets/A1   PowerWatts of an outlet
+    /redfish/v1/Chassis/ID/Sensors/ID                  Reading of a sensor in W
 
 The other keys are user, a secret called password, ca_file or pin_sha256, and systems.
 
-The first two properties can differ by 10 % on the same chassis (374 and 344 W in DMTF's own sample
-of a 1U server), so a meter reads one property only, and never takes another one in its place.
+PowerConsumedWatts of PowerControl can differ by 10 % from PowerWatts of the same chassis (344 and
+374 W in DMTF's own sample of a 1U server). The kind `redfish_power_control` reads it, so that the
+bundle says which property was read, and none takes the place of the other.
 """
 
 import re
@@ -27,7 +27,12 @@ from rules.bundle_format.records import FeedReading
 
 LARGEST_VALUE = 1e9
 """In W, kWh, V or A."""
-POWER_PROPERTIES = ("PowerWatts", "PowerConsumedWatts", "Reading")
+KINDS = {
+    "PowerWatts": "redfish",
+    "Reading": "redfish",
+    "PowerConsumedWatts": "redfish_power_control",
+}
+"""Which kind of meter reads a property."""
 
 
 class RedfishMeter(NodeMeter):
@@ -40,8 +45,7 @@ class RedfishMeter(NodeMeter):
     ) -> None:
         self._feeds = dict(access.feeds)
         self._session = session
-        self.power_properties = power_properties
-        """The property that gives the power of each feed."""
+        self._power_properties = power_properties
         self._stale = StaleDetector()
 
     @classmethod
@@ -64,7 +68,7 @@ class RedfishMeter(NodeMeter):
                 if path not in answers:
                     answers[path] = self._session.get(path)
                 reading = _parse_reading(
-                    _follow(answers[path], pointer), self.power_properties[feed]
+                    _follow(answers[path], pointer), self._power_properties[feed]
                 )
             except FeedError as error:
                 reading = FeedReading(status=error.status)
@@ -79,27 +83,20 @@ class RedfishMeter(NodeMeter):
 
 
 def _choose_properties(access: MeterAccess, session: RedfishSession) -> dict[str, str]:
-    """The property that gives the power of each feed. Raises MeterError if a feed has none, if two
-    feeds have different ones, or if a chassis has more systems than `systems` says."""
+    """The property that gives the power of each feed. Raises MeterError if a feed has none, or if a
+    chassis has more systems than `systems` says."""
     properties = {}
     for feed, resource in access.feeds.items():
         path, _, pointer = resource.partition("#")
         try:
-            content = _follow(session.get(path), pointer)
-            properties[feed] = _find_property(content)
+            properties[feed] = _find_property(_follow(session.get(path), pointer), access.kind)
             _require_systems(access, session, path)
         except FeedError as error:
             raise MeterError(f"meter {access.id}, feed {feed}: {error.problem}") from None
-    if len(set(properties.values())) > 1:
-        raise MeterError(
-            f"meter {access.id}: its feeds mix "
-            + " and ".join(sorted(set(properties.values())))
-            + ", which differ on the same chassis; use one property, or declare two meters"
-        )
     return properties
 
 
-def _find_property(content: Mapping[str, Any]) -> str:
+def _find_property(content: Mapping[str, Any], kind: str) -> str:
     if isinstance(content.get("PowerControl"), list):
         count = len(content["PowerControl"])
         raise FeedError(
@@ -107,12 +104,21 @@ def _find_property(content: Mapping[str, Any]) -> str:
             f"the resource has {count} members of PowerControl; add #/PowerControl/NUMBER "
             f"(0 to {count - 1}) to name one",
         )
-    for name in POWER_PROPERTIES:
-        if name in content and (name != "Reading" or content.get("ReadingUnits") == "W"):
+    available = [
+        name
+        for name in KINDS
+        if name in content and (name != "Reading" or content.get("ReadingUnits") == "W")
+    ]
+    for name in available:
+        if KINDS[name] == kind:
             return name
-    raise FeedError(
-        "absent", f"the resource has no power in W ({', '.join(POWER_PROPERTIES)}); name another"
-    )
+    if available:
+        raise FeedError(
+            "absent",
+            f"the resource has {available[0]}, which the kind {KINDS[available[0]]} reads; set "
+            "this kind, or name another resource",
+        )
+    raise FeedError("absent", f"the resource has no power in W ({', '.join(KINDS)}); name another")
 
 
 def _require_systems(access: MeterAccess, session: RedfishSession, path: str) -> None:

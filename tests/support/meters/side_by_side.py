@@ -44,6 +44,8 @@ class ServedMeter:
     entry: Mapping[str, Any]
     server: Any
     feed_resource: str
+    lag_s: float = 0.0
+    """How old the value is that the server gives."""
 
     @property
     def declaration(self) -> MeterDeclaration:
@@ -80,13 +82,21 @@ class Measurement:
     def statuses(self, kind: str) -> list[str]:
         return [row["status"] for row in self.node_rows[kind]]
 
-    def errors_w(self, kind: str) -> list[float]:
-        """How far each reading is from what was true between request and answer, in W."""
-        errors = []
-        for row, power_w in zip(self.node_rows[kind], self.power_w(kind), strict=True):
-            true_w = (truth.power_w(int(row[c]) / 1e9) for c in ("sent_ns", "read_ns"))
-            errors.append(min(abs(power_w - w) for w in true_w))
-        return errors
+    def true_power_w(self, meter: ServedMeter) -> list[float]:
+        """What was true when each of these readings was taken, in W. If the power changed between
+        request and answer, the value that is nearer to the reading."""
+        rows = [row for row in self.node_rows[meter.kind] if row["status"] == "ok"]
+        true_w = []
+        for row, power_w in zip(rows, self.power_w(meter.kind), strict=True):
+            sent_s, read_s = (int(row[column]) / 1e9 for column in ("sent_ns", "read_ns"))
+            candidates_w = map(truth.power_w, (sent_s - meter.lag_s, sent_s, read_s))
+            true_w.append(min(candidates_w, key=lambda w: abs(w - power_w)))
+        return true_w
+
+    def largest_error_w(self, meter: ServedMeter) -> float:
+        """The largest difference of a reading from the truth, in W."""
+        pairs = zip(self.power_w(meter.kind), self.true_power_w(meter), strict=True)
+        return max(abs(power_w - true_w) for power_w, true_w in pairs)
 
     def board_intervals_ms(self) -> list[float]:
         """The times between successive readings of the first board, sorted."""
@@ -128,6 +138,7 @@ def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
                 },
                 pdu,
                 "1.8",
+                lag_s=5 * PDU_PERIOD_S,
             ),
             ServedMeter(
                 "redfish",

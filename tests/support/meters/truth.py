@@ -5,13 +5,8 @@ STEPS_W = (
     *(1500.25, 2710.5, 1320.75, 2468.5, 1790.25, 2210.25),
     *(1650.5, 2349.75, 1999.5, 2600.75, 1400.25, 2000.25),
 )
-STEP_OFFSET_S = 0.7
-"""Readings are due at whole seconds, so a late one is still in its step."""
-PERIOD_S = STEP_S * len(STEPS_W)
-MEAN_W = sum(STEPS_W) / len(STEPS_W)
-"""Mean over a period, also of one reading per second."""
 
 
 def power_w(now_s: float) -> float:
     """Power in W at an instant of the monotonic clock."""
-    return STEPS_W[int((now_s - STEP_OFFSET_S) // STEP_S) % len(STEPS_W)]
+    return STEPS_W[int(now_s // STEP_S) % len(STEPS_W)]

@@ -1,5 +1,6 @@
 """The Redfish meter against a service over TLS (tests/support/meters/redfish_service.py)."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Iterator
@@ -21,7 +22,6 @@ from support.meters.redfish_service import (
 
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import _feed, open_node_meter
-from harness.power.nodes.redfish import RedfishMeter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -41,7 +41,7 @@ def access(service: RedfishService, resource: str = ENVIRONMENT, **options: str)
         options = {"ca_file": str(service.ca_file), **options}
     return MeterAccess(
         "bmc",
-        "redfish",
+        "redfish_power_control" if FIRST_CONTROL in resource else "redfish",
         feeds,
         "127.0.0.1",
         service.port,
@@ -75,7 +75,6 @@ def test_environment_metrics_give_power_energy_and_power_factor(meter):
 def test_a_member_of_power_control_gives_the_power_consumed(service):
     meter = open_node_meter(access(service, FIRST_CONTROL))
     assert read_one(meter) == FeedReading(power_mw=344_000)
-    assert meter.power_properties == {"feed0": "PowerConsumedWatts"}
 
 
 def test_a_sensor_gives_its_own_stamp_in_ns(service):
@@ -95,9 +94,18 @@ def test_feeds_of_one_resource_take_one_request(service):
     assert service.requests == [f"GET {POWER}"]
 
 
-def test_a_meter_never_mixes_two_properties(service):
-    with pytest.raises(MeterError, match="mix PowerConsumedWatts and PowerWatts"):
-        open_node_meter(access(service, f"{ENVIRONMENT} {FIRST_CONTROL}"))
+@pytest.mark.parametrize(
+    "resource, kind, reading_kind",
+    [
+        (FIRST_CONTROL, "redfish", "PowerConsumedWatts, which the kind redfish_power_control"),
+        (ENVIRONMENT, "redfish_power_control", "PowerWatts, which the kind redfish "),
+        (SENSOR, "redfish_power_control", "Reading, which the kind redfish "),
+    ],
+)
+def test_a_kind_reads_its_own_property_only(service, resource, kind, reading_kind):
+    entry = dataclasses.replace(access(service, resource), kind=kind)
+    with pytest.raises(MeterError, match=f"feed feed0: the resource has {reading_kind}"):
+        open_node_meter(entry)
 
 
 def test_a_property_that_disappears_is_not_replaced_by_another_one(service, meter):
@@ -285,9 +293,3 @@ def test_a_number_of_ten_thousand_digits_is_malformed(service, meter):
         b"0" * 10_000 + b"}}"
     )
     assert read_status(meter) == "malformed"
-
-
-def test_the_kind_is_discovered():
-    from harness.power.nodes import node_meter_class
-
-    assert node_meter_class("redfish") is RedfishMeter
