@@ -155,6 +155,9 @@ class ReadbackRecord(JsonRecord):
     sm_default_mhz: int | None
     mem_set_mhz: int | None
     mem_default_mhz: int | None
+    power_mw: int | None
+    """Power by the meter and, in `hwmon_mw`, by the hwmon sensor of the board at the same time."""
+    hwmon_mw: int | None
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,15 @@
-"""Which GPUs ROCm's environment variables select, and how torch names them."""
+"""Which GPUs ROCm's environment variables select, how torch names them, what the kernel reads of
+them, and which values of AMD SMI are missing ones."""
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from harness.power.source import MeterError
 
+PCI_DEVICES = Path("/sys/bus/pci/devices")
 VISIBLE_VARIABLES = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
@@ -64,3 +69,30 @@ def refuse_numbers(environment: Mapping[str, str]) -> None:
                 "order HIP counts (from ROCm 6.4 on it does); name the GPUs as GPU-…, which "
                 "rocminfo shows, or unset it"
             )
+
+
+def read_hwmon_mw(address: str) -> int | None:
+    """The power in mW of the hwmon sensor of the board at this PCI address; None if the kernel has
+    none."""
+    # A kernel has one of the two files for a board, depending on its generation.
+    for path in sorted((PCI_DEVICES / address).glob("hwmon/hwmon*/power1_[ai]*")):
+        if path.name in ("power1_average", "power1_input"):
+            with contextlib.suppress(OSError, ValueError):
+                return round(int(path.read_text()) / 1000)
+    return None
+
+
+def known_number(value: Any) -> int | None:
+    """A value of AMD SMI; None for its marks of a missing value: a text, or all ones in 32 or 64
+    bits."""
+    return (
+        value
+        if isinstance(value, int) and value not in (0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF)
+        else None
+    )
+
+
+def known_milliwatts(watts: Any) -> int | None:
+    """Power in W as mW; None also for all ones in 16 bits, and for 0, which a second die gives."""
+    number = known_number(watts)
+    return None if number in (None, 0, 0xFFFF) else number * 1000

@@ -67,6 +67,10 @@ class Readback:
     sm_default_mhz: int | None = None
     mem_set_mhz: int | None = None
     mem_default_mhz: int | None = None
+    power_mw: int | None = None
+    """Power by the meter and, below, by the hwmon sensor of the same board, read directly after
+    each other. Both are None if the kernel has no such sensor."""
+    hwmon_mw: int | None = None
 
 
 class PowerSource(ABC):
@@ -88,6 +92,10 @@ class PowerSource(ABC):
     state: str | None = None
     """The power state that a run declares: `P0` on NVIDIA, `auto` on AMD, None if the accelerator
     has no power states."""
+
+    power_reading: str | None = None
+    """Which reading of the driver the samples have as power, if the driver has several, such as
+    `amd-smi current_socket_power`."""
 
     @classmethod
     @abstractmethod

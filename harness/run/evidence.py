@@ -322,15 +322,13 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
         "readbacks": [readback.to_json() for share in shares for readback in share.readbacks],
         "clocks": [asdict(reading) for share in shares for reading in share.clocks],
     }
+    if plan.power_reading is not None:
+        result["sampling"]["power_reading"] = plan.power_reading
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
     if plan.reproduces is not None:
-        original = plan.reproduces
-        result["reproduces"] = {
-            "run_id": original.run_id,
-            "path": original.path,
-            "manifest_sha256": original.manifest_sha256,
-        }
+        original = asdict(plan.reproduces)
+        result["reproduces"] = {k: v for k, v in original.items() if k != "boards"}
     if head.tally is not None:
         result["tally"] = asdict(head.tally)
     return result
@@ -339,14 +337,8 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
 def _check_ranks_equal(ranks: Sequence[WorkloadBuilt]) -> None:
     """Raise rules.metrics.energy.MetricsError if a rank was built differently from the first."""
     # result.json has one value of each for the whole run.
-    for name in (
-        "precision",
-        "parameters",
-        "input_shape",
-        "settings",
-        "corpus_sha256",
-        "weights_sha256",
-    ):
+    build = ("precision", "parameters", "input_shape", "settings")
+    for name in (*build, "corpus_sha256", "weights_sha256"):
         value = getattr(ranks[0], name)
         if deviating := [rank.rank for rank in ranks if getattr(rank, name) != value]:
             raise MetricsError(f"rank {deviating[0]} was built with another {name} than rank 0")

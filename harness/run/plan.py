@@ -148,6 +148,7 @@ class Machine:
     found_state: Mapping[str, str] | None = None
     unused_boards: tuple[str, ...] = ()
     installed: int | None = None
+    power_reading: str | None = None
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,8 @@ class Plan:
     """The UUIDs of the other accelerators of this node that the meter can read."""
     installed: int | None = None
     """How many accelerators this node has. None if the plan does not know it."""
+    power_reading: str | None = None
+    """See `PowerSource.power_reading`."""
     sweep: Json | None = None
     """The position of this run in its sweep (`sweep` of result.json). None outside a sweep."""
     reproduces: OriginalReference | None = None

@@ -94,6 +94,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         found_state=machine.found_state,
         unused_boards=machine.unused_boards,
         installed=machine.installed,
+        power_reading=machine.power_reading,
         meters_file=str(find_access_file(run_request.meters)) if system.get("meters") else None,
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,

@@ -351,6 +351,7 @@ def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int
             found_state,
             unused_boards=find_unused_boards(source, [device.uuid for device in devices]),
             installed=source.count_installed(),
+            power_reading=source.power_reading,
         )
 
 

@@ -26,7 +26,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.power.rocm_devices import refuse_numbers, visible_gpus
+from harness.power.rocm_devices import (
+    known_milliwatts,
+    known_number,
+    read_hwmon_mw,
+    refuse_numbers,
+    visible_gpus,
+)
 from harness.power.source import (
     CapControl,
     Device,
@@ -147,6 +153,9 @@ class AmdSource(PowerSource, CapControl):
             uuid: _Gpu(ordered[i]) for i, uuid in enumerate(uuids) if uuid and i not in indices
         }
         self._installed = len(uuids)
+        powers = [self._try(partial(self._get_power, gpu)) or {} for gpu in self._gpus.values()]
+        reading = "current" if any(power.get("power_mw") for power in powers) else "average"
+        self.power_reading = f"amd-smi {reading}_socket_power"
         self.driver = self._try(
             lambda: smi.amdsmi_get_gpu_driver_info(handles[0])["driver_version"]
         )
@@ -198,7 +207,12 @@ class AmdSource(PowerSource, CapControl):
             lambda: [process["pid"] for process in smi.amdsmi_get_gpu_process_list(handle)]
         )
         ecc = self._try(lambda: smi.amdsmi_get_gpu_total_ecc_count(handle)) or {}
+        address = self._try(lambda: smi.amdsmi_get_gpu_device_bdf(handle))
+        hwmon_mw = read_hwmon_mw(str(address))
         return Readback(
+            # The samples have this power. Only with the other one can they disagree.
+            power_mw=None if hwmon_mw is None else self._read_power_mw(handle),
+            hwmon_mw=hwmon_mw,
             # 0 on MI300: the driver accepts any cap, which does not mean that it enforces it.
             min_mw=caps.get("min_power_cap"),
             max_mw=caps.get("max_power_cap"),
@@ -208,8 +222,8 @@ class AmdSource(PowerSource, CapControl):
             enforced_mw=caps.get("power_cap"),
             foreign_processes=None if pids is None else sum(pid not in own_pids for pid in pids),
             mig=self._is_partitioned(handle),
-            ecc_uncorrected=_number(ecc.get("uncorrectable_count")),
-            ecc_corrected=_number(ecc.get("correctable_count")),
+            ecc_uncorrected=known_number(ecc.get("uncorrectable_count")),
+            ecc_corrected=known_number(ecc.get("correctable_count")),
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
@@ -256,14 +270,18 @@ class AmdSource(PowerSource, CapControl):
     def _get_power(self, gpu: _Gpu) -> dict[str, Any]:
         power = self._smi.amdsmi_get_power_info(gpu.handle)
         return {
-            "power_mw": _milliwatts(power.get("current_socket_power")),
-            "power_avg_mw": _milliwatts(power.get("average_socket_power")),
+            "power_mw": known_milliwatts(power.get("current_socket_power")),
+            "power_avg_mw": known_milliwatts(power.get("average_socket_power")),
         }
+
+    def _read_power_mw(self, handle: Any) -> int | None:
+        power = self._try(lambda: self._get_power(_Gpu(handle))) or {}
+        return power.get("power_mw") or power.get("power_avg_mw")
 
     def _get_energy(self, gpu: _Gpu) -> dict[str, Any]:
         energy = self._smi.amdsmi_get_energy_count(gpu.handle)
         # Older versions call the count "power".
-        count = _number(energy.get("energy_accumulator", energy.get("power")))
+        count = known_number(energy.get("energy_accumulator", energy.get("power")))
         return {
             "energy_mj": None
             if count is None
@@ -280,22 +298,24 @@ class AmdSource(PowerSource, CapControl):
     def _get_metrics(self, gpu: _Gpu) -> dict[str, Any]:
         table = self._smi.amdsmi_get_gpu_metrics_info(gpu.handle)
         # A clock for each compute die.
-        clocks_mhz = [c for c in map(_number, table.get("current_gfxclks", ())) if c is not None]
+        clocks_mhz = [
+            c for c in map(known_number, table.get("current_gfxclks", ())) if c is not None
+        ]
         return {
             "sm_mhz": round(sum(clocks_mhz) / len(clocks_mhz))
             if clocks_mhz
-            else _number(table.get("current_gfxclk")),
-            "mem_mhz": _number(table.get("current_uclk")),
-            "temp_c": _number(table.get("temperature_hotspot")),
-            "mem_temp_c": _number(table.get("temperature_mem")),
-            "util_pct": _number(table.get("average_gfx_activity")),
+            else known_number(table.get("current_gfxclk")),
+            "mem_mhz": known_number(table.get("current_uclk")),
+            "temp_c": known_number(table.get("temperature_hotspot")),
+            "mem_temp_c": known_number(table.get("temperature_mem")),
+            "util_pct": known_number(table.get("average_gfx_activity")),
             "slowdown": _slowdown(gpu, table),
         }
 
     def _get_caps(self, handle: Any) -> dict[str, int]:
         """Caps in mW."""
         caps = self._smi.amdsmi_get_power_cap_info(handle)
-        numbers = {name: _number(value) for name, value in caps.items()}
+        numbers = {name: known_number(value) for name, value in caps.items()}
         # From uW to mW.
         return {name: value // 1000 for name, value in numbers.items() if value is not None}
 
@@ -319,7 +339,7 @@ class AmdSource(PowerSource, CapControl):
         """Whether the GPU is a partition of its socket. Each partition gives its number; only the
         first one gives the mode. None if the GPU gives neither."""
         mode = self._try(lambda: self._smi.amdsmi_get_gpu_compute_partition(handle))
-        number = _number(self._get_kfd_info(handle).get("current_partition_id"))
+        number = known_number(self._get_kfd_info(handle).get("current_partition_id"))
         if mode is None and number is None:
             return None
         return bool(number) or mode not in (None, "", "N/A", "SPX")
@@ -328,7 +348,7 @@ class AmdSource(PowerSource, CapControl):
         return self._try(lambda: self._smi.amdsmi_get_gpu_kfd_info(handle)) or {}
 
     def _get_hip_id(self, handle: Any) -> int | None:
-        return _number(
+        return known_number(
             (self._try(lambda: self._smi.amdsmi_get_gpu_enumeration_info(handle)) or {}).get(
                 "hip_id"
             )
@@ -361,7 +381,7 @@ class AmdSource(PowerSource, CapControl):
 def _slowdown(gpu: _Gpu, table: Mapping[str, Any]) -> int | None:
     """The bits of the residency counters that grew since the last call; None without an earlier
     value."""
-    counts = {bit: _number(table.get(name)) for bit, name in RESIDENCY_COUNTERS.items()}
+    counts = {bit: known_number(table.get(name)) for bit, name in RESIDENCY_COUNTERS.items()}
     current = {bit: count for bit, count in counts.items() if count is not None}
     # A counter that is missing this time keeps its earlier value for the next comparison.
     previous, gpu.residencies = gpu.residencies, gpu.residencies | current
@@ -369,22 +389,6 @@ def _slowdown(gpu: _Gpu, table: Mapping[str, Any]) -> int | None:
     if not comparable:
         return None
     return sum(bit for bit in comparable if current[bit] > previous[bit])
-
-
-def _number(value: Any) -> int | None:
-    """A value of AMD SMI; None for its marks of a missing value: a text, or all ones in 32 or 64
-    bits."""
-    return (
-        value
-        if isinstance(value, int) and value not in (0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF)
-        else None
-    )
-
-
-def _milliwatts(watts: Any) -> int | None:
-    """Power in W as mW; None also for all ones in 16 bits, and for 0, which a second die gives."""
-    number = _number(watts)
-    return None if number in (None, 0, 0xFFFF) else number * 1000
 
 
 def _is_unsupported(error: Exception) -> bool:

@@ -17,6 +17,7 @@ from support.harness.amd_boards import gpu as gpu
 from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
 
+from harness.power import rocm_devices
 from harness.power.rocm_devices import uuid_of_torch, visible_gpus
 from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
@@ -138,3 +139,27 @@ def test_a_gpu_that_variables_hide_is_installed_and_can_be_read():
     assert (meter.hidden(), meter.count_installed()) == ([B], 2)
     assert meter.read(B).power_mw == AmdSource(smi, {}).read(B).power_mw is not None
     assert (AmdSource(smi, {}).hidden(), AmdSource(smi, {}).count_installed()) == ([], 2)
+
+
+@pytest.mark.parametrize("name", ["power1_average", "power1_input"])
+def test_readbacks_have_the_power_of_amd_smi_and_of_hwmon(tmp_path, monkeypatch, gpu, meter, name):
+    monkeypatch.setattr(rocm_devices, "PCI_DEVICES", tmp_path)
+    readback = meter.readback(A, frozenset())
+    assert (readback.power_mw, readback.hwmon_mw) == (None, None)
+    sensor = tmp_path / gpu.bdf / "hwmon" / "hwmon4" / name
+    sensor.parent.mkdir(parents=True)
+    sensor.with_name("power1_cap").write_text("750000000\n")
+    sensor.write_text("689000000\n")
+    readback = meter.readback(A, frozenset())
+    assert (readback.power_mw, readback.hwmon_mw) == (717_000, 689_000)
+    # The samples keep to AMD SMI.
+    assert meter.read(A).power_mw == 717_000
+    sensor.write_text("")
+    assert meter.readback(A, frozenset()).hwmon_mw is None
+
+
+def test_the_meter_names_the_reading_that_its_samples_have():
+    new, old = make_gpu_a(), make_gpu_a()
+    old.power = {"current_socket_power": "N/A", "average_socket_power": 300}
+    assert AmdSource(FakeAmdSmi(new), {}).power_reading == "amd-smi current_socket_power"
+    assert AmdSource(FakeAmdSmi(old), {}).power_reading == "amd-smi average_socket_power"
