@@ -93,7 +93,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
     monkeypatch.setitem(sys.modules, "amdsmi", None)
     with pytest.raises(
-        MeterError, match=r"nvidia-ml-py is not installed; .*amdsmi is not installed"
+        MeterError, match=r"nvidia-ml-py is not installed; .*\n  amdsmi is not installed"
     ):
         command.plan_run(RunRequest("resnet50-train"), tmp_path)
 
