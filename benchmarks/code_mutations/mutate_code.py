@@ -57,6 +57,8 @@ TARGETS = {
     "harness/power/cap_restore.py": (POWER,),
     "harness/power/cap_watchdog.py": (POWER,),
     "harness/power/cap_journal.py": (POWER,),
+    "harness/power/cap_lock.py": (POWER,),
+    "harness/power/cap_host.py": (POWER,),
     "harness/power/sampler.py": (POWER,),
     "harness/power/reading_process.py": (POWER,),
     "harness/run/recorder.py": ("tests/harness/run/test_recorder.py",),

@@ -367,7 +367,8 @@ class Attempt:
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         items = sum(end.items for end in ends)
         self._events.add(EpochEnded, epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns)
-        seconds = (end_ns - start_ns) / 1e9
+        # As the figures of the bundle do, divide by the active time.
+        seconds = sum(end.active_s for end in ends) / len(ends)
         items_per_s = metrics.items_per_second(items, seconds)
         power = " ".join("-" if w is None else f"{w:.0f}" for w in power_w)
         loss_text = "".join(

@@ -28,6 +28,8 @@ if __name__ == "__main__":
     # worker.
     die_with_parent(int(os.environ[LAUNCHER_VARIABLE]))
 
+import numpy as np
+
 from harness.power.rocm_devices import uuid_of_torch
 from harness.run.load_generator import Answer, LoadGenerator
 from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
@@ -49,6 +51,7 @@ from harness.run.worker_events import (
 from harness.system import EXTRAS, hash_source
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
 from rules.contract import BoardFault, Built, Job
+from rules.metrics.intervals import join_intervals
 from rules.workloads import workloads
 
 FAILED = 1
@@ -77,14 +80,19 @@ class EventLog:
     ) -> None:
         # The windows go first: the harness reads them when it sees the event.
         _write_rows(self._batches, windows)
+        # Subtract while the times are integers, because a double does not hold the ns exactly.
+        start_ns = min(window.start_ns for window in windows)
+        times_s = np.array([(w.start_ns - start_ns, w.end_ns - start_ns) for w in windows]) / 1e9
+        starts, ends = join_intervals(times_s[:, 0], times_s[:, 1])
         self.write_event(
             RankEndedEpoch(
                 rank=self._rank,
                 epoch=epoch,
                 items=sum(window.items for window in windows),
                 # Windows of requests overlap, so the first to end is not always the first to start.
-                start_ns=min(window.start_ns for window in windows),
+                start_ns=start_ns,
                 end_ns=max(window.end_ns for window in windows),
+                active_s=float((ends - starts).sum()),
                 losses=tuple(losses),
             )
         )

@@ -85,6 +85,8 @@ class RankEndedEpoch(WorkerEvent):
     """Earliest start and, in `end_ns`, latest end of a batch, on the monotonic clock of the
     node."""
     end_ns: int
+    active_s: float
+    """Time in which a batch was active: the union of the windows."""
     losses: tuple[float, ...]
     """Loss of each step, which may be NaN or infinite. Empty for a server."""
 

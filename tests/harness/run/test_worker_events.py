@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.run.worker import EventLog
 from harness.run.worker_events import (
     JobRefused,
     RankEndedEpoch,
@@ -16,10 +17,11 @@ from harness.run.worker_events import (
     worker_event_from_json,
     worker_event_to_json,
 )
+from rules.bundle_format.records import BatchWindow
 
 STARTED = WorkerStarted(rank=0, pid=17, source_sha256="0" * 64)
 EPOCH = RankEndedEpoch(
-    rank=1, epoch=3, items=64, start_ns=5, end_ns=9, losses=(0.5, float("inf"), 0.25)
+    rank=1, epoch=3, items=64, start_ns=5, end_ns=9, active_s=3e-9, losses=(0.5, float("inf"), 0.25)
 )
 BUILT = WorkloadBuilt(
     rank=1,
@@ -68,3 +70,16 @@ def test_events_are_read_once_and_an_incomplete_line_when_it_is_complete(tmp_pat
     with (tmp_path / "events.1.jsonl").open("a") as file:
         file.write(text[10:])
     assert list(reader.read_new()) == [refused]
+
+
+def test_epoch_has_the_time_in_which_a_batch_was_active(tmp_path: Path) -> None:
+    start_ns, second_ns = 2**62, 10**9
+    windows = [
+        BatchWindow(0, batch, 0, start_ns + start_s * second_ns, start_ns + end_s * second_ns, 8)
+        # The second batch lies inside the first. The pause before the third does not count.
+        for batch, (start_s, end_s) in enumerate([(0, 2), (0, 1), (3, 4)])
+    ]
+    EventLog(tmp_path, 0).write_epoch(0, windows, [0.5])
+    event = worker_event_from_json(json.loads((tmp_path / "events.0.jsonl").read_text()))
+    assert isinstance(event, RankEndedEpoch)
+    assert (event.active_s, event.items) == (3.0, 24)
