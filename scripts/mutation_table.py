@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "mutations.md"
 BEGIN = "<!-- What follows is written by scripts/mutation_table.py. -->\n"
 HEAD = (
-    "| rule | severity | ways of spoiling | tried | caught | missed | companions "
+    "| rule | severity | mutations | tried | caught | missed | companions "
     "|\n|---|---|---|---|---|---|---|\n"
 )
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -65,7 +65,7 @@ def render_page(failures: Mapping[str, str]) -> str:
     missed_count = sum(bool(text) for text in failures.values())
     ways = len({(case.rule.id, case.alteration.name) for case in all_cases})
     summary = (
-        f"{len(rules)} rules, {ways} ways of spoiling, tried {len(all_cases)} times on made "
+        f"{len(rules)} rules, {ways} mutations, tried {len(all_cases)} times on made "
         "and measured bundles: "
         f"{len(all_cases) - missed_count} caught, {missed_count} missed.\n\n"
     )

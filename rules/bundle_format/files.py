@@ -92,8 +92,8 @@ def read_files(directory: Path) -> Files:
         mode = directory.lstat().st_mode
         if stat.S_ISREG(mode):
             message = (
-                "A bundle is a directory and is judged as a whole. Name the directory, such as "
-                f"{directory.parent}."
+                "A bundle is a directory and is judged as a whole. Name the directory "
+                f"{directory.parent} instead of its file."
             )
             raise build_refusal(
                 FILE_NOT_PLAIN, directory.name, "", "a regular file", "a directory", message

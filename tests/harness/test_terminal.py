@@ -195,10 +195,15 @@ def test_unknown_rule_is_told_where_the_rules_are() -> None:
     )
 
 
-def test_file_of_a_bundle_is_told_to_be_no_bundle(submissions: Submissions) -> None:
+def test_file_of_a_bundle_is_told_to_be_no_bundle(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bundle = submissions.add()
-    result = run_bench_check(bundle / "result.json")
-    assert result.exit_code == 1 and f"Name the directory, such as {bundle}." in result.stdout
+    monkeypatch.chdir(bundle)
+    for path, directory in ((bundle / "result.json", str(bundle)), ("result.json", ".")):
+        result = run_bench_check(path)
+        assert result.exit_code == 1
+        assert f"Name the directory {directory} instead of its file." in result.stdout
 
 
 # Paths are told as they were given.
