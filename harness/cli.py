@@ -318,18 +318,37 @@ def restore() -> None:
     metavar="NAME[:ARGUMENT]",
     help="check this meter only  [default: all real meters]",
 )
-def doctor(meter: str | None) -> None:
-    """Check what this machine can do, and show how to fix what it cannot."""
+@click.option(
+    "--meters",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="read the node meters of meters.toml instead  [default file: "
+    "~/.config/wattmark/meters.toml]",
+)
+@click.option(
+    "--system",
+    type=click.Path(path_type=Path),
+    help="with --meters: TOML file that describes the meters to read",
+)
+def doctor(meter: str | None, meters: str | None, system: Path | None) -> None:
+    """Check what this machine can do, and show how to fix what it cannot.
+
+    With --meters, read each node meter, and show its value, its age, the rate and the clock.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from harness.doctor import examine
+    from harness.meter_checks import examine_meters
 
     table = Table(box=None)
     for heading in ("", "what", "found", "advice"):
         table.add_column(heading, overflow="fold")
-    checks = list(examine(meter))
+    if system is not None and meters is None:
+        raise click.UsageError("--system: give it with --meters")
+    checks = list(examine(meter) if meters is None else examine_meters(meters, system))
     for check in checks:
         sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]
         table.add_row(sign, check.name, escape(check.result), escape(check.advice))

@@ -62,6 +62,11 @@ def read_access(path: Path, meter: str, kind: str, feeds: Sequence[str]) -> Mete
     )
 
 
+def list_access(path: Path) -> list[MeterAccess]:
+    """How to reach all meters of the file `path`. Raises MeterError as `read_access` does."""
+    return [_make_access(path, meter, table) for meter, table in _read_tables(path).items()]
+
+
 def _read_tables(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:

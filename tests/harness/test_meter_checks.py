@@ -1,0 +1,130 @@
+"""`doctor --meters`: what it shows of a meter, and what an operator has to do."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.harness.node_power import METER, write_access, write_system
+from support.meters.modbus_server import ModbusServer, encode
+from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
+from support.meters.ports import find_free_port
+
+from harness.cli import main
+from harness.meter_checks import examine_meters
+
+POWER = "1.3.6.1.4.1.13742.6.5.4.3.1.4.1.8.5"
+STAMP = "1.3.6.1.4.1.13742.6.5.4.3.1.5.1.8.5"
+
+
+def run_doctor(*arguments: object):
+    result = CliRunner().invoke(main, ["doctor", "--meters", *map(str, arguments)])
+    assert "127.0.0.1" not in result.output and COMMUNITY not in result.output
+    return result
+
+
+@pytest.fixture
+def server() -> Iterator[ModbusServer]:
+    server = ModbusServer({1: encode("janitza-umg", 1234.5, 1000)})
+    yield server
+    server.stop()
+
+
+def write_modbus(directory: Path, port: int, unit: int = 1) -> tuple[Path, Path]:
+    """meters.toml and system.toml of a Modbus meter."""
+    meter = {**METER, "kind": "modbus", "interval_ms": 100}
+    access = write_access(
+        directory,
+        METER["id"],
+        kind="modbus",
+        host="127.0.0.1",
+        port=port,
+        model="janitza-umg",
+        feeds={"psu-1": unit},
+    )
+    return access, write_system(directory, meter)
+
+
+def test_a_meter_that_changes_shows_value_counter_rate_and_clock(tmp_path, server, monkeypatch):
+    access, system = write_modbus(tmp_path, server.port)
+    powers_w = iter(range(1000, 2000))
+
+    class Changing(dict):
+        def __getitem__(self, address):
+            return encode("janitza-umg", next(powers_w), 1000)[address]
+
+    server.registers[1] = Changing()
+    (check,) = examine_meters(str(access), system)
+    assert check.ok is True and check.name == "node meter node-meter, feed psu-1"
+    assert check.result.endswith("no clock of its own") and "energy counter" in check.result
+    assert "5 different values in 5 readings" in check.result and "readings per s" in check.result
+
+
+def test_a_stuck_value_is_told(tmp_path, server):
+    access, system = write_modbus(tmp_path, server.port)
+    assert run_doctor(access, "--system", system).exit_code == 0
+    (check,) = examine_meters(str(access), system)
+    assert check.ok is None and check.result.startswith("1234.5 W, energy counter, ")
+    assert check.advice.startswith("all 5 readings are equal: the meter may be stuck")
+
+
+def test_without_a_description_all_meters_of_the_file_are_read(tmp_path, server, monkeypatch):
+    access, _ = write_modbus(tmp_path, server.port)
+    monkeypatch.setenv("WATTMARK_METERS", str(access))
+    monkeypatch.setattr("harness.meter_checks.READINGS", 1)
+    result = run_doctor()
+    assert result.exit_code == 0 and "1234.5 W" in result.output
+
+
+def test_a_meter_that_cannot_be_opened_says_what_to_check(tmp_path):
+    access, system = write_modbus(tmp_path, find_free_port())
+    assert run_doctor(access, "--system", system).exit_code == 1
+    (check,) = examine_meters(str(access), system)
+    assert check.advice == "meter node-meter: it refuses the connection; check host and port"
+
+
+def test_a_meter_that_fails_now_and_then_says_how_often(tmp_path, server, monkeypatch):
+    monkeypatch.setattr("harness.power.nodes.modbus.ModbusMeter.blocking_timeout_s", 0.2)
+    access, system = write_modbus(tmp_path, server.port)
+    server.delay_s = 0.0
+    checks = examine_meters(str(access), system)
+    threading.Timer(0.25, lambda: setattr(server, "delay_s", 0.3)).start()
+    (check,) = checks
+    assert check.ok is None and "of 5 readings failed: timeout; no answer in time" in check.advice
+
+
+@needs_snmpd
+@pytest.mark.parametrize(("shift_s", "side"), [(-7, "behind"), (7, "ahead of")])
+def test_a_clock_that_is_off_by_7_s_is_told(tmp_path, monkeypatch, shift_s, side):
+    monkeypatch.setenv("PDU_COMMUNITY", COMMUNITY)
+    pdu = Pdu(tmp_path, {POWER: ("gauge", 1200), STAMP: ("gauge", int(time.time()) + shift_s)})
+    access = write_access(
+        tmp_path,
+        METER["id"],
+        kind="snmp",
+        host="127.0.0.1",
+        port=pdu.port,
+        model="raritan-px",
+        community_env="PDU_COMMUNITY",
+        feeds={"psu-1": "1.8"},
+    )
+    system = write_system(tmp_path, {**METER, "kind": "snmp", "interval_ms": 100})
+    try:
+        (check,) = examine_meters(str(access), system)
+    finally:
+        pdu.stop()
+    assert f"s {side} that of this node: synchronise both by NTP" in check.advice
+    difference_s = float(check.advice.partition("its clock is ")[2].split()[0])
+    assert difference_s == pytest.approx(7, abs=1.5)
+
+
+def test_a_file_that_is_missing_and_one_without_meters_are_told(tmp_path):
+    result = run_doctor(tmp_path / "none.toml")
+    assert result.exit_code == 1 and "no such file" in result.output
+    empty = tmp_path / "meters.toml"
+    empty.touch(mode=0o600)
+    assert "none is declared" in run_doctor(empty).output
+    result = CliRunner().invoke(main, ["doctor", "--system", str(empty)])
+    assert result.exit_code == 2 and "give it with --meters" in result.output
