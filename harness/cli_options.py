@@ -187,6 +187,7 @@ _BURN_OPTIONS = (
     EPOCH_SECONDS,
     SEED,
     SYSTEM,
+    METERS,
     OUT,
     DRY_RUN,
 )
