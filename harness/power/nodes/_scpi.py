@@ -26,6 +26,7 @@ OVER_RANGE = 9.9e37
 """What instruments give for a value above the range, by IEEE 488.2 and SCPI-99, or INF."""
 NO_VALUE = 9.91e37
 """What they give for a value that does not exist, or NAN."""
+LONGEST_UPDATE_MS = 2000
 ELEMENT = re.compile(r"[A-Za-z0-9]{1,8}")
 LARGEST_VALUE = 1e9
 """In W, V, A or Wh."""
@@ -211,6 +212,11 @@ def load_settings(access: MeterAccess) -> Settings:
             raise MeterError(
                 f"meter {access.id}: its entry in meters.toml needs {key}, a number"
             ) from None
+    if not 0 < values["update_ms"] <= LONGEST_UPDATE_MS:
+        raise MeterError(
+            f"meter {access.id}: update_ms must be above 0 and at most {LONGEST_UPDATE_MS}, because "
+            "each reading waits for an update"
+        )
     values["update_s"] = values["update_ms"] / 1000
     return Settings(
         Instrument(**instruments[name]),

@@ -205,6 +205,7 @@ def test_another_instrument_is_refused(instrument, server):
         ({"instrument": "fluke"}, r"'fluke' is not one of yokogawa-wt310e, .*zes-lmg600"),
         ({"elements": "1;*RST"}, r"feed feed0: '1;\*RST' is no input element"),
         ({"voltage_range": "300"}, "has the key voltage_range, which"),
+        ({"update_ms": "5000"}, "update_ms must be above 0 and at most 2000"),
         ({"current_range_a": "much"}, "needs current_range_a, a number"),
     ],
 )
