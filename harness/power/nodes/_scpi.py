@@ -214,8 +214,8 @@ def load_settings(access: MeterAccess) -> Settings:
             ) from None
     if not 0 < values["update_ms"] <= LONGEST_UPDATE_MS:
         raise MeterError(
-            f"meter {access.id}: update_ms must be above 0 and at most {LONGEST_UPDATE_MS}, because "
-            "each reading waits for an update"
+            f"meter {access.id}: update_ms must be above 0 and at most {LONGEST_UPDATE_MS}; each "
+            "reading waits for an update"
         )
     values["update_s"] = values["update_ms"] / 1000
     return Settings(

@@ -16,6 +16,7 @@ from support.meters import truth
 from support.meters.bmc import USER as BMC_USER
 from support.meters.bmc import Bmc
 from support.meters.instrument import SocketServer, Yokogawa
+from support.meters.modbus_server import ModbusServer, encode
 from support.meters.pdu import COMMUNITY, Pdu
 from support.meters.redfish_service import ENVIRONMENT, RedfishService
 from support.meters.redfish_service import USER as REDFISH_USER
@@ -29,8 +30,9 @@ OUTLET = "1.3.6.1.4.1.13742.6.5.4.3.1.4.1.8"
 """Active power is object 5, and energy object 8, of an outlet of a Raritan PX."""
 OUTLET_DIGITS = "1.3.6.1.4.1.13742.6.3.5.4.1.7.1.8"
 """Decimal digits of these objects."""
-PDU_PERIOD_S = 0.1
-"""How often the PDU measures."""
+MODBUS_MODEL = "janitza-umg"
+UPDATE_PERIOD_S = 0.1
+"""How often the PDU and the Modbus meter measure."""
 NODE = "node0"
 BOARDS = tuple(f"SIM-H200-{number}" for number in range(8))
 
@@ -122,6 +124,7 @@ def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
         vxi11 = Vxi11Server(Yokogawa(now_power_w))
         stack.callback(vxi11.stop)
         pdu = stack.enter_context(serve_pdu(directory))
+        modbus = stack.enter_context(serve_modbus())
         analyser = {
             "instrument": "yokogawa-wt310e",
             "voltage_range_v": 300,
@@ -138,7 +141,15 @@ def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
                 },
                 pdu,
                 "1.8",
-                lag_s=5 * PDU_PERIOD_S,
+                lag_s=5 * UPDATE_PERIOD_S,
+            ),
+            ServedMeter(
+                "modbus",
+                0.001,
+                {"port": modbus.port, "model": MODBUS_MODEL},
+                modbus,
+                "1",
+                lag_s=5 * UPDATE_PERIOD_S,
             ),
             ServedMeter(
                 "redfish",
@@ -188,20 +199,45 @@ def serve_pdu(directory: Path) -> Iterator[Pdu]:
             f"{OUTLET_DIGITS}.5": ("gauge", 1),
         }
 
-    def keep_measuring() -> None:
-        while not stopped.wait(PDU_PERIOD_S):
-            pdu.set(measure())
-
     pdu = Pdu(place, measure())
+    try:
+        with repeat(lambda: pdu.set(measure())):
+            yield pdu
+    finally:
+        pdu.stop()
+
+
+@contextmanager
+def serve_modbus() -> Iterator[ModbusServer]:
+    """A Modbus meter, unit 1 of which has the power of the truth."""
+
+    def measure() -> dict[int, list[int]]:
+        return encode(MODBUS_MODEL, now_power_w(), 0.0)
+
+    server = ModbusServer({1: measure()})
+    try:
+        with repeat(lambda: server.registers[1].update(measure())):
+            yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def repeat(measure: Callable[[], object]) -> Iterator[None]:
+    """Call `measure` every `UPDATE_PERIOD_S` in a thread."""
     stopped = threading.Event()
-    thread = threading.Thread(target=keep_measuring)
+
+    def run() -> None:
+        while not stopped.wait(UPDATE_PERIOD_S):
+            measure()
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield pdu
+        yield
     finally:
         stopped.set()
         thread.join()
-        pdu.stop()
 
 
 def write_secret(path: Path, secret: str) -> str:

@@ -57,6 +57,7 @@ def test_faults_of_meters_end_in_their_statuses_and_leave_the_others_undisturbed
         first = statuses.index(fault)
         assert first >= 3 and set(statuses[:first]) == {"ok"}, kind
         assert set(statuses[first:]) == {fault}, kind
+    assert set(measurement.statuses("modbus")) == {"ok"}
     assert {row["status"] for row in measurement.board_rows} == {"ok"}
 
 
