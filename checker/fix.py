@@ -7,6 +7,7 @@ manifest of the run nobody can tell whether the evidence is that of the run, so 
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from rules.bundle_format.records import (
 )
 from rules.bundle_format.seal import encode_json, list_files, write_durable
 from rules.finding import Problem
-from rules.metrics.figures_json import figures_to_json
+from rules.metrics.figures_json import figures_to_json, idle_from_json, idle_to_json
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 
 _MAX_CHANGES = 10
@@ -172,6 +173,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         raise UnfixableError("result.json has other epochs than the tables")
     # Losses and extensions do not follow from the tables: keep them as stated.
     computed["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in computed["epochs"]]
+    computed |= _compute_idle(judged)
     before = _flatten({name: evidence.result.get(name) for name in computed})
     tolerance = judged.protocol.recompute_tolerance
     changes = [
@@ -184,6 +186,16 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         evidence.result.update(computed)
     for pointer, old, new in changes:
         yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
+
+
+def _compute_idle(judged: Bundle) -> Json:
+    """The keys of result.json on idle power and phases; empty if it states none or the evidence
+    does not allow them. Unused boards have no evidence, so theirs are kept as stated."""
+    stated, computed = idle_from_json(judged.result), judged.idle_figures_or_reason
+    if stated is None or isinstance(computed, str):
+        return {}
+    unused_boards = tuple(board for board in stated.boards if not board.used)
+    return idle_to_json(replace(computed, boards=computed.boards + unused_boards))
 
 
 def _flatten(value: Any, pointer: str = "") -> Json:

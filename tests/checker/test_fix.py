@@ -18,6 +18,7 @@ from checker.fix import UnfixableError, fix
 from harness.sign import sign
 from rules.bundle_format import seal
 from rules.bundle_format.records import EVIDENCE_FILES, JSON_FILES, MANIFEST_FILE, OPTIONAL_FILES
+from rules.testing.cases.node.idle_contradicts_evidence import record_idle
 
 ROOT = Path(__file__).parents[2]
 
@@ -236,3 +237,26 @@ def test_epochs_that_the_tables_do_not_have_are_refused(unsigned: Path) -> None:
     alter(unsigned, lambda result: result["epochs"].pop())
     with pytest.raises(UnfixableError, match="other epochs"):
         fix(unsigned)
+
+
+def test_idle_power_is_made_anew_and_that_of_unused_boards_is_kept(
+    submissions: Submissions,
+) -> None:
+    evidence = copy_evidence()
+    record_idle(evidence)
+    unused = {**evidence.result["idle"][0], "accelerator": "GPU-unused", "used": False}
+    evidence.result["idle"].append(unused)
+    bundle = submissions.add(evidence)
+    shutil.rmtree(bundle / "signatures")
+    original = read_contents(bundle)
+
+    def halve_idle_power(result: dict) -> None:
+        result["idle"][0]["resident_w"] /= 2
+        result["phases"][0]["energy_j"] /= 2
+
+    alter(bundle, halve_idle_power)
+    assert [change.split(": ")[0] for change in fix(bundle)] == [
+        "result.json /idle/0/resident_w",
+        "result.json /phases/0/energy_j",
+    ]
+    assert read_contents(bundle) == original
