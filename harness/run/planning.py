@@ -15,7 +15,7 @@ from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError,
 from harness.simulation import work as simulated_work
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
-from rules.protocol import CURRENT
+from rules.protocol import CURRENT, PROTOCOLS
 from rules.workloads import Workload, workloads
 
 FULL_EPOCH_S = 31.5
@@ -120,7 +120,7 @@ def _check_reproduction(plan: Plan, original: Original) -> None:
             f"{original.reference.path} ran without a power cap, and {plan.cap_w:g} W is in force "
             "here; use a meter without power limits (--meter)"
         )
-    if run.protocol != CURRENT.version:
+    if PROTOCOLS[run.protocol].comparable_with != CURRENT.comparable_with:
         raise PlanError(
             f"{original.reference.path} follows protocol {run.protocol}, and this version of "
             f"wattmark {CURRENT.version}; reproduce it with a version that has its protocol"
