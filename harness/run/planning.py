@@ -120,7 +120,8 @@ def _check_reproduction(plan: Plan, original: Original) -> None:
             f"{original.reference.path} ran without a power cap, and {plan.cap_w:g} W is in force "
             "here; use a meter without power limits (--meter)"
         )
-    if PROTOCOLS[run.protocol].comparable_with != CURRENT.comparable_with:
+    protocol = PROTOCOLS.get(run.protocol)
+    if protocol is None or protocol.comparable_with != CURRENT.comparable_with:
         raise PlanError(
             f"{original.reference.path} follows protocol {run.protocol}, and this version of "
             f"wattmark {CURRENT.version}; reproduce it with a version that has its protocol"
