@@ -1,17 +1,21 @@
 """Runs beside which node meters are read: what enters the bundle, and that neither address nor
 secret does."""
 
+import gzip
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.harness.node_power import METER, write_system
+from support.harness.node_power import METER, write_access, write_system
 from support.harness.session_runs import read_evidence
+from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
+from support.meters.ports import find_free_port
 
 from checker.engine import judge
 from harness.processes import list_descendants
@@ -82,3 +86,93 @@ def test_a_reader_that_is_killed_does_not_end_the_run(tmp_path):
     output, _ = process.communicate(timeout=240)
     assert "meter node-meter: the reader of meter node-meter ended by itself" in output
     assert "bundle: " in output, output
+
+
+@needs_snmpd
+def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_returns(tmp_path):
+    """Searches the output, the run directory, all command lines and the bundle. The agent is killed
+    for three seconds of the run."""
+    host = "127.0.0.77"
+    agent = tmp_path / "agent"
+    agent.mkdir()
+    index = "1.8"
+    objects = {f"1.3.6.1.4.1.13742.6.5.4.3.1.4.{index}.5": ("gauge", 2345)}
+    pdu = Pdu(agent, objects, host)
+    access = write_access(
+        tmp_path,
+        METER["id"],
+        kind="snmp",
+        host=host,
+        port=pdu.port,
+        model="raritan-px",
+        community_env="PDU_COMMUNITY",
+        feeds={"psu-1": index},
+    )
+    system = write_system(tmp_path, {**METER, "kind": "snmp"})
+    process = start_run(
+        tmp_path, system, "--meters", str(access), PDU_COMMUNITY=COMMUNITY, WATTMARK_METERS=""
+    )
+    texts: set[str] = set()
+    try:
+        for step in range(10_000):
+            if process.poll() is not None:
+                break
+            texts |= read_command_lines(process.pid) | read_files(tmp_path / "out")
+            if step == 40:
+                pdu.stop()
+            if step == 55:
+                pdu.start()
+            time.sleep(0.2)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        pdu.stop()
+        process.kill()
+    evidence = read_evidence(find_bundle(tmp_path))
+    texts |= read_files(tmp_path / "out") | {output}
+    assert any("harness.power.node_reader" in text for text in texts), "command lines are searched"
+    assert any("node_samples" in text or "scheduled_ns,sent_ns" in text for text in texts)
+    for text in texts:
+        assert host not in text and COMMUNITY not in text
+    rows = evidence.node_samples
+    assert set(rows["status"]) == {"ok", "timeout"} and set(rows["power_mw"].dropna()) == {2.345e6}
+    assert rows["status"].iloc[-1] == "ok", "it is read again when it is back"
+    assert len(evidence.result["epochs"]) == 11 and evidence.result["sampling"]["missed"] <= 2
+    assert evidence.result["node_sampling"][0]["ticks"] == len(rows)
+
+
+def read_command_lines(pid: int) -> set[str]:
+    """The command lines of a process and its descendants."""
+    lines = set()
+    for descendant in list_descendants([pid]):
+        with suppress(OSError):
+            line = Path(f"/proc/{descendant}/cmdline").read_bytes()
+            lines.add(line.replace(b"\0", b" ").decode(errors="replace"))
+    return lines
+
+
+def read_files(directory: Path) -> set[str]:
+    """The content of all files below a directory, unpacked."""
+    texts = set()
+    for path in directory.rglob("*"):
+        with suppress(OSError, EOFError):
+            content = path.read_bytes()
+            content = gzip.decompress(content) if path.suffix == ".gz" else content
+            texts.add(content.decode(errors="replace"))
+    return texts
+
+
+def test_a_meter_that_cannot_be_opened_ends_the_run_before_it_starts(tmp_path):
+    system = write_system(tmp_path, {**METER, "kind": "modbus"})
+    access = write_access(
+        tmp_path,
+        METER["id"],
+        kind="modbus",
+        host="127.0.0.1",
+        port=find_free_port(),
+        model="janitza-umg",
+        feeds={"psu-1": "1"},
+    )
+    process = start_run(tmp_path, system, "--meters", str(access))
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3 and not (tmp_path / "out").exists()
+    assert "meter node-meter: it refuses the connection; check host and port" in output

@@ -42,8 +42,10 @@ while line := sys.stdin.readline():
 class Pdu:
     """A running PDU whose values the test sets."""
 
-    def __init__(self, directory: Path, values: dict[str, tuple[str, object]]) -> None:
-        self._directory = directory
+    def __init__(
+        self, directory: Path, values: dict[str, tuple[str, object]], host: str = "127.0.0.1"
+    ) -> None:
+        self._directory, self._host = directory, host
         self.port = find_free_port(udp=True)
         self._values_file = directory / "values.json"
         (directory / "agent.py").write_text(_PROGRAM)
@@ -62,8 +64,8 @@ class Pdu:
         program = f"{sys.executable} {self._directory / 'agent.py'} {self._values_file}"
         config = self._directory / "snmpd.conf"
         config.write_text(
-            f"agentaddress udp:127.0.0.1:{self.port}\n"
-            f"rocommunity {COMMUNITY} 127.0.0.1\n"
+            f"agentaddress udp:{self._host}:{self.port}\n"
+            f"rocommunity {COMMUNITY} default\n"
             f"createUser {USER} SHA-256 {PASSWORD} AES {PRIVACY_PASSWORD}\n"
             f"rouser {USER} priv\n"
             f"pass_persist .1.3.6.1.4.1 {program}\n"
@@ -79,7 +81,7 @@ class Pdu:
 
         for _ in range(100):
             try:
-                session = SnmpSession("127.0.0.1", self.port, community=COMMUNITY, timeout=0.1)
+                session = SnmpSession(self._host, self.port, community=COMMUNITY, timeout=0.1)
                 session.get("1.3.6.1.2.1.1.3.0")
                 return
             except OSError:
