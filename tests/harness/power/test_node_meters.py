@@ -2,6 +2,8 @@
 address and secret."""
 
 import os
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +25,7 @@ ACCESS = MeterAccess(
 def extra(tmp_path, monkeypatch) -> Path:
     """A directory of node meters beside that of the package, on the search path."""
     monkeypatch.setattr(nodes, "__path__", [*nodes.__path__, str(tmp_path)])
-    monkeypatch.delitem(__import__("sys").modules, "harness.power.nodes.added", raising=False)
+    monkeypatch.delitem(sys.modules, "harness.power.nodes.added", raising=False)
     return tmp_path
 
 
@@ -115,3 +117,27 @@ def test_a_simulator_that_ends_makes_readings_that_time_out():
     with run_simulator("h200"):
         meter = open_node_meter(MeterAccess("node", "simulated", {"psu-1": "1"}))
     assert meter.read() == [("psu-1", FeedReading(status="timeout"))]
+
+
+def test_the_example_of_the_page_reads_its_feeds(tmp_path, monkeypatch):
+    page = Path(__file__).parents[3] / "docs" / "write-a-meter.md"
+    (code,) = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        if "(NodeMeter):" in block
+    ]
+    (tmp_path / "wattfeeds.py").write_text(code)
+    monkeypatch.setattr(nodes, "__path__", [*nodes.__path__, str(tmp_path)])
+    (tmp_path / "left").write_text("812.5")
+    (tmp_path / "right").write_text("no number")
+    feeds = {"left": str(tmp_path / "left"), "right": str(tmp_path / "right")}
+    meter = open_node_meter(MeterAccess("files", "wattfeeds", feeds))
+    assert meter.read() == [
+        ("left", FeedReading(power_mw=812_500)),
+        ("right", FeedReading(status="malformed")),
+    ]
+    (tmp_path / "left").unlink()
+    assert meter.read()[0] == ("left", FeedReading(status="absent"))
+    with pytest.raises(MeterError, match="meter files, feed left: its file does not exist"):
+        open_node_meter(MeterAccess("files", "wattfeeds", feeds))
+    del sys.modules["harness.power.nodes.wattfeeds"]

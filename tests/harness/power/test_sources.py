@@ -33,7 +33,7 @@ def extract_example() -> str:
     (code,) = [
         block
         for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        if "class " in block and "def open" in block
+        if "(PowerSource):" in block and "def open" in block
     ]
     return code
 
