@@ -22,6 +22,8 @@ from rules.boards import find_board
 from rules.workloads import Workload, workloads
 
 PATH = Path(__file__).with_name("throughput_model.json")
+CONTROL_FIT = "assumed-peak-share-1"
+"""The name of the curves of control runs in bundles."""
 CONTROL_PEAK_SHARE = 0.67
 """Throughput of a control run at the highest cap, as a share of the dense peak: 663 of 989 TFLOP/s
 in bf16 were seen on an H200 that drew 691 of 700 W. Assumed for other boards and precisions."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, Client
-from harness.simulation.throughput_model import load_fit, name_figures
+from harness.simulation.throughput_model import CONTROL_FIT, load_fit, name_figures
 from rules.contract import Built, Job, Load, Progress, Recorder, Request
 from rules.workloads import workloads
 
@@ -78,7 +78,10 @@ def build(job: Job) -> Built:
         precision=workload.variants[job.variant],
         parameters=size.parameters,
         input_shape=size.input_shape,
-        settings={"simulated": True, "fit": load_fit().name},
+        settings={
+            "simulated": True,
+            "fit": CONTROL_FIT if workload.is_control else load_fit().name,
+        },
         vocabulary=None if job.requests is None else VOCABULARY,
     )
 

@@ -168,4 +168,6 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
         ),
         "host_load": run.declaration.settings.host_load,
         **make_mark_cells(row, link),
+        # The table says it of all its rows.
+        "withheld": None,
     }
