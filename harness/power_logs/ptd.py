@@ -35,6 +35,14 @@ _TIME = re.compile(
 )
 _NO_NUMBER = re.compile(r"-?\d\.#\w+")
 """How programs on Windows print infinity and NaN, such as `-1.#IND00`."""
+_BARE_READING = re.compile(
+    r"\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+,(?=(watts|volts|amps|pf),)", re.IGNORECASE
+)
+"""The start of a reading without the word `Time`, as the daemon prints it on a terminal."""
+_MESSAGE = re.compile(r"(Time,[^,]*,|.*\d: ?)(?P<level>NOTICE|WARNING|ERROR)[,:]")
+_MESSAGE_ADVICE = "the manual of PTDaemon says what it means"
+_QUANTITY = re.compile(r",(watts|volts|amps|pf),", re.IGNORECASE)
+_NO_POWER_ADVICE = "the line is left out; power is never computed from volts and amperes"
 _SUM_TOLERANCE = 0.01
 TOTAL = "total"
 """The feed of a log without channels."""
@@ -46,20 +54,24 @@ class _TornError(ValueError):
 
 def recognise(line: str) -> bool:
     """Whether a line shows that the log is of this format."""
-    return _START in line and any(f",{key}," in line.lower() for key in _QUANTITIES)
+    return _find_reading(line) is not None
 
 
 def parse(source: LogSource) -> PowerLog:
     """Read a log. Raises PowerLogError if it has no readings."""
     builder, clock = LogBuilder(source), LocalClock(source.zone)
     for number, line in source.lines:
-        # The last start, because a line may be torn into another.
-        start = line.rfind(_START)
-        if start < 0:
-            if any(f",{key}," in line.lower() for key in _QUANTITIES):
+        # A cheap test first, because the log may have a million lines.
+        if not _QUANTITY.search(line) and (message := _MESSAGE.match(line)):
+            if message["level"] != "NOTICE":
+                source.problems.add("meter-message", number, line[:120], _MESSAGE_ADVICE)
+            continue
+        start = _find_reading(line)
+        if start is None:
+            if _QUANTITY.search(line):
                 source.add_torn(number, "values without the time of a reading")
             continue
-        if _START in line[:start]:
+        if line.count(_START) > 1:
             source.add_torn(number, "the start of a reading before another reading")
         try:
             reading = _parse_reading(number, line[start:].split(","), clock)
@@ -69,12 +81,7 @@ def parse(source: LogSource) -> PowerLog:
             source.add_torn(number, str(error))
         else:
             if reading is None:
-                source.problems.add(
-                    "no-power",
-                    number,
-                    "a reading without Watts",
-                    "the line is left out; power is never computed from volts and amperes",
-                )
+                source.problems.add("no-power", number, "a reading without Watts", _NO_POWER_ADVICE)
             else:
                 builder.add(reading)
     return builder.build(
@@ -82,11 +89,21 @@ def parse(source: LogSource) -> PowerLog:
     )
 
 
+def _find_reading(line: str) -> int | None:
+    """Where the time of a reading begins; None if the line has none."""
+    # The last one, because a line may be torn into another.
+    start = line.rfind(_START)
+    if start >= 0:
+        return start + len(_START)
+    match = _BARE_READING.search(line)
+    return None if match is None else match.start()
+
+
 def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReading | None:
-    """The reading in the cells of a line; None if it has no power. Raises _TornError and
-    LocalTimeError."""
-    time_ns = clock.to_ns(_parse_time(cells[1].strip()))
-    groups = _group_by_channel(cells[2:])
+    """The reading in the cells of a line, the time first; None if it has no power. Raises
+    _TornError and LocalTimeError."""
+    time_ns = clock.to_ns(_parse_time(cells[0].strip()))
+    groups = _group_by_channel(cells[1:])
     total, channels = groups[0][1], groups[1:]
     if channels and POWER in total:
         sum_w = sum(values.get(POWER, math.nan) for _, values in channels)

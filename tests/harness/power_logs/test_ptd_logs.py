@@ -165,3 +165,35 @@ def test_doubled_and_skipped_hour_of_daylight_saving_are_found(tmp_path):
 def test_unknown_time_zone_is_refused(tmp_path):
     with pytest.raises(PowerLogError, match=r"--time-zone: 'Berlin' is no time zone"):
         read_lines(tmp_path, *GOOD, time_zone="Berlin")
+
+
+def test_notices_of_the_daemon_are_no_problem_and_its_errors_are(tmp_path):
+    log = read_lines(
+        tmp_path,
+        "Time,12-23-2020 10:20:00.000,NOTICE,Analyzer identity response of 32 bytes: WT310,F1.03",
+        *GOOD,
+        "Time,12-23-2020 10:21:05.071,ERROR,Bad volts reading nan from WT310",
+        "Buffer was 1.000E+00;1;300.0E+00;1",
+        "12-23-2020 10:21:06.000: WARNING: 1 sample is uncertain",
+        reading(6, "Watts,107.0,Mark,m"),
+    )
+    assert list_problems(log) == [("meter-message", 7), ("meter-message", 9)] and len(log) == 6
+    assert "Bad volts reading" in log.problems.list_all()[0].found
+
+
+def test_reading_without_the_word_time_is_read(tmp_path):
+    lines = [line.removeprefix("Time,") for line in GOOD]
+    log = read_lines(tmp_path, *lines, f"Response to client sent: {reading(9)[5:]}")
+    assert len(log) == 5 and list_problems(log) == [("torn-line", 6)]
+    lines.append("Response to client sent: " + reading(9, "Watts,110.0,Mark,m")[5:])
+    assert len(read_lines(tmp_path, *lines)) == 6
+
+
+def test_total_without_volts_is_the_sum_of_its_channels(tmp_path):
+    channels = "Ch1,Watts,91.06,Volts,120.95,Amps,0.8019,PF,0.9389,Ch2,Watts,90.97,Volts,120.83"
+    rest = f"Watts,182.03,Volts,-1.0,Amps,-1.0,PF,-1.0,Mark,notset,{channels},Amps,0.802,PF,0.9388"
+    log = read_lines(tmp_path, reading(1, rest))
+    assert log.power_w.tolist() == [pytest.approx(182.03)] and not list_problems(log)
+    broken = rest.replace("Ch1,Watts,", "Ch1,Watts1,")
+    log = read_lines(tmp_path, reading(1, rest), reading(2, rest), reading(3, broken))
+    assert ("torn-line", 3) in list_problems(log) and len(log) == 2
