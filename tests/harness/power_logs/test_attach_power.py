@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from conftest import copy_evidence
 from support.bundles import write_bundle
 
 from checker.engine import judge
@@ -260,6 +261,17 @@ def test_log_whose_changes_decide_nothing_needs_a_stated_offset(tmp_path, log_te
     assert "--clock-offset and --clock-bound" in result.output
     stated = ("--clock-offset", "7.25", "--clock-bound", "0.5")
     assert attach(bundle, make_constant(log_text), *stated).exit_code == 0
+
+
+def test_clock_that_several_offsets_fit_is_not_guessed(tmp_path):
+    evidence = copy_evidence()
+    bundle = tmp_path / "run"
+    write_bundle(evidence, bundle)
+    add_node_power(evidence)
+    # All epochs of this bundle are alike, so an offset by one epoch fits about as well.
+    result = attach(bundle, format_log(evidence))
+    assert result.exit_code == 1
+    assert "the changes of power do not place the clock of the log" in result.output
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,11 @@ def test_bad_map_is_refused_with_file_and_key(tmp_path, csv_map, message):
         read_csv(tmp_path, csv_map, "time,power", "2025-01-01T00:00:00Z,5")
 
 
+def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    log = read_csv(tmp_path, "\ufeff" + MAP, "\ufefftime,power", "2025-01-01T00:00:00Z,5.5")
+    assert log.power_w.tolist() == [5.5]
+
+
 def test_csv_without_map_is_refused_with_an_example(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("time,power\n2025-01-01T00:00:00Z,5\n")
