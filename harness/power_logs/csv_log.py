@@ -8,7 +8,7 @@ from datetime import datetime
 
 from harness.power_logs.builder import LogBuilder, LogSource
 from harness.power_logs.csv_map import EXAMPLE, CsvMap, TimeColumn
-from harness.power_logs.local_time import LocalClock, LocalTimeError, count_ns
+from harness.power_logs.local_time import LocalClock, LocalTimeError, check_ns, count_ns
 from harness.power_logs.records import Layout, LogReading, PowerLog, PowerLogError
 
 NAME = "csv"
@@ -172,8 +172,6 @@ def _make_unix_parser(time: TimeColumn) -> Callable[[str], int]:
         # In whole numbers, because a double does not hold ns since 1970.
         fraction_ns = int(fraction[:9].ljust(9, "0") or 0) * time.unit_ns // 10**9
         time_ns = int(whole[:_DIGITS_NS]) * time.unit_ns + fraction_ns
-        if not 10**17 < time_ns < 10**19:
-            raise ValueError(f"the time {text[:40]!r}, which is not after 1973; check time.unit")
-        return time_ns
+        return check_ns(time_ns)
 
     return parse_time

@@ -11,6 +11,10 @@ _MICROSECOND = timedelta(microseconds=1)
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
+FIRST_NS, LAST_NS = 10**17, 7 * 10**18
+"""No log is older or younger: March 1973 to 2191. The 64 bits of a column hold ns until 2262."""
+
+
 class LocalTimeError(ValueError):
     """A local time is not one instant. The message says why."""
 
@@ -50,11 +54,13 @@ class LocalClock:
         self._minute_ns = 0
 
     def to_ns(self, time: datetime) -> int:
-        """The time of `time`, which has no zone of its own. Raises LocalTimeError."""
+        """The time of `time`, which has no zone of its own. Raises LocalTimeError, and ValueError
+        for a time that no log has."""
         minute = time.replace(second=0, microsecond=0)
         # Clocks change on whole minutes, and successive readings are mostly of the same minute.
         if minute != self._minute:
-            self._minute_ns = (minute - self._find_offset(minute) - _EPOCH) // _MICROSECOND * 1000
+            local_ns = check_ns((minute - _EPOCH) // _MICROSECOND * 1000)
+            self._minute_ns = local_ns - self._find_offset(minute) // _MICROSECOND * 1000
             self._minute = minute
         return self._minute_ns + time.second * 10**9 + time.microsecond * 1000
 
@@ -79,8 +85,16 @@ class LocalClock:
 
 
 def count_ns(time: datetime) -> int:
-    """Nanoseconds from 1970-01-01 UTC to `time`, which has a zone."""
-    return (time - _EPOCH_UTC) // _MICROSECOND * 1000
+    """Nanoseconds from 1970-01-01 UTC to `time`, which has a zone. Raises ValueError for a time
+    that no log has."""
+    return check_ns((time - _EPOCH_UTC) // _MICROSECOND * 1000)
+
+
+def check_ns(time_ns: int) -> int:
+    """Return a time in ns since 1970 as it is. Raises ValueError for a time that no log has."""
+    if not FIRST_NS < time_ns < LAST_NS:
+        raise ValueError("a time that is not between 1973 and 2191")
+    return time_ns
 
 
 def format_time(time_ns: int, has_zone: bool) -> str:

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from harness.power_logs.builder import LogBuilder, LogSource
+from harness.power_logs.local_time import FIRST_NS, LAST_NS
 from harness.power_logs.records import POWER, LogReading, PowerLog, PowerLogError
 
 NAME = "mlperf-training"
@@ -75,8 +76,8 @@ def _parse_event(line: str) -> dict[str, Any]:
 
 def _parse_reading(number: int, event: dict[str, Any]) -> LogReading:
     power_w, time_ms = _read_number(event, "value"), _read_number(event, "time_ms")
-    if not 1e11 < time_ms < 1e13:
-        raise ValueError(f"time_ms {time_ms}, not in ms since 1970")
+    if not FIRST_NS < time_ms * 1e6 < LAST_NS:
+        raise ValueError(f"time_ms {time_ms:.0f}, not in ms since 1970")
     host = _read_metadata(event).get("host")
     feed = host if isinstance(host, str) and host else _DEFAULT_HOST
     return LogReading(number, round(time_ms * 1e6), ((feed, POWER),), (power_w,))

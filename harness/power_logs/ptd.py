@@ -48,10 +48,6 @@ TOTAL = "total"
 """The feed of a log without channels."""
 
 
-class _TornError(ValueError):
-    """The line is no whole reading."""
-
-
 def recognise(line: str) -> bool:
     """Whether a line shows that the log is of this format."""
     return _find_reading(line) is not None
@@ -77,7 +73,7 @@ def parse(source: LogSource) -> PowerLog:
             reading = _parse_reading(number, line[start:].split(","), clock)
         except LocalTimeError as error:
             source.add_time_problem(number, error)
-        except _TornError as error:
+        except ValueError as error:
             source.add_torn(number, str(error))
         else:
             if reading is None:
@@ -101,14 +97,14 @@ def _find_reading(line: str) -> int | None:
 
 def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReading | None:
     """The reading in the cells of a line, the time first; None if it has no power. Raises
-    _TornError and LocalTimeError."""
+    LocalTimeError, and ValueError for a line that is torn."""
     time_ns = clock.to_ns(_parse_time(cells[0].strip()))
     groups = _group_by_channel(cells[1:])
     total, channels = groups[0][1], groups[1:]
     if channels and POWER in total:
         sum_w = sum(values.get(POWER, math.nan) for _, values in channels)
         if abs(sum_w - total[POWER]) > _SUM_TOLERANCE * abs(total[POWER]):
-            raise _TornError(f"{total[POWER]} W in total, but {sum_w} W over the channels")
+            raise ValueError(f"{total[POWER]} W in total, but {sum_w} W over the channels")
     used = channels or [(TOTAL, total)]
     if not any(POWER in values for _, values in used):
         return None
@@ -121,7 +117,7 @@ def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReadi
 def _parse_time(text: str) -> datetime:
     match = _TIME.fullmatch(text)
     if match is None:
-        raise _TornError(f"the time {text[:40]!r}, not like MM-DD-YYYY HH:MM:SS.mmm")
+        raise ValueError(f"the time {text[:40]!r}, not like MM-DD-YYYY HH:MM:SS.mmm")
     year, month, day = (
         int(match[name] or match[f"iso_{name}"]) for name in ("year", "month", "day")
     )
@@ -137,12 +133,12 @@ def _parse_time(text: str) -> datetime:
             microsecond,
         )
     except ValueError as error:
-        raise _TornError(f"the time {text!r}, which does not exist ({error})") from None
+        raise ValueError(f"the time {text!r}, which does not exist ({error})") from None
 
 
 def _group_by_channel(cells: list[str]) -> list[tuple[str, dict[str, float]]]:
     """The values of the line as a whole, and then those of each channel, by quantity. Raises
-    _TornError."""
+    ValueError."""
     groups: list[tuple[str, dict[str, float]]] = [("", {})]
     tokens: Iterator[str] = iter(cells)
     for token in tokens:
@@ -166,4 +162,4 @@ def _parse_value(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise _TornError(f"{key} {text[:40]!r}, which is no number") from None
+        raise ValueError(f"{key} {text[:40]!r}, which is no number") from None

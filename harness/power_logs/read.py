@@ -126,13 +126,13 @@ def _parse_bound(option: str, text: str, zone: tzinfo | None) -> int:
         raise PowerLogError(
             f"{option} {text!r}: no time; write it like 2025-07-28T08:14:05.414Z"
         ) from None
-    if moment.tzinfo is not None:
-        return count_ns(moment)
-    if zone is None:
+    if moment.tzinfo is None and zone is None:
         raise PowerLogError(
             f"{option} {text!r}: the time has no time zone; add Z or an offset such as +02:00"
         )
     try:
-        return LocalClock(zone).to_ns(moment)
+        return LocalClock(zone).to_ns(moment) if moment.tzinfo is None else count_ns(moment)
     except LocalTimeError as error:
         raise PowerLogError(f"{option} {text!r}: {error}; add an offset such as +02:00") from None
+    except ValueError as error:
+        raise PowerLogError(f"{option} {text!r}: {error}") from None

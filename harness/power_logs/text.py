@@ -13,8 +13,9 @@ from typing import BinaryIO, cast
 
 from harness.power_logs.records import PowerLogError
 
-MAX_LINE_CHARACTERS = 2**16
-"""The longest line of a known log has 324 characters."""
+MAX_LINE_CHARACTERS = 2**24
+"""The longest line of a known log has 324 characters. An answer of Prometheus is one line, and must
+be read to be refused by its name."""
 MAX_UNPACKED_BYTES = 2**30
 _SNIFFED_BYTES = 2**16
 _GZIP = b"\x1f\x8b"

@@ -84,6 +84,12 @@ def test_unix_times_of_each_unit_are_exact(tmp_path, unit, times):
     assert log.times_ns.tolist() == [1_745_514_104_250_000_000, 1_745_514_105_250_000_000]
 
 
+def test_unix_time_in_another_unit_is_reported(tmp_path):
+    rows = ["time,power", "1745514104,5", "1745514105000,6", "9999999999999,7"]
+    log = read_csv(tmp_path, UNIX_MAP.format(unit="ms"), *rows)
+    assert [p.line for p in log.problems.list_all()] == [2, 4] and len(log) == 1
+
+
 def test_mean_and_instant_readings_differ_in_energy(tmp_path):
     rows = ["time,power", "2025-01-01T00:00:00Z,100", "2025-01-01T00:00:10+00:00,300"]
     assert summarise(read_csv(tmp_path, MAP, *rows)).energy_j == 3000
@@ -115,6 +121,8 @@ def test_doubled_hour_is_reported(tmp_path):
     [
         ("2025-01-01T00:00:05Z", "torn-line", "1 cells instead of 2"),
         ("2025-01-01T00:00:05Z,12,13", "torn-line", "3 cells instead of 2"),
+        ("9999-01-01T00:00:00Z,12", "torn-line", "not between 1973 and 2191"),
+        ("0001-01-01T00:00:00+10:00,12", "torn-line", "not between 1973 and 2191"),
         ("2025-01-01T00:0,12", "torn-line", "the time '2025-01-01T00:0'"),
         ("2025-01-01T00:00:05Z,12f", "torn-line", "'12f', which is no number"),
         ('2025-01-01T00:00:05Z,"12', "torn-line", "0 cells"),

@@ -91,6 +91,7 @@ def test_window_on_a_log_without_time_zone_is_refused():
     [
         ("2025-04-24 17:02:00", "no time zone; add Z"),
         ("yesterday", "no time; write it like"),
+        ("0001-01-01T00:00:00+10:00", "not between 1973 and 2191"),
         ("2026-01-01T00:00:00Z", "the log has readings from 2025-04-24T17:01:45.000Z to"),
     ],
 )

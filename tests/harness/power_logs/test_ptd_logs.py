@@ -71,6 +71,8 @@ def test_time_may_have_other_separators_and_no_fraction(tmp_path):
         ("Time,12-23-2020 10:21:04.500,Watts,10x,Volts,1", "Watts '10x', which is no number"),
         ("Time,12-23-2020 10:21:04.500,Watts", "Watts '', which is no number"),
         ("Time,23-12-2020 10:21:04.500,Watts,1", "which does not exist"),
+        ("Time,12-23-0001 10:21:04.500,Watts,1.0", "not between 1973 and 2191"),
+        ("Time,12-23-9999 10:21:04.500,Watts,1.0", "not between 1973 and 2191"),
         ("Time,12-23-2020 10:2", "not like MM-DD-YYYY"),
         ("Time,", "not like MM-DD-YYYY"),
         ("100.0,Volts,200.0,Amps,0.5,PF,1.0,Mark,m", "values without the time of a reading"),

@@ -71,6 +71,7 @@ def test_prefixes_text_numbers_and_other_events_are_read(tmp_path):
         (event("power_reading", True), "value True, which is no number"),
         (event("power_reading", "12 W"), "value '12 W', which is no number"),
         (event("power_reading", 5.0, 1_745_514_104), "time_ms"),
+        (event("power_reading", 5.0, 9_999_999_999_999), "time_ms 9999999999999"),
         (event("power_reading", 5.0, None), "time_ms None"),
         ('"key": "power_reading", "value": 2', "a part of a power_reading"),
     ],
