@@ -13,7 +13,7 @@ from harness.power_logs.records import (
     VOLTAGE,
     PowerLog,
 )
-from rules.bundle_format.table import Floats, Ints, Mask
+from rules.bundle_format.table import Ints
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""
@@ -132,8 +132,11 @@ def _check_products(log: PowerLog) -> None:
         if not len(log) or any(part is None for part in parts):
             continue
         voltage_v, current_a, power_factor = (part for part in parts if part is not None)
-        product_w = voltage_v * current_a * np.abs(power_factor)
-        where = _are_usable(voltage_v, current_a, power_factor)
+        # Torn digits may make a product that no double holds.
+        with np.errstate(over="ignore", invalid="ignore"):
+            product_w = voltage_v * current_a * np.abs(power_factor)
+        # -1 stands for "not available" in each of the three. Other power factors may be negative.
+        where = (voltage_v > 0) & (current_a > 0) & (power_factor != -1) & np.isfinite(product_w)
         where &= power_w >= _MIN_SHARE_OF_LARGEST * power_w.max()
         where &= ~(np.abs(power_w - product_w) <= PRODUCT_TOLERANCE * product_w)
         for row in np.flatnonzero(where).tolist():
@@ -143,12 +146,6 @@ def _check_products(log: PowerLog) -> None:
                 f"{feed}: {power_w[row]:g} W, but V·I·PF is {product_w[row]:g} W",
                 "the reading is used; check the wiring and the ratios of the meter",
             )
-
-
-def _are_usable(voltage_v: Floats, current_a: Floats, power_factor: Floats) -> Mask:
-    # -1 stands for "not available" in each of the three. Other power factors may be negative.
-    usable: Mask = (voltage_v > 0) & (current_a > 0) & (power_factor != -1)
-    return usable & np.isfinite(voltage_v * current_a * power_factor)
 
 
 def _check_gaps(log: PowerLog) -> None:

@@ -101,6 +101,7 @@ def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReadi
     time_ns = clock.to_ns(_parse_time(cells[0].strip()))
     groups = _group_by_channel(cells[1:])
     total, channels = groups[0][1], groups[1:]
+    _check_channels(channels)
     if channels and POWER in total:
         sum_w = sum(values.get(POWER, math.nan) for _, values in channels)
         if abs(sum_w - total[POWER]) > _SUM_TOLERANCE * abs(total[POWER]):
@@ -112,6 +113,16 @@ def _parse_reading(number: int, cells: list[str], clock: LocalClock) -> LogReadi
     return LogReading(
         number, time_ns, layout, tuple(value for _, values in used for value in values.values())
     )
+
+
+def _check_channels(channels: list[tuple[str, dict[str, float]]]) -> None:
+    """Raise ValueError if a channel occurs twice, or if only some channels have a power."""
+    names = [name for name, _ in channels]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"several channels {repeated[0]}")
+    without = [name for name, values in channels if POWER not in values]
+    if without and len(without) < len(names):
+        raise ValueError(f"a channel without Watts: {without[0]}")
 
 
 def _parse_time(text: str) -> datetime:

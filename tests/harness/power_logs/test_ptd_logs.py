@@ -48,6 +48,25 @@ def test_order_and_presence_of_fields_may_vary(tmp_path, rest):
     assert list_problems(log) == [("repeats", 0)]
 
 
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("Watts,3,Ch1,Watts,1,Ch2,Volts,230", "a channel without Watts: Ch2"),
+        ("Watts,3,Ch1,Watts,1,Ch1,Watts,2", "several channels Ch1"),
+    ],
+)
+def test_channels_that_are_not_whole_are_torn(tmp_path, rest, found):
+    log = read_lines(tmp_path, *GOOD, *(reading(9, rest) for _ in range(20)))
+    assert list_problems(log) == [("torn-line", line) for line in range(6, 26)]
+    assert found in log.problems.list_all()[0].found
+
+
+def test_huge_volts_give_no_warning_of_the_arithmetic(tmp_path, recwarn):
+    lines = [reading(s, f"Watts,{100 + s},Volts,1e308,Amps,1e308,PF,1.0") for s in range(3)]
+    assert len(read_lines(tmp_path, *lines)) == 3
+    assert not recwarn.list
+
+
 def test_channels_without_labels_are_numbered(tmp_path):
     rest = "Watts,300,Volts,200,Amps,0.75,PF,1,Watts,100,Volts,200,Amps,0.5,PF,1,Watts,200"
     log = read_lines(tmp_path, reading(1, rest))
