@@ -51,6 +51,11 @@ class FeedError(Exception):
                 return cls("malformed", "it gives no answer that wattmark understands")
         return cls("malformed", f"it cannot be read ({type(error).__name__})")
 
+    @classmethod
+    def from_secret(cls, error: MeterError) -> "FeedError":
+        """Name the reason why a secret cannot be read, without the id of the meter."""
+        return cls("refused", str(error).partition(": ")[2])
+
 
 def refuse_unknown_options(access: MeterAccess, known: Container[str]) -> None:
     """Raise MeterError if the entry has a key that the kind does not have, such as a misspelt

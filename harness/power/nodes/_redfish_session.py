@@ -92,16 +92,16 @@ class RedfishSession:
         self._token = self._session = ""
         try:
             password = self._access.secret()
-        except MeterError:
-            raise FeedError("refused", "its password cannot be read") from None
+        except MeterError as error:
+            raise FeedError.from_secret(error) from None
         credentials = json.dumps({"UserName": self._user, "Password": password})
-        response, _ = self._request("POST", SESSIONS, credentials)
+        response, body = self._request("POST", SESSIONS, credentials)
+        if response.status == 503 or b"SessionLimit" in body:
+            self._pause.begin(time.monotonic())
+            raise FeedError("refused", "it has no free session; close other sessions")
         if response.status in (400, 401, 403):
             self._pause.begin(time.monotonic())
             raise FeedError("refused", "it refuses the login; check user and password")
-        if response.status == 503:
-            self._pause.begin(time.monotonic())
-            raise FeedError("refused", "it has no free session; close other sessions")
         _require_success(response.status)
         self._token = response.getheader("X-Auth-Token") or ""
         # A location with another host must not send the token there.

@@ -92,10 +92,11 @@ class IpmiMeter(NodeMeter):
         self._pause.require_end(time.monotonic())
         try:
             password = self._access.secret()
+        except MeterError as error:
+            raise FeedError.from_secret(error) from None
+        try:
             # The address of a name can change, and with it the relay, while the BMC is away.
             self._relay = self._relay or _Relay(self._access.host, self._access.port or 623)
-        except MeterError:
-            raise FeedError("refused", "its password cannot be read") from None
         except OSError as error:
             raise FeedError.from_network(error) from None
         try:

@@ -40,6 +40,8 @@ class RedfishService:
         """The answer to each login: `created` or `refused`."""
         self.requests: list[str] = []
         self.connections: list[socket.socket] = []
+        self.full: tuple[int, bytes] | None = None
+        """Status and body of the answer to a login while all sessions are taken."""
         self.delay_s = 0.0
         self.answers: dict[str, bytes] = {}
         """Bodies that replace those of the resources at these paths."""
@@ -145,6 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
         }:
             self.redfish.logins.append("refused")
             self._answer(401, b"{}")
+            return
+        if self.redfish.full:
+            self.redfish.logins.append("refused")
+            self._answer(*self.redfish.full)
             return
         token = secrets.token_hex(8)
         self.redfish.sessions.add(token)

@@ -185,6 +185,14 @@ def test_no_message_contains_address_or_secret(bmc):
 
 
 @needs_ipmitool
+def test_a_password_that_cannot_be_read_names_its_place(bmc):
+    entry = access(bmc)
+    Path(entry.secrets["password_file"]).unlink()
+    with pytest.raises(MeterError, match=r"meter bmc: no password: .* cannot be read \(No such"):
+        open_node_meter(entry)
+
+
+@needs_ipmitool
 def test_a_host_without_an_address_is_named_by_its_meter(bmc):
     with pytest.raises(MeterError, match="meter bmc: it cannot be reached") as failure:
         open_node_meter(access(bmc, host="no-such-host.invalid"))

@@ -164,6 +164,29 @@ def test_a_wrong_password_at_the_start_says_what_to_check(service):
         open_node_meter(wrong)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (503, b"{}"),
+        (
+            400,
+            b'{"error": {"@Message.ExtendedInfo": [{"MessageId": "Base.SessionLimitExceeded"}]}}',
+        ),
+    ],
+)
+def test_a_service_without_a_free_session_says_so(service, answer):
+    service.full = answer
+    with pytest.raises(MeterError, match="it has no free session; close other sessions"):
+        open_node_meter(access(service))
+
+
+def test_a_password_that_cannot_be_read_names_its_place(service):
+    entry = access(service)
+    Path(entry.secrets["password_file"]).unlink()
+    with pytest.raises(MeterError, match=r"feed feed0: no password: .* cannot be read \(No such"):
+        open_node_meter(entry)
+
+
 def test_an_idle_connection_that_the_service_closes_fails_no_reading(service, meter):
     service.close_connections()
     assert read_status(meter) == "ok"
