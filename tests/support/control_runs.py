@@ -21,7 +21,7 @@ def make_control_run(precision: str = "bf16", size: str = "full") -> EvidenceFra
         precision=precision,
         parameters=defined.parameters,
         input_shape=list(defined.input_shape),
-        settings={"blocks": 900, "compared": "every result, bit by bit"},
+        settings={"blocks": 900, "compared": "sum of the bits of every result"},
     )
     for epoch in evidence.result["epochs"]:
         epoch.update(loss=None, losses=[])

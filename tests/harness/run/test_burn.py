@@ -192,6 +192,15 @@ def test_command_writes_a_bundle_with_the_standing_control(tmp_path: Path) -> No
     assert "host_load" not in result_json["settings"]
 
 
+@pytest.mark.parametrize("boards", [1, 4])
+def test_a_control_run_has_the_full_size_on_simulated_boards(boards: int) -> None:
+    """Its item is then the TFLOP, as on a real board."""
+    plan = plan_burn(boards, smoke=False, simulate="h200")
+    assert (plan.size, plan.standing, plan.batch_size) == ("full", "control", 100)
+    assert WORKLOAD.rate_unit(plan.size) == "TFLOP/s"
+    assert plan.is_demo
+
+
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     command = ["burn", "--simulate", "h200", "--dry-run", "-o", str(tmp_path / "results")]
     result = CliRunner().invoke(main, command)

@@ -120,6 +120,7 @@ def test_run_has_few_options():
         "--head",
         "--implementation",
         "--meter",
+        "--meters",
         "--node",
         "--nodes",
         "--option",
