@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.harness.session_runs import TESTS, carry_out, make_test_plan, read_evidence
 
-from harness.power.sampler import Sampler, SamplerError
+from harness.power.reading_process import SamplerError
+from harness.power.sampler import Sampler, Settings
 from harness.run.plan import MAX_IDLE_S
 from harness.run.recorder import EpochRecorder, HostClock
 from rules.bundle import Bundle
@@ -85,13 +86,20 @@ def test_unused_boards_have_energy_and_no_samples(evidence: EvidenceFrames) -> N
 def test_unused_boards_that_cannot_be_read_do_not_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = Sampler.__enter__
+    make, start = Sampler.__init__, Sampler.__enter__
+    samplers_of_unused: list[Sampler] = []
+
+    def note_unused(sampler: Sampler, settings: Settings) -> None:
+        make(sampler, settings)
+        if settings.accelerators == UNUSED:
+            samplers_of_unused.append(sampler)
 
     def fail_for_unused(sampler: Sampler) -> Sampler:
-        if sampler._settings.accelerators == UNUSED:
+        if sampler in samplers_of_unused:
             raise SamplerError("the board hangs")
         return start(sampler)
 
+    monkeypatch.setattr(Sampler, "__init__", note_unused)
     monkeypatch.setattr(Sampler, "__enter__", fail_for_unused)
     plan = replace(make_test_plan(epoch_s=0.3), unused_boards=UNUSED)
     evidence = read_evidence(carry_out(plan, tmp_path))
