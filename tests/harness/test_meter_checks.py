@@ -120,6 +120,30 @@ def test_a_clock_that_is_off_by_7_s_is_told(tmp_path, monkeypatch, shift_s, side
     assert difference_s == pytest.approx(7, abs=1.5)
 
 
+@needs_snmpd
+def test_an_absent_outlet_says_where_to_look(tmp_path, monkeypatch):
+    monkeypatch.setenv("PDU_COMMUNITY", COMMUNITY)
+    monkeypatch.setattr("harness.meter_checks.READINGS", 2)
+    pdu = Pdu(tmp_path, {POWER: ("gauge", 1200)})
+    access = write_access(
+        tmp_path,
+        "pdu-a",
+        kind="snmp",
+        host="127.0.0.1",
+        port=pdu.port,
+        model="raritan-px",
+        community_env="PDU_COMMUNITY",
+        feeds={"left": "1.8", "right": "1.9"},
+    )
+    try:
+        left, right = examine_meters(str(access), None)
+    finally:
+        pdu.stop()
+    assert left.ok is None and left.result.startswith("1200 W, no energy counter")
+    assert (right.ok, right.result) == (False, "absent")
+    assert right.advice.endswith("check feeds in meters.toml")
+
+
 def test_a_file_that_is_missing_and_one_without_meters_are_told(tmp_path):
     result = run_doctor(tmp_path / "none.toml")
     assert result.exit_code == 1 and "no such file" in result.output
