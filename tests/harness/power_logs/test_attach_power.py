@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from conftest import copy_evidence
-from support.bundles import write_bundle
+from support.bundles import rederive, write_bundle
 
 from checker.engine import judge
 from harness.cli import main
@@ -25,7 +25,8 @@ from rules.bundle_format import write
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.node_power import FEEDS, add_node_power, state_node_figures
+from rules.testing.mutations import add_twin
+from rules.testing.node_power import FEEDS, SHARES, add_node_power, state_node_figures
 
 METER = """
 [[meter]]
@@ -226,6 +227,36 @@ def test_training_log_in_direct_current_brings_its_conversion_loss(tmp_path, met
     assert figures["mean_power_w"]["mean"] == pytest.approx(truth["mean_power_w"]["mean"], rel=5e-3)
 
 
+TWO_NODES = 'feeds = [{feed = "Ch1", node = "node0"}, {feed = "Ch2", node = "node7"}]'
+
+
+def test_channels_of_one_log_are_placed_on_the_clock_of_the_node_that_each_feeds(tmp_path, metered):
+    evidence = copy.deepcopy(read_measured())
+    add_twin(evidence, "node7")
+    rederive(evidence)
+    bundle = tmp_path / "run"
+    write_bundle(evidence, bundle)
+    # The nodes do the same work, so each feed of one, scaled to the whole, is the meter of a node.
+    source = copy.deepcopy(metered)
+    shares = source.node_samples["feed"].map(dict(zip(FEEDS, SHARES, strict=True)))
+    for column in ("power_mw", "current_ma"):
+        source.node_samples[column] /= shares
+    log = format_log(source)
+    missing = attach(bundle, log)
+    assert missing.exit_code == 1 and "meter: found" in missing.output
+    result = attach(bundle, log, meter=METER + TWO_NODES)
+    assert result.exit_code == 0, result.output
+    attached, problems = read_evidence(read_files(bundle))
+    assert attached is not None and not problems
+    clocks = {clock["node"]: clock for clock in attached.result["node_clocks"]}
+    for pair in evidence.result["clocks"]:
+        true_ns = pair["monotonic_ns"] - pair["wall_ns"] - round(AHEAD_S * 1e9)
+        clock = clocks[pair["node"]]
+        assert abs(clock["offset_ns"] - true_ns) <= clock["bound_ns"]
+    nodes = attached.node_samples.text("node")
+    assert nodes.distinct() == ["node0", "node7"]
+
+
 def test_stated_offset_places_a_log_and_its_bound_is_kept(tmp_path, metered, log_text):
     bundle = make_bundle(tmp_path)
     result = attach(bundle, log_text, "--clock-offset", "7.2", "--clock-bound", "0.1")
@@ -234,6 +265,14 @@ def test_stated_offset_places_a_log_and_its_bound_is_kept(tmp_path, metered, log
     true_ns = metered.result["node_clocks"][0]["offset_ns"] - 7_200_000_000
     assert abs(clock["offset_ns"] - true_ns) < 1e6
     assert (clock["bound_ns"], clock["source"]) == (100_000_000, "stated")
+
+
+def test_log_that_is_hours_off_is_placed_by_a_stated_offset(tmp_path, metered):
+    bundle, log = make_bundle(tmp_path), format_log(metered, 10_800.0)
+    refused = attach(bundle, log)
+    assert refused.exit_code == 1 and "the log has readings from" in refused.output
+    result = attach(bundle, log, "--clock-offset", "10800", "--clock-bound", "0.1")
+    assert result.exit_code == 0, result.output
 
 
 def test_stated_offset_that_the_changes_of_power_contradict_is_refused(tmp_path, log_text):
