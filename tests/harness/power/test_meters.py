@@ -302,12 +302,19 @@ def test_busy_share_comes_from_the_ticks_between_two_looks(tmp_path):
 
 
 def test_gpus_that_a_variable_hides_are_installed_and_can_be_read():
-    nvml = FakeNvml("GPU-a", "GPU-b", "GPU-c")
+    nvml = FakeNvml("GPU-a", "GPU-b", "GPU-c", "GPU-d")
     nvml.forbidden.add("GPU-c")
+
+    def get_uuid(handle: str) -> str:
+        if handle == "GPU-d":
+            raise nvml.NVMLError(fake_nvml.NVML_ERROR_GPU_IS_LOST)
+        return handle
+
+    nvml.nvmlDeviceGetUUID = get_uuid
     meter = NvidiaSource(nvml, "1")
     assert [device.uuid for device in meter.devices()] == ["GPU-b"]
-    # NVML counts the GPU that it gives no access to, and it cannot be read.
-    assert (meter.hidden(), meter.count_installed()) == (["GPU-a"], 3)
+    # NVML counts the GPUs that it gives no access to or that are lost; they cannot be read.
+    assert (meter.hidden(), meter.count_installed()) == (["GPU-a"], 4)
     assert meter.read("GPU-a") == meter.read("GPU-b")
     assert find_unused_boards(meter, ["GPU-b"]) == ("GPU-a",)
     assert find_unused_boards(NvidiaSource(nvml, None), ["GPU-a"]) == ("GPU-b",)

@@ -12,6 +12,8 @@ import pytest
 from support.harness.session_runs import TESTS, find_bundles, read_evidence, wait_until_gone
 from support.kills import DEADLINE_S
 
+from rules.bundle_format.events import PhaseEnded
+
 pytestmark = pytest.mark.xdist_group("nodes")
 
 
@@ -57,6 +59,19 @@ def test_two_nodes_make_one_bundle(tmp_path):
     (bundle,) = find_bundles(tmp_path)
     evidence = read_evidence(bundle)
     result = evidence.result
+    resident = {
+        event.node: event
+        for event in evidence.events or ()
+        if isinstance(event, PhaseEnded) and event.phase == "resident"
+    }
+    assert resident.keys() == {"node0", "node1"}
+    # Both nodes have one clock here. They are idle at the same time, up to how fast they meet.
+    begun, ended = (
+        max(event.start_ns for event in resident.values()),
+        min(event.end_ns for event in resident.values()),
+    )
+    assert ended - begun > 0.3e9
+    assert {phase["node"] for phase in result["phases"]} == {"node0", "node1"}
     assert [(r["rank"], r["node"], r["accelerators"]) for r in result["ranks"]] == [
         (0, "node0", ["SIM-H200-0"]),
         (1, "node1", ["SIM-H200-1"]),
