@@ -203,7 +203,7 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
     and the changes on the node meanwhile."""
     run_request, entries = sweep.run_request, sweep.entries
     sets_caps = any(e.cap_w is not None for e in entries)
-    run_s = plan.epochs * plan.epoch_s + estimate_start_s(run_request)
+    run_s = plan.epochs * plan.epoch_s + 2 * plan.idle_s + estimate_start_s(run_request)
     name = plan.devices[0].name
     yield (
         f"sweep {sweep.id}: {run_request.workload} {run_request.variant}, {plan.scale}, "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.run.plan import PlanError, RunRequest
+from harness.run.plan import MAX_IDLE_S, PlanError, RunRequest
 from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
@@ -68,9 +68,12 @@ def render_script(
             "watts of at most four digits"
         )
     entries = shuffle_runs(caps_w, counts, repeats, run_request.seed)
-    run_s = CURRENT.epochs * (
-        run_request.epoch_s or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S)
-    ) + estimate_start_s(run_request)
+    epoch_s = run_request.epoch_s or (
+        SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S
+    )
+    # Idle power is measured twice: without and with the model.
+    idle_s = 2 * min(MAX_IDLE_S, epoch_s)
+    run_s = CURRENT.epochs * epoch_s + idle_s + estimate_start_s(run_request)
     environment = Environment(
         loader=PackageLoader("harness.sweep", "."),
         # A misspelt variable must raise an error, not leave a gap in a job script.

@@ -341,3 +341,10 @@ def test_sweep_has_few_options_beside_those_of_run() -> None:
         "--repeat",
         "--slurm",
     ]
+
+
+def test_expected_time_has_the_two_idle_phases_of_each_run(tmp_path):
+    options = ("--caps", "700", "--epoch-seconds", 60, "--dry-run", "-o", tmp_path / "out")
+    done = invoke("resnet50-train", "--simulate", "h200", *options)
+    # 11 epochs of 60 s, twice 30 s and 10 s are 730 s.
+    assert "expected time: about 12 min" in " ".join(done.output.split())
