@@ -53,6 +53,7 @@ class PageModel:
     what_if: ReportTable | None
     rack: ReportTable | None
     whole_nodes: ReportTable | None
+    node_shares: Sequence[racks.NodeShare]
     control: ReportTable | None
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
@@ -101,6 +102,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         findings=overview.build_findings_table(rows, collected.rejected),
         what_if=planning.build_what_if_table(rows, link),
         rack=racks.build_rack_table(nodes),
+        node_shares=racks.list_node_shares(collected.papers),
         whole_nodes=racks.build_whole_nodes_table(nodes),
         control=build_control_table(rows, link),
         systems=[

@@ -21,6 +21,7 @@ from reporting.sections.cells import (
 )
 from reporting.sections.compare import format_comparison_group, format_label
 from rules.metrics import comparison
+from rules.metrics.power_profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
 from rules.workloads import workloads
 
 
@@ -38,6 +39,9 @@ class Assumptions:
     rack_kw: float = 70
     redundancy_percent: float = 27
     """Of the rack limit. Both are those of Latif et al. 2024, section VI."""
+    node_share_w: float = NODE_OVERHEAD_W
+    """Power of a node beside its accelerators, by Mayr et al. 2026."""
+    node_share_accelerators: int = NODE_ACCELERATORS
     pdus: int = 0
     """PDUs of the rack; 0 if they do not limit it."""
     pdu_volts: float = 230

@@ -36,7 +36,19 @@ class NodePower:
     standing: str
     source: str
     url: str | None
-    place: str
+    place: str | None
+
+
+@dataclass(frozen=True)
+class NodeShare:
+    """What a publication states of the power of a node beside its accelerators."""
+
+    source: str
+    url: str | None
+    name: str
+    low_w: float
+    """This and the next are per accelerator."""
+    high_w: float
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class _Basis:
     key: str
     title: str
     node_w: float | None
-    work: str
+    work: str | None
 
 
 def list_published_nodes(papers: Iterable[Paper]) -> Iterator[NodePower]:
@@ -101,8 +113,25 @@ def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator
             standing=row.standing,
             source=row.system,
             url=link(row.provenance.run.path),
-            place="",
+            place=None,
         )
+
+
+def list_node_shares(papers: Iterable[Paper]) -> list[NodeShare]:
+    """What publications state of the power beside the accelerators, without repeats."""
+    shares = [
+        NodeShare(
+            source=paper.title,
+            url=paper.link,
+            name=f"{node.accelerators} \u00d7 {node.accelerator}",
+            low_w=node.beside_boards_low_w,
+            high_w=node.beside_boards_high_w,
+        )
+        for paper in papers
+        for node in paper.nodes or ()
+        if node.beside_boards_low_w and node.beside_boards_high_w
+    ]
+    return list(dict.fromkeys(shares))
 
 
 def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
@@ -207,7 +236,7 @@ def _list_bases(runs: Sequence[NodePower]) -> Iterator[_Basis]:
     """The powers by which nodes of one kind are planned. The rated power is always among them,
     because a reader may know it."""
     rated_w = max((run.rated_w for run in runs if run.rated_w), default=None)
-    yield _Basis("rating", "rated power", rated_w, "")
+    yield _Basis("rating", "rated power", rated_w, None)
     candidates = (
         ("control", "median of the control run", [(r.median_w, r.work) for r in runs if r.control]),
         ("max", "highest reading", [(r.max_w, r.work) for r in runs]),

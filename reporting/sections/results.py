@@ -76,8 +76,9 @@ def build_results_table(
 
 
 NODE_SHARE = (
-    "adds 25 W per accelerator: an assumed 100 W for the rest of a node with four accelerators; "
-    "uses the cap where no power was measured"
+    "adds the power that Mayr et al. 2026 assume for the rest of a node, 100 W for four "
+    "accelerators unless changed; uses the cap where no power was measured; empty where the power "
+    "of the node was measured"
 )
 
 
@@ -86,6 +87,7 @@ _FRONT_COLUMNS = {
     "peak": "most efficient point of its line",
     "front_node": "on the Pareto front, with node share",
     "peak_node": "most efficient point of its line, with node share",
+    "comparable": "may be compared within its line",
 }
 
 
@@ -108,6 +110,7 @@ def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[
             "peak": mark.is_peak,
             "front_node": mark_with_node.is_on_front,
             "peak_node": mark_with_node.is_peak,
+            "comparable": row.comparable,
         }
         for row, mark, mark_with_node in zip(rows, marks, marks_with_node, strict=True)
     ]
@@ -127,9 +130,9 @@ def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> Eff
 
 def _get_efficiency_with_node_share(row: ResultRow) -> float | None:
     """Items/J with the assumed power of the rest of the node; None if no power and no cap is
-    known."""
+    known, and where the power of the node was measured."""
     power_w = row.mean_power_w.value if row.mean_power_w else row.cap_w
-    if power_w is None:
+    if power_w is None or (row.provenance and row.provenance.run.node):
         return None
     return with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
 

@@ -88,7 +88,16 @@
         renderer: "svg",
         tooltip: { disableDefaultStyle: true, formatTooltip: (row) => tooltip(window.wattmark.tables[id], row) },
       });
-      if (spec.params?.some((param) => param.name === "node")) keepSwitch(view, `${figure.id}.node`);
+      if (spec.params?.some((param) => param.name === "node")) {
+        keepSwitch(view, `${figure.id}.node`);
+        // Copies without Vega's own symbol: it takes rows that have the symbol for unchanged.
+        const copyRow = (row) => Object.fromEntries(Object.entries(row));
+        const redraw = () => {
+          view.data(id, window.wattmark.objects(id).map(copyRow)).run();
+          enableKeyboard(live, window.wattmark.tables[id]);
+        };
+        (window.wattmark.redraws[id] ??= []).push(redraw);
+      }
       enableKeyboard(live, window.wattmark.tables[id]);
       staticPicture.remove();
       figure.dataset.drawn = "yes";

@@ -87,6 +87,51 @@
     return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < about.board_spread_percent);
   }
 
+  // The power that a node is assumed to draw beside its accelerators. The marks of the efficiency charts follow it.
+  function nodeShare() {
+    const resultViews = Object.values(views).filter((view) => view.table.keys.includes("front_node"));
+    return form("node-share", ["node-w", "node-accelerators"], (fields) => {
+      const shareW = readNumber(fields["node-w"], about.assumptions.node_share_w) / readNumber(fields["node-accelerators"], about.assumptions.node_share_accelerators);
+      fields["node-share-shown"].value = `${number(shareW)} W per accelerator`;
+      for (const view of resultViews) {
+        view.rows.forEach((row, place) => {
+          if (row.node_items_per_joule_assumed === null) return;
+          row.node_items_per_joule_assumed = row.items_per_s_per_accelerator / ((row.power_w ?? row.cap_w) + shareW);
+          view.updateCells(place, ["node_items_per_joule_assumed"]);
+        });
+        markPoints(view.rows);
+        view.apply();
+        for (const redraw of redraws[view.id] ?? []) redraw();
+      }
+    });
+  }
+
+  // As mark_points in reporting/pareto.py does, with node share.
+  function markPoints(rows) {
+    const efficiency = (row) => row.node_items_per_joule_assumed ?? 0;
+    const candidates = rows.filter((row) => row.comparable && efficiency(row));
+    const lines = {};
+    const standings = {};
+    for (const row of candidates) {
+      (lines[`${row.standing} ${row.line}`] ??= []).push(row);
+      if (!row.withheld) (standings[row.standing] ??= []).push(row);
+    }
+    for (const row of rows) row.peak_node = row.front_node = false;
+    for (const line of Object.values(lines)) {
+      if (new Set(line.map((row) => row.cap_w)).size < 2) continue;
+      line.reduce((best, row) => (efficiency(row) > efficiency(best) ? row : best)).peak_node = true;
+    }
+    for (const group of Object.values(standings)) {
+      let best = 0;
+      group.sort((a, b) => b.items_per_s_per_accelerator - a.items_per_s_per_accelerator || efficiency(b) - efficiency(a));
+      for (const row of group) {
+        if (efficiency(row) <= best) continue;
+        best = efficiency(row);
+        row.front_node = true;
+      }
+    }
+  }
+
   function rack() {
     const view = views.rack;
     if (!view) return null;

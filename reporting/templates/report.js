@@ -19,6 +19,7 @@
   for (const table of Object.values(tables)) table.columns = table.columns.map((column) => ({ ...columnDefaults, ...column }));
   const objectsByTable = {};
   const views = {};
+  const redraws = {}; // functions that draw the charts of a table again
   const NO_BREAK = "\u202f";
 
   // The rows of a table as objects, created once: panels change them, and sorting and downloads use the changed values.
@@ -221,8 +222,8 @@ PANELS
   }
 
   for (const tableElement of document.querySelectorAll("table[data-table]")) views[tableElement.dataset.table] = createView(tableElement);
-  const panels = [whatIf(), rack(), ...Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline)].filter(Boolean);
-  window.wattmark = { tables, objects, text, interval, chosen, choose, panels };
+  const panels = [whatIf(), nodeShare(), rack(), ...Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline)].filter(Boolean);
+  window.wattmark = { tables, objects, text, interval, chosen, choose, panels, redraws };
   const all = document.querySelector("[data-everything]");
   const button = element("button", { type: "button", textContent: "All tables as JSON" });
   button.addEventListener("click", () => save("wattmark-report.json", "application/json", createReportJson()));

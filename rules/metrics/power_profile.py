@@ -83,7 +83,12 @@ def share_of_control(mean_power_w: float, control_median_w: float) -> float:
     return mean_power_w / control_median_w
 
 
-def with_node_overhead(items_per_s: float, power_w: float) -> float:
-    """Items/J of a throughput and a power per accelerator, with its share of `NODE_OVERHEAD_W`
-    added (assumed)."""
-    return items_per_s / (power_w + NODE_OVERHEAD_W / NODE_ACCELERATORS)
+def with_node_overhead(
+    items_per_s: float,
+    power_w: float,
+    node_w: float = NODE_OVERHEAD_W,
+    accelerators: int = NODE_ACCELERATORS,
+) -> float:
+    """Items/J of a throughput and a power per accelerator, with its share of the power that a node
+    is assumed to draw beside its accelerators."""
+    return items_per_s / (power_w + node_w / accelerators)

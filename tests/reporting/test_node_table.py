@@ -91,3 +91,16 @@ def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissi
 def test_a_report_without_whole_nodes_has_no_rack_planner(submissions: Submissions) -> None:
     submissions.add()
     assert not build_tables(submissions).keys() & {"rack", "whole-nodes"}
+
+
+def test_a_measured_node_has_no_assumed_node_share(submissions: Submissions) -> None:
+    add_run(submissions, 0, 1.0)
+    other_run = make_other_run(copy_evidence(), 1)
+    rederive(other_run)
+    submissions.add(other_run, "bundle-without-node-power")
+    (measured, assumed) = sorted(
+        build_tables(submissions)["resnet50-train-results"].rows,
+        key=lambda row: str(row["bundle"]).endswith("without-node-power"),
+    )
+    assert measured["node_items_per_joule_assumed"] is None
+    assert assumed["node_items_per_joule_assumed"] is not None

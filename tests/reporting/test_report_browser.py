@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from support.report.browser import JOULES, RATE, draw_figure, read_rows
 
+from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
 from rules.metrics.node.racks import compute_pdu_limit_w, plan_rack
+from rules.metrics.power_profile import with_node_overhead
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 
@@ -253,6 +255,64 @@ def test_inputs_of_the_rack_planner_are_in_the_address(page: Any) -> None:
     assert read_rows(page, "rack") == shown
     for label, value in inputs.items():
         assert panel.get_by_label(label).input_value() == value
+
+
+def set_node_share(page: Any, node_w: float, accelerators: int) -> None:
+    panel = page.locator('[data-panel="node-share"]')
+    panel.get_by_label("W per node").fill(f"{node_w:g}")
+    panel.get_by_label("accelerators per node").fill(str(accelerators))
+
+
+def test_node_share_of_the_reader_changes_efficiency_and_marks_as_the_rules_do(page: Any) -> None:
+    id = "resnet50-train-results"
+    before = read_rows(page, id)
+    set_node_share(page, 1600, 8)
+    rows = read_rows(page, id)
+    points = []
+    for row in rows:
+        power_w = row["cap_w"] if row["power_w"] is None else row["power_w"]
+        efficiency = with_node_overhead(row[RATE], power_w, 1600, 8)
+        assert row["node_items_per_joule_assumed"] == pytest.approx(efficiency)
+        points.append(
+            EfficiencyPoint(
+                line=row["line"],
+                standing=row["standing"],
+                is_comparable=row["comparable"],
+                may_win=row["comparable"] and not row["withheld"],
+                cap_w=row["cap_w"],
+                items_per_s=row[RATE],
+                items_per_joule=efficiency,
+            )
+        )
+    marks = mark_points(points)
+    assert [row["peak_node"] for row in rows] == [mark.is_peak for mark in marks]
+    assert [row["front_node"] for row in rows] == [mark.is_on_front for mark in marks]
+    assert [row["peak_node"] for row in before] != [row["peak_node"] for row in rows]
+    assert [row["peak"] for row in before] == [row["peak"] for row in rows]
+    set_node_share(page, 100, 4)
+    assert read_rows(page, id) == before
+    assert "node-w" not in page.url
+
+
+def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: Any) -> None:
+    id = "resnet50-train-results"
+    figure = draw_figure(page, f"{id}-efficiency")
+    figure.locator("input[type=checkbox]").check()
+    places = (
+        "figure => [...figure.querySelectorAll('.mark-symbol path')]"
+        ".map(point => point.getAttribute('transform')).join()"
+    )
+    before = figure.evaluate(places)
+    set_node_share(page, 1600, 8)
+    page.wait_for_function(
+        f"([figure, before]) => ({places})(figure) !== before",
+        arg=[figure.element_handle(), before],
+        timeout=10_000,
+    )
+    assert "200.0 W per accelerator" in page.locator('[data-panel="node-share"]').inner_text()
+    rows = read_rows(page, id)
+    page.reload()
+    assert read_rows(page, id) == rows
 
 
 def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:

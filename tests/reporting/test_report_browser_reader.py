@@ -83,7 +83,7 @@ def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> Non
 
 def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
     id = "resnet50-train-results"
-    switch = page.locator(f"#{id}-efficiency").get_by_label("add 100 W per node")
+    switch = page.locator(f"#{id}-efficiency").get_by_label("add the node share")
     after(page, link(page, "ResNet-50 training"), switch.check)
     alone, with_node = re.findall(r"([\d.]+) to ([\d.]+) images/J on H100 at 300 W", GUIDE)[0]
     assert f"≈\u202f{alone}\t≈\u202f{with_node}" in line(page, id, "H100", "1\u202f312.8\t", alone)
