@@ -139,7 +139,7 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
     columns = (
         Column("what", "node"),
         Column("work", "workload"),
-        Column("accelerators", "accelerators", "", "count"),
+        Column("accelerators", "accelerators", "", "count", hidden=True),
         Column("mean_w", "mean", "W", "number", kinds=True),
         Column("median_w", "median", "W", "number", kinds=True),
         Column("p99_60s_w", "99th percentile of 60 s means", "W", "number", kinds=True),

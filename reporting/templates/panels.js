@@ -92,7 +92,7 @@
     const resultViews = Object.values(views).filter((view) => view.table.keys.includes("front_node"));
     return form("node-share", ["node-w", "node-accelerators"], (fields) => {
       const shareW = readNumber(fields["node-w"], about.assumptions.node_share_w) / readNumber(fields["node-accelerators"], about.assumptions.node_share_accelerators);
-      fields["node-share-shown"].value = `${number(shareW)} W per accelerator`;
+      fields["node-share-shown"].value = `Assumed here: ${number(shareW)} W per accelerator.`;
       for (const view of resultViews) {
         view.rows.forEach((row, place) => {
           if (row.node_items_per_joule_assumed === null) return;
