@@ -90,13 +90,17 @@
   // The power that a node is assumed to draw beside its accelerators. The marks of the efficiency charts follow it.
   function nodeShare() {
     const resultViews = Object.values(views).filter((view) => view.table.keys.includes("front_node"));
+    const reported = Object.fromEntries(resultViews.map((view) => [view.id, view.rows.map((row) => row.node_items_per_joule_assumed)]));
+    const defaultW = about.assumptions.node_share_w / about.assumptions.node_share_accelerators;
     return form("node-share", ["node-w", "node-accelerators"], (fields) => {
       const shareW = readNumber(fields["node-w"], about.assumptions.node_share_w) / readNumber(fields["node-accelerators"], about.assumptions.node_share_accelerators);
       fields["node-share-shown"].value = `Assumed here: ${number(shareW)} W per accelerator.`;
       for (const view of resultViews) {
         view.rows.forEach((row, place) => {
           if (row.node_items_per_joule_assumed === null) return;
-          row.node_items_per_joule_assumed = row.items_per_s_per_accelerator / ((row.power_w ?? row.cap_w) + shareW);
+          const efficiency = row.items_per_s_per_accelerator / ((row.power_w ?? row.cap_w) + shareW);
+          // The values of the report are exact to the last digit; those computed from its rounded figures are not.
+          row.node_items_per_joule_assumed = shareW === defaultW ? reported[view.id][place] : efficiency;
           view.updateCells(place, ["node_items_per_joule_assumed"]);
         });
         markPoints(view.rows);
