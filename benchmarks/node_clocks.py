@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -50,13 +51,14 @@ def render_table() -> str:
 
 
 def _render_rows() -> Iterator[tuple[str, ...]]:
-    runs = list(read_committed_traces().values())
+    runs = read_committed_traces()
     for node in NODES:
         for meter in METERS:
             for boards, seeds in SEEDS.items():
                 places = [
-                    place_meter(traces, node, meter, 100 * i + seed)
-                    for i, traces in enumerate(runs)
+                    # By name, so that a new bundle does not change the nodes around the others.
+                    place_meter(traces, node, meter, crc32(name.encode()) + seed)
+                    for name, traces in runs.items()
                     if len(traces) == boards
                     for seed in range(seeds)
                 ]

@@ -15,7 +15,7 @@ Check the clock of the meter and how its stamps were placed. A meter that answer
 has to be read by its stamps.
 
 ## Source
-An estimate that this rule uses was at most 2.3 s wrong on simulated nodes around all committed
+An estimate that this rule uses was at most 2.5 s wrong on simulated nodes around all committed
 traces, and never more than its error (docs/measurement.md). No real node meter was tried.
 """
 

@@ -182,7 +182,7 @@ def _refine(windows: _Windows, energy_j: Floats, near_s: float, range_s: float) 
     best = int(np.nanargmin(fits.misfits))
     shift_s = float(shifts_s[best])
     likely_s = fine_s[fine.losses <= fits.losses[best] + fits.margins[best]]
-    error_s = float(np.abs(likely_s - shift_s).max(initial=_FINE_S))
+    error_s = float(np.abs(likely_s - shift_s).max(initial=2 * _FINE_S))
     return _Minimum(shift_s, float(fits.misfits[best]), error_s)
 
 
