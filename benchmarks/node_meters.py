@@ -1,6 +1,6 @@
 """Whether node meters and the sampler of the accelerators disturb each other.
 
-    python benchmarks/node_meters.py [--seconds 60]
+    chrt -r 10 python benchmarks/node_meters.py [--seconds 60]
 
 Reads a node meter of each kind every second, each in a process of its own against a real server of
 its protocol, and eight simulated boards every 100 ms beside them. The power that the servers give
@@ -8,7 +8,8 @@ changes every 5 s. Prints a line per meter: readings, failed ones, missed ticks,
 difference from the truth, the largest error of a reading, and the time per reading; then the
 intervals of the sampler alone and beside the meters. Exits with 1 if a reading failed, a tick was
 missed, a mean is not true within the step of the meter, or the 99th percentile is above 101 ms.
-Needs the extras `dev` and `meters`, ipmitool and snmpd.
+Needs the extras `dev` and `meters`, ipmitool and snmpd. chrt keeps other programs of a busy machine
+out of the times.
 """
 
 import argparse
