@@ -20,15 +20,17 @@ from support.meters.ports import find_free_port
 from checker.engine import judge
 from harness.processes import list_descendants
 
-pytestmark = pytest.mark.xdist_group("session")
-SIMULATED = ["resnet50-train", "--simulate", "h200", "--epoch-seconds", "1"]
+pytestmark = pytest.mark.xdist_group("node-readings")
+SIMULATED = ["resnet50-train", "--simulate", "h200", "--epoch-seconds"]
 
 
-def start_run(directory: Path, system: Path, *arguments: str, **environment: str):
+def start_run(
+    directory: Path, system: Path, *arguments: str, epoch_s: float = 0.5, **environment: str
+):
     """Start `bench-submit run` on simulated boards, in a process of its own."""
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "harness.cli", "run", *SIMULATED),
+            *(sys.executable, "-m", "harness.cli", "run", *SIMULATED, str(epoch_s)),
             *("--system", str(system), "--out", str(directory / "out"), *arguments),
         ],
         stdout=subprocess.PIPE,
@@ -50,7 +52,7 @@ def find_bundle(directory: Path) -> Path:
 
 
 def test_a_run_with_a_node_meter_has_its_readings_beside_those_of_the_boards(tmp_path):
-    output = finish(start_run(tmp_path, write_system(tmp_path, METER)))
+    output = finish(start_run(tmp_path, write_system(tmp_path, METER), epoch_s=1))
     bundle = find_bundle(tmp_path)
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == [], output
     evidence = read_evidence(bundle)
@@ -136,7 +138,9 @@ def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_re
     rows = evidence.node_samples
     assert set(rows["status"]) == {"ok", "timeout"} and set(rows["power_mw"].dropna()) == {2.345e6}
     assert rows["status"].iloc[-1] == "ok", "it is read again when it is back"
-    assert len(evidence.result["epochs"]) == 11 and evidence.result["sampling"]["missed"] <= 2
+    sampling = evidence.result["sampling"]
+    # The margin is for a busy machine; benchmarks/node_meters.py measures it on a quiet one.
+    assert len(evidence.result["epochs"]) == 11 and sampling["missed"] < 0.05 * sampling["ticks"]
     assert evidence.result["node_sampling"][0]["ticks"] == len(rows)
 
 

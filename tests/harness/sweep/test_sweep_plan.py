@@ -45,10 +45,12 @@ def test_plan_comes_back_from_its_file_with_its_paths(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my system.toml").write_text('site = "here"')
+    Path("meters.toml").touch()
     run_request = replace(
         RUN_REQUEST,
         workload="llama3-8b-pretrain",
         system=Path("my system.toml"),
+        meters=Path("meters.toml"),
         options=("checkpointing=block",),
         seed=3,
         epoch_s=2.5,
@@ -58,6 +60,15 @@ def test_plan_comes_back_from_its_file_with_its_paths(
     assert path.name == f"{made.id}.sweep.json"
     assert Sweep.load(path) == made
     assert Sweep.load(path).run_request.system == tmp_path / "my system.toml"
+    assert Sweep.load(path).run_request.meters == tmp_path / "meters.toml"
+
+
+def test_plan_of_a_version_without_node_meters_is_read(tmp_path: Path) -> None:
+    path = make_test_sweep(RUN_REQUEST, shuffle_runs((200.0,), (1,), 1, seed=1)).save(tmp_path)
+    document = json.loads(path.read_text())
+    del document["wish"]["meters"]
+    path.write_text(json.dumps(document))
+    assert Sweep.load(path).run_request.meters is None
     assert list(path.parent.iterdir()) == [path]
 
 
