@@ -27,8 +27,8 @@ MIN_CHANGES = 30
 
 _GRID_S = 0.05
 """The step of the grid that holds the accelerators' energy."""
-_LONGEST_TRACE_S = 86_400.0
-"""What comes later in a trace is left out, which bounds the memory that a bundle can take."""
+_LONGEST_TRACE_S = 14_400.0
+"""What comes later in a trace is left out, which bounds the time that a bundle can take."""
 _COARSE_S, _FINE_S = 0.5, 0.05
 """The steps of the first two searches. The third has steps of 5 ms."""
 _SHORTEST_WINDOW_S = 1.0
@@ -40,8 +40,8 @@ constant: 95 % efficiency on normal noise (Huber, *Robust Statistics*)."""
 _GAINS = (0.8, 1.4)
 """How much the node's power may change per W of its accelerators, by losses of power supplies and
 by fans."""
-_CHUNK = 256
-"""How many shifts are compared at once."""
+_MAX_CELLS = 500_000
+"""How many pairs of a shift and a reading are compared at once, which bounds the memory."""
 _LEAST_SCALE_W = 1.0
 """The scale of quiet changes that a meter without noise and with coarse steps would hide."""
 _STANDARD_ERRORS = 4.0
@@ -233,8 +233,9 @@ def _compute_fits(windows: _Windows, energy_j: Floats, shifts_s: Floats) -> _Fit
     # In chunks, and of each chunk the readings that it can place in the trace: a long log has many
     # readings and a wide search.
     chunks = []
-    for i in range(0, len(shifts_s), _CHUNK):
-        chunk_s = shifts_s[i : i + _CHUNK]
+    chunk = max(1, _MAX_CELLS // len(changes_w))
+    for i in range(0, len(shifts_s), chunk):
+        chunk_s = shifts_s[i : i + chunk]
         first = np.searchsorted(windows.ends_s, -chunk_s[-1])
         last = np.searchsorted(windows.ends_s, span_s - chunk_s[0], side="right")
         near = windows.at(slice(int(first), int(last)))
