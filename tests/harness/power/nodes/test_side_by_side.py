@@ -26,12 +26,12 @@ def meters(tmp_path: Path) -> Iterator[Mapping[str, ServedMeter]]:
 
 
 def test_meters_side_by_side_read_the_truth_every_second(meters, tmp_path):
-    measurement = measure(tmp_path, meters, seconds=6.0)
+    measurement = measure(tmp_path, meters, seconds=4.0)
     for kind, meter in meters.items():
         assert set(measurement.statuses(kind)) == {"ok"}, kind
-        assert len(measurement.statuses(kind)) >= 5, kind
+        assert len(measurement.statuses(kind)) >= 3, kind
         assert measurement.largest_error_w(meter) <= meter.resolution_w / 2 + 1e-6, kind
-    assert measurement.board_counts["ticks"] >= 50
+    assert measurement.board_counts["ticks"] >= 30
     assert {row["status"] for row in measurement.board_rows} == {"ok"}
 
 
@@ -43,7 +43,7 @@ def test_faults_of_meters_end_in_their_statuses_and_leave_the_others_undisturbed
         meters["scpi"].server.instrument.replacement = "9.9E+37,2.3E+02,1E+00,0.98,NAN"
         meters["vxi11"].server.delay_s = 60.0
 
-    measurement = measure(tmp_path, meters, seconds=8.0, disturb=disturb)
+    measurement = measure(tmp_path, meters, seconds=6.0, disturb=disturb)
     meters["redfish"].server.start()
     faults = {
         "snmp": "timeout",
@@ -55,7 +55,7 @@ def test_faults_of_meters_end_in_their_statuses_and_leave_the_others_undisturbed
     for kind, fault in faults.items():
         statuses = measurement.statuses(kind)
         first = statuses.index(fault)
-        assert first >= 3 and set(statuses[:first]) == {"ok"}, kind
+        assert first >= 1 and set(statuses[:first]) == {"ok"}, kind
         assert set(statuses[first:]) == {fault}, kind
     assert set(measurement.statuses("modbus")) == {"ok"}
     assert {row["status"] for row in measurement.board_rows} == {"ok"}
@@ -78,7 +78,7 @@ def test_no_file_of_the_run_and_no_command_line_has_an_address_or_a_secret(meter
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    measure(run, meters, seconds=4.0)
+    measure(run, meters, seconds=3.0)
     stopped.set()
     watcher.join()
     readers = [line for line in command_lines if "node_reader" in line or "ipmitool" in line]
