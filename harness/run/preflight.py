@@ -31,7 +31,7 @@ from harness.power.sources import measuring_meters, open_source
 from harness.run.cluster import parse_address
 from harness.run.plan import Machine, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import check_options, find_workload, make_plan
-from harness.simulation.boards import parse_argument
+from harness.simulation.board_models import parse_argument
 from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import hash_source, read_description
 from rules.bundle_format.records import Json

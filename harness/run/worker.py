@@ -31,6 +31,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from harness.power.rocm_devices import uuid_of_torch
+from harness.power.sources import source_class
 from harness.run.load_generator import Answer, LoadGenerator
 from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.run.worker_events import (
@@ -48,13 +49,17 @@ from harness.run.worker_events import (
     WorkloadBuilt,
     worker_event_to_json,
 )
+from harness.simulation.boards import Activity
+from harness.simulation.worker_boards import WorkerBoards
 from harness.system import EXTRAS, hash_source
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
 from rules.contract import BoardFault, Built, Job
+from rules.metrics.idle import BUILD, RESIDENT
 from rules.metrics.intervals import join_intervals
 from rules.workloads import workloads
 
 FAILED = 1
+OnPhase = Callable[[str, int, int], None]
 
 
 class EventLog:
@@ -215,11 +220,20 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
             seconds=(ended_ns - started_ns) / 1e9,
         )
     )
-    event_log.write_phase("build", started_ns, ended_ns)
+    event_log.write_phase(BUILD, started_ns, ended_ns)
+    boards = WorkerBoards(uuids if source_class(plan.meter).simulated else ())
+    boards.set_activity(Activity.RESIDENT)
+
+    def end_phase(phase: str, start_ns: int, end_ns: int) -> None:
+        event_log.write_phase(phase, start_ns, end_ns)
+        if phase == RESIDENT:
+            boards.set_activity(Activity.COMPUTING)
+
     if is_server:
-        serve(plan, built, rank, event_log)
+        serve(plan, built, rank, event_log, end_phase)
     else:
-        train(plan, built, rank, make_maximum_over_ranks(device, world_size), event_log)
+        compute_maximum = make_maximum_over_ranks(device, world_size)
+        train(plan, built, rank, compute_maximum, event_log, end_phase)
     event_log.write_event(WorkerFinished(rank=rank))
     if world_size > 1:
         torch.distributed.destroy_process_group()
@@ -231,9 +245,11 @@ def train(
     rank: int,
     compute_maximum: Callable[[float], float],
     event_log: EventLog,
+    on_phase: OnPhase,
 ) -> None:
     """Run the epochs in the training loop of the implementation. `compute_maximum` returns the
-    largest of the values that all ranks pass to it."""
+    largest of the values that all ranks pass to it. `on_phase` is given the name, start and end of
+    each phase before the first epoch."""
 
     def record_calibration(batches: int, batch_s: float) -> None:
         # The CPU has no comparable figure.
@@ -263,12 +279,12 @@ def train(
         event_log.write_epoch,
         record_calibration,
         plan.idle_s,
-        event_log.write_phase,
+        on_phase,
     )
     built.run(recorder)
 
 
-def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
+def serve(plan: Plan, built: Built, rank: int, event_log: EventLog, on_phase: OnPhase) -> None:
     """Run the epochs with the load generator. A request counts as a batch, and its window does not
     begin before its epoch."""
     epoch_start_ns = 0
@@ -312,7 +328,7 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog) -> None:
         record_epoch,
         record_calibration,
         plan.idle_s,
-        event_log.write_phase,
+        on_phase,
     )
     built.run(load)
     if load.tally is None:

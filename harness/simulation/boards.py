@@ -2,14 +2,14 @@
 with optional faults.
 
 A board does simulated work with the throughput and the power of a model that is fitted to published
-figures (`harness/simulation/throughput_model.py`). If a run computes on the CPU instead, the board
-follows the load of the node's CPUs (share of busy time in /proc/stat). Power approaches its target
-with a lag, and readings have noise. The energy counter integrates the power without noise and is
-updated every 100 ms, as on Hopper boards. The clock falls with the cube root of the power below the
-cap, because dynamic power rises with frequency times the square of the voltage.
+figures (`harness/simulation/throughput_model.py`). If a run computes on the CPU instead, the boards
+of its workers follow the load of the node's CPUs (share of busy time in /proc/stat). A board with a
+resident model and no batch draws a little more than one without a worker. Power approaches its
+target with a lag, and readings have noise. The energy counter integrates the power without noise
+and is updated every 100 ms, as on Hopper boards. The clock falls with the cube root of the power
+below the cap, because dynamic power rises with frequency times the square of the voltage.
 
-The argument names the faults, as in `h200,disobey=400,drop`; docs/simulated.md lists them with the
-rule that finds each. All except `disobey` act only during simulated work.
+`harness/simulation/board_models.py` has the models and the faults.
 """
 
 import math
@@ -17,9 +17,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from harness.power.source import Device, MeterError, MeterNameError, Readback
+from harness.power.source import Device, MeterError, Readback
+from harness.simulation.board_models import parse_argument
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.throughput_model import Curve, find_curve, load_fit
 from rules.boards import SIMULATED_PREFIX
@@ -30,6 +32,9 @@ LAG_S = 0.05
 AVERAGING_S = 1.0
 COUNTER_REFRESH_NS = 100_000_000
 NOISE_SHARE = 0.005
+RESIDENT_W = 44.5
+"""Power above idle of a board with a resident model and no batch: 126.1 W instead of 81.6 W on an
+H200 with ResNet-50. The same is assumed of the other models of boards."""
 DEMAND_SHARE = 1.1
 """Power of a board under full load without a cap, as a share of its highest cap."""
 SLOW_SHARE = 0.6
@@ -41,70 +46,15 @@ SENTINEL_MW = 65_535_000  # 0xFFFF W, which drivers report for "not available"
 MINUTE_S = 60.0
 COUNTER_START_J = 1e6  # a real counter started when the driver was loaded, long before the run
 
-FAULTS: Mapping[str, float | None] = {
-    "disobey": None,
-    "drift": 20.0,
-    "drop": 10.0,
-    "sentinel": 10.0,
-    "freeze-counter": 5.0,
-    "backward-counter": 5.0,
-    "slow-state": 5.0,
-    "throttle": 5.0,
-    "vanish": 5.0,
-}
-"""Each fault and its default value. `disobey` has watts and no default, `drift` % per minute,
-`drop` and `sentinel` % of the readings, and the others seconds of work after which the fault
-begins."""
 
+class Activity(StrEnum):
+    """What the worker of a board does."""
 
-@dataclass(frozen=True)
-class Model:
-    """The constants of a simulated board model. A board starts in the first of its power states;
-    the second one is slower."""
-
-    name: str
-    idle_w: float
-    min_w: float
-    max_w: float
-    sm_mhz: int
-    mem_mhz: int
-    states: tuple[str, ...]
-
-
-MODELS = {
-    "h100": Model("H100", 75, 200, 700, 1980, 2619, ("P0", "P2")),
-    "h200": Model("H200", 78, 200, 700, 1980, 3201, ("P0", "P2")),
-    "mi300x": Model("MI300X", 140, 0, 750, 2100, 1300, ("auto", "low")),
-}
-
-
-def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
-    """Parse an argument such as `h200,disobey=400,drop` into the model and the values of the
-    faults. Raises MeterNameError."""
-    name, *fault_texts = argument.split(",")
-    model = MODELS.get(name)
-    if model is None:
-        raise MeterNameError(
-            f"there is no simulated accelerator {name!r}; there are {', '.join(MODELS)}"
-        )
-    faults = {}
-    for text in fault_texts:
-        fault, _, value = text.partition("=")
-        if fault not in FAULTS:
-            raise MeterNameError(
-                f"simulated accelerators have no fault {fault!r}; they have {', '.join(FAULTS)}"
-            )
-        try:
-            number = FAULTS[fault] if not value else float(value)
-        except ValueError:
-            number = None
-        if number is None or not 0 <= number < math.inf:
-            raise MeterNameError(
-                f"simulated accelerators: {text!r}: give a number, as in "
-                f"{fault}={FAULTS[fault] or 400:g}"
-            )
-        faults[fault] = number
-    return model, faults
+    IDLE = "idle"
+    """The board has no worker, or one that has not built its model."""
+    RESIDENT = "resident"
+    """The model is on the board, and no batch runs."""
+    COMPUTING = "computing"
 
 
 @dataclass
@@ -119,6 +69,7 @@ class _Board:
     energy_j: float = COUNTER_START_J
     counter_j: float = COUNTER_START_J
     counter_ns: int = 0
+    activity: Activity = Activity.IDLE
     work: Curve | None = None
     work_since_ns: int | None = None
     """When simulated work began for the first time."""
@@ -143,7 +94,10 @@ class _OperatingPoint:
 class Boards:
     """Eight boards of one model. Clients may call the methods in `METHODS`."""
 
-    METHODS = ("devices", "read", "readback", "set_cap", "set_state", "work", "rate", "node")
+    METHODS = (
+        *("devices", "read", "readback", "set_cap", "set_state"),
+        *("set_activity", "work", "rate", "node"),
+    )
 
     def __init__(
         self,
@@ -272,12 +226,19 @@ class Boards:
         self._catch_up(board)
         board.state = state
 
+    def set_activity(self, uuid: str, activity: str) -> None:
+        """Accept what the worker of a board does: one of `Activity`."""
+        board = self._get_responding_board(uuid)
+        self._catch_up(board)
+        board.activity = Activity(activity)
+
     def work(self, uuid: str, workload: str | None) -> str:
         """Start simulated work on a board, or end it with None. Returns the name of the fit."""
         board = self._get_responding_board(uuid)
         curve = None if workload is None else find_curve(self.model.name, workload)
         self._catch_up(board)
         board.work = curve
+        board.activity = Activity.IDLE if curve is None else Activity.COMPUTING
         if curve is not None and board.work_since_ns is None:
             board.work_since_ns = board.last_ns
         return load_fit().name
@@ -317,13 +278,14 @@ class Boards:
 
     def _compute_operating_point(self, board: _Board, now_ns: int) -> _OperatingPoint:
         """Return the operating point: from the fitted model during simulated work, otherwise from
-        the load of the CPUs."""
+        the load of the CPUs if a worker computes on them."""
         model, cap_w = self.model, max(board.cap_w, self._faults.get("disobey", 0.0))
         thermal_bits = THERMAL_SLOWDOWN if self._has_begun("throttle", board, now_ns) else 0
         slow_factor = (
             SLOW_SHARE if thermal_bits or self._get_state(board, now_ns) != model.states[0] else 1.0
         )
-        if board.work is not None:
+        is_computing = board.activity is Activity.COMPUTING
+        if board.work is not None and is_computing:
             power_w = model.idle_w + slow_factor * (
                 board.work.compute_power_w(cap_w) * (1 - NOISE_SHARE) - model.idle_w
             )
@@ -333,9 +295,10 @@ class Boards:
                 thermal_bits | SOFTWARE_POWER_CAP,
                 1.0,
             )
-        load = min(1.0, max(0.0, self._load()))
-        demand_w = model.idle_w + slow_factor * load * (model.max_w * DEMAND_SHARE - model.idle_w)
-        power_w = min(demand_w, max(model.idle_w, cap_w * (1 - NOISE_SHARE)))
+        load = min(1.0, max(0.0, self._load())) if is_computing else 0.0
+        base_w = model.idle_w + (0.0 if board.activity is Activity.IDLE else RESIDENT_W)
+        demand_w = base_w + slow_factor * load * (model.max_w * DEMAND_SHARE - base_w)
+        power_w = min(demand_w, max(base_w, cap_w * (1 - NOISE_SHARE)))
         slowdown = SOFTWARE_POWER_CAP if demand_w > power_w else GPU_IDLE if load < 0.01 else 0
         return _OperatingPoint(power_w, 0.0, thermal_bits | slowdown, load)
 

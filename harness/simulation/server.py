@@ -6,8 +6,8 @@ a run.
 It listens on a Unix socket until SIGTERM, or until the process PARENT ends. The environment
 variable WATTMARK_SIMULATOR gives the socket to the processes of a run. A client sends one JSON
 object per line, {"method": METHOD, …arguments}, and receives one, {"result": RESULT} or {"error":
-REASON}. Work ends with the connection that started it; caps and power states last as long as the
-simulator. A single thread serves all clients, so the state needs no locks.
+REASON}. Work and activity end with the connection that set them; caps and power states last as
+long as the simulator. A single thread serves all clients, so the state needs no locks.
 """
 
 import json
@@ -25,7 +25,8 @@ from typing import Any
 
 from harness.power.source import MeterError
 from harness.processes import die_with_parent
-from harness.simulation.boards import Boards, parse_argument
+from harness.simulation.board_models import parse_argument
+from harness.simulation.boards import Boards
 
 VARIABLE = "WATTMARK_SIMULATOR"
 TIMEOUT_S = 20.0
@@ -149,8 +150,8 @@ class _Server:
         self._boards, self._listener = boards, listener
         self._unread: dict[socket.socket, bytes] = {}
         """The incomplete last line of each client."""
-        self._working: dict[socket.socket, set[str]] = {}
-        """The boards that each client has put work on."""
+        self._used: dict[socket.socket, set[str]] = {}
+        """The boards that each client has put work on, or whose activity it has set."""
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
 
@@ -161,7 +162,7 @@ class _Server:
                     client, _ = self._listener.accept()
                     # A client that does not read its answers must not block the others for ever.
                     client.settimeout(TIMEOUT_S)
-                    self._unread[client], self._working[client] = b"", set()
+                    self._unread[client], self._used[client] = b"", set()
                     self._selector.register(client, selectors.EVENT_READ)
                 else:
                     assert isinstance(key.fileobj, socket.socket)
@@ -193,8 +194,8 @@ class _Server:
                 f"{line.decode(errors='replace')!r}: {error}"
             }
         # `_disconnect` ends the work of this client.
-        if method == "work":
-            self._working[client].add(request["uuid"])
+        if method in ("work", "set_activity"):
+            self._used[client].add(request["uuid"])
         return {"result": result}
 
     def _disconnect(self, client: socket.socket) -> None:
@@ -202,7 +203,7 @@ class _Server:
         client.close()
         del self._unread[client]
         # A killed worker cannot end its work. Without this its boards would stay under load.
-        for uuid in self._working.pop(client):
+        for uuid in self._used.pop(client):
             with suppress(MeterError):  # the board may have vanished
                 self._boards.work(uuid, None)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback
-from harness.simulation.boards import Boards
+from harness.simulation.boards import Activity, Boards
 from harness.simulation.server import VARIABLE, connect
 from rules.bundle_format.records import Reading
 
@@ -33,6 +33,9 @@ class SimulatedSource(PowerSource, CapControl):
             return cls(client.ask, client.close)
         # Without a simulator process the boards live and end with this one.
         boards = Boards(argument)
+        # Workers cannot name their boards to it, so that all boards follow the load of the CPUs.
+        for device in boards.devices()["devices"]:
+            boards.set_activity(device["uuid"], Activity.COMPUTING)
         return cls(lambda do, **arguments: boards.answer(do, arguments))
 
     @classmethod

@@ -21,7 +21,8 @@ from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.plan import PlanError
 from harness.run.preflight import determine_cap
-from harness.simulation.boards import MODELS, Boards
+from harness.simulation.board_models import MODELS
+from harness.simulation.boards import RESIDENT_W, Activity, Boards
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.server import VARIABLE
 
@@ -232,9 +233,12 @@ def test_rapl_reports_a_failed_read_as_failed(tmp_path):
 class Bench:
     """A simulated board under a load and a clock that a test sets."""
 
-    def __init__(self, load: float, cap_w: float = 700) -> None:
+    def __init__(
+        self, load: float, cap_w: float = 700, activity: Activity = Activity.COMPUTING
+    ) -> None:
         self.now_ns, self.load = 0, load
         boards = Boards("h200", lambda: self.load, lambda: self.now_ns)
+        boards.set_activity("SIM-H200-0", activity)
         self.meter = SimulatedSource(
             lambda do, **arguments: boards.answer(do, arguments), clock=lambda: self.now_ns
         )
@@ -248,12 +252,24 @@ class Bench:
         return readings_list
 
 
-def test_simulated_power_stays_below_the_cap_under_load_and_at_idle_without():
+def test_simulated_power_stays_below_the_cap_under_load():
     capped = [r.power_mw / 1e3 for r in Bench(1.0, cap_w=400).readings(200)][20:]
     assert statistics.mean(capped) == pytest.approx(398, rel=0.005)
-    idle = [r.power_mw / 1e3 for r in Bench(0.0).readings(200)][20:]
-    assert statistics.mean(idle) == pytest.approx(MODELS["h200"].idle_w, rel=0.005)
     assert statistics.stdev(capped) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("load", "activity", "extra_w"),
+    [
+        (1.0, Activity.IDLE, 0),
+        (1.0, Activity.RESIDENT, RESIDENT_W),
+        (0.0, Activity.COMPUTING, RESIDENT_W),
+    ],
+)
+def test_simulated_boards_that_do_not_compute_ignore_the_load_of_the_cpus(load, activity, extra_w):
+    readings = Bench(load, activity=activity).readings(200)[20:]
+    mean_w = statistics.mean(reading.power_mw for reading in readings) / 1e3
+    assert mean_w == pytest.approx(MODELS["h200"].idle_w + extra_w, rel=0.005)
 
 
 def test_simulated_clock_falls_with_the_cap_and_the_reason_is_the_cap():

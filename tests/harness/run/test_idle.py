@@ -10,9 +10,12 @@ import pytest
 from support.harness.session_runs import TESTS, carry_out, make_test_plan, read_evidence
 
 from harness.power.reading_process import SamplerError
-from harness.power.sampler import Sampler, Settings
+from harness.power.sampler import Sampler
 from harness.run.plan import MAX_IDLE_S
 from harness.run.recorder import EpochRecorder, HostClock
+from harness.simulation.board_models import MODELS
+from harness.simulation.boards import RESIDENT_W
+from harness.simulation.server import run_simulator
 from rules.bundle import Bundle
 from rules.bundle_format.events import PhaseEnded
 from rules.checks.node.idle_contradicts_evidence import RULE
@@ -30,7 +33,7 @@ def workers_find_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> EvidenceFrames:
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, run_simulator("h200"):
         patch.setenv("PYTHONPATH", str(TESTS))
         plan = replace(make_test_plan(epoch_s=IDLE_S), unused_boards=UNUSED, installed=8)
         return read_evidence(carry_out(plan, tmp_path_factory.mktemp("run")))
@@ -66,6 +69,9 @@ def test_stated_idle_power_is_what_the_rule_recomputes(evidence: EvidenceFrames)
     assert list(RULE.run(bundle)) == []
     (board,) = [board for board in evidence.result["idle"] if board["used"]]
     assert board["accelerator"] == "SIM-H200-0"
+    idle_w = MODELS["h200"].idle_w
+    assert board["bare_w"] == pytest.approx(idle_w, rel=0.02)
+    assert board["resident_w"] == pytest.approx(idle_w + RESIDENT_W, rel=0.02)
     evidence.result["idle"][0]["bare_w"] *= 1.01
     assert [violation.pointer for violation in RULE.run(bundle)] == ["/idle/0/bare_w"]
     evidence.result["idle"][0]["bare_w"] /= 1.01
@@ -76,7 +82,8 @@ def test_unused_boards_have_energy_and_no_samples(evidence: EvidenceFrames) -> N
     assert [board["accelerator"] for board in unused] == list(UNUSED)
     run_s = next(p["seconds"] for p in evidence.result["phases"] if p["phase"] == "all")
     for board in unused:
-        assert board["mean_w"] >= 70
+        # Also while the CPUs are busy.
+        assert board["mean_w"] == pytest.approx(MODELS["h200"].idle_w, rel=0.02)
         # Readings are one second apart, and begin after those of the run.
         assert run_s - 3 < board["energy_j"] / board["mean_w"] < run_s + 1
     assert set(evidence.samples["accelerator"]) == {"SIM-H200-0"}

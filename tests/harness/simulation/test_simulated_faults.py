@@ -16,7 +16,7 @@ from harness.run import command, session, worker
 from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
 from harness.simulation import server as simulator
-from harness.simulation.boards import FAULTS
+from harness.simulation.board_models import FAULTS
 from harness.simulation.throughput_model import load_fit
 from harness.simulation.work import MIN_BATCH_SHARE
 from rules.bundle_format.files import read_files
