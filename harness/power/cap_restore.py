@@ -11,7 +11,7 @@ from harness.power.cap_host import read_boot_id
 from harness.power.cap_journal import Journal, SavedLimit, lock_directory
 from harness.power.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.power.source import MeterError, PowerSource, cap_control
+from harness.power.source import BoardsEndedError, MeterError, PowerSource, cap_control
 from harness.power.sources import open_source
 
 
@@ -83,6 +83,8 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
         try:
             # A board that fails must not keep the others from being restored.
             _restore_board(source, limit)
+        except BoardsEndedError:
+            results.append((f"{limit.uuid}: its simulator has ended, and its limit with it", True))
         except (MeterError, LookupError, OSError) as error:
             # LookupError: the source does not know the board (any more).
             remaining.append(limit)

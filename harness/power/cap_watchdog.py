@@ -3,7 +3,8 @@ JOURNAL`.
 
 It waits for its standard input to close, which Linux does when the harness ends in any way, also by
 SIGKILL. It then restores what the journal still holds, and tries again after growing pauses if a
-board or the meter refuses. If it cannot (the power failed, or the watchdog was killed too), the
+board or the meter refuses. It ends if the boards were simulated and their simulator has ended. If
+it cannot restore (the power failed, or the watchdog was killed too), the
 journal stays, no run starts on these boards, and `bench-submit restore` restores the limits.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 from harness import interrupts
 from harness.power.cap_journal import BlockedError, Journal, lock_directory
 from harness.power.cap_restore import open_all_boards, restore_boards
-from harness.power.source import MeterError
+from harness.power.source import BoardsEndedError, MeterError
 from harness.power.sources import open_source
 
 READY_TIMEOUT_S = 60.0
@@ -136,6 +137,13 @@ def _restore_what_remains(path: Path, journal: Journal) -> None:
             _print_lines(lines)
         if all(is_restored for _, is_restored in results):
             return
+        if pause_s == 0:
+            _print_lines(
+                [
+                    f"{path}: the watchdog of the run {journal.run_id} tries to restore these "
+                    f"limits again, for up to {sum(PAUSES_S) / 60:.0f} min"
+                ]
+            )
     _print_lines([f"{path}: the watchdog has ended its attempts; try: bench-submit restore"])
 
 
@@ -170,7 +178,12 @@ def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
             # Meanwhile the limits may have been restored and another run may have begun.
             if remaining is None or not remaining.is_same_run(journal):
                 return []
-            with closing(open_all_boards(journal.meter)) as source:
+            try:
+                source = open_all_boards(journal.meter)
+            except BoardsEndedError:
+                remaining.remove(path)
+                return [(f"{path}: the simulator has ended, so no limit is left to restore", True)]
+            with closing(source):
                 return restore_boards(source, path, remaining)
     except (MeterError, OSError) as error:
         return [(str(error), False)]

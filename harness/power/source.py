@@ -21,6 +21,10 @@ class MeterError(Exception):
     """A meter cannot be used; the message says why and what to do."""
 
 
+class BoardsEndedError(MeterError):
+    """Simulated boards ended with their simulator, and their limits with them."""
+
+
 class MeterNameError(MeterError):
     """The command line names a meter or simulated boards that do not exist."""
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.power.source import MeterError
+from harness.power.source import BoardsEndedError, MeterError
 from harness.processes import die_with_parent
 from harness.simulation.board_models import parse_argument
 from harness.simulation.boards import Boards
@@ -57,7 +57,7 @@ class Client:
         except OSError as error:
             raise self._make_error(error) from None
         if not line:
-            raise self._make_error("it has closed the connection")
+            raise self._make_error(ConnectionError("it has closed the connection"))
         answer = json.loads(line)
         if "error" in answer:
             raise MeterError(answer["error"])
@@ -68,7 +68,9 @@ class Client:
         self._socket.close()
 
     def _make_error(self, reason: object) -> MeterError:
-        return MeterError(
+        # A simulator that is only slow keeps its boards.
+        has_ended = isinstance(reason, FileNotFoundError | ConnectionError)
+        return (BoardsEndedError if has_ended else MeterError)(
             f"the simulator at {self._path} ({VARIABLE}) does not answer: {reason}; start it, "
             f"or unset {VARIABLE}"
         )

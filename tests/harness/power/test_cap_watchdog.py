@@ -19,6 +19,7 @@ from harness.power.cap_apply import applied_cap
 from harness.power.cap_journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
 from harness.power.cap_watchdog import WatchdogError
 from harness.power.source import MeterError
+from harness.simulation import server
 
 
 @pytest.fixture
@@ -171,6 +172,21 @@ def test_the_watchdog_reports_what_it_restores_on_stderr(node):
     assert error.startswith(f"wattmark: {A}") and "700 W" in error
 
 
+def test_the_watchdog_of_simulated_boards_ends_with_their_simulator(tmp_path, monkeypatch):
+    socket = tmp_path / "socket"
+    path = tmp_path / "caps.json"
+    simulator = server.start("h200", str(socket))
+    monkeypatch.setenv(server.VARIABLE, str(socket))
+    new_journal("simulated:h200", "a-run", (SavedLimit("SIM-H200-0", 700_000, None),)).write(path)
+    watchdog = start_watchdog(path)
+    assert watchdog.stdout.readline() == "ready\n"
+    simulator.kill()
+    simulator.wait()
+    _, error = watchdog.communicate(timeout=DEADLINE_S)
+    assert watchdog.returncode == 0 and not path.exists()
+    assert error == f"wattmark: {path}: the simulator has ended, so no limit is left to restore\n"
+
+
 @pytest.fixture
 def refused_watchdog(node) -> "Iterator[subprocess.Popen[str]]":
     """A watchdog whose first attempt to restore 700 W on board A was refused."""
@@ -185,6 +201,12 @@ def refused_watchdog(node) -> "Iterator[subprocess.Popen[str]]":
     yield watchdog
     watchdog.kill()
     watchdog.wait()
+
+
+def test_the_watchdog_says_how_long_it_tries_again(refused_watchdog):
+    line = refused_watchdog.stderr.readline()
+    assert "the watchdog of the run a-run tries to restore these limits again" in line
+    assert "for up to 68 min" in line
 
 
 def test_the_watchdog_tries_again_when_a_board_refuses(node, refused_watchdog):
