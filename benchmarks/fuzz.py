@@ -48,7 +48,7 @@ from checker.formats import json as json_format  # noqa: E402
 from checker.selection import parse_selection, select_findings  # noqa: E402
 from checker.trust.acceptance_log import read_log  # noqa: E402
 from checker.verdict import INTERNAL, Round  # noqa: E402
-from harness.power.cap_journal import (  # noqa: E402
+from harness.power.caps.journal import (  # noqa: E402
     JOURNAL_FILE,
     BlockedError,
     Journal,

@@ -21,7 +21,7 @@ import torch
 
 from harness.power.sampler import SAMPLES_FILE, Sampler, Settings
 from harness.power.sources import open_source
-from harness.run.recorder import CudaClock
+from harness.run.workers.recorder import CudaClock
 from reference.resnet50_train import build
 from rules.contract import Built, Job
 

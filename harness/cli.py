@@ -210,8 +210,8 @@ def report_errors() -> Iterator[None]:
     for what this machine cannot do or write, 128 + N for signal N."""
     from harness.host_load import HostLoadError
     from harness.interrupts import Interrupted
-    from harness.power.cap_restore import RestoreError
-    from harness.power.cap_watchdog import WatchdogError
+    from harness.power.caps.restore import RestoreError
+    from harness.power.caps.watchdog import WatchdogError
     from harness.power.reading_process import SamplerError, SamplesUnwritable
     from harness.power.source import MeterError, MeterNameError
     from harness.run.cluster import ClusterError
@@ -284,8 +284,8 @@ def restore() -> None:
     limits are restored or there is nothing to restore. It is 1 if a board could not be restored, or
     if the run is still running.
     """
-    from harness.power import cap_restore
-    from harness.power.cap_journal import explain_lost_journals, journal_paths, state_directories
+    from harness.power.caps import restore as cap_restore
+    from harness.power.caps.journal import explain_lost_journals, journal_paths, state_directories
     from harness.power.source import MeterError
 
     paths, lost = journal_paths(), explain_lost_journals()

@@ -6,15 +6,15 @@ from contextlib import closing
 from dataclasses import replace
 
 from harness.checks import Check, check_code, check_packages, check_signing
-from harness.power.cap_apply import explain_refusal
-from harness.power.cap_journal import (
+from harness.power.caps.apply import explain_refusal
+from harness.power.caps.journal import (
     JOURNAL_FILE,
     Journal,
     explain_lost_journals,
     is_locked,
     state_directories,
 )
-from harness.power.limits import format_limit
+from harness.power.caps.limits import format_limit
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.run.launch import make_workers
 from harness.run.plan import Plan, PlanError, TrialResult
 from harness.run.progress import View
 from harness.run.run_directory import RunEvents
-from harness.run.worker_events import (
+from harness.run.workers.launch import make_workers
+from harness.run.workers.worker_events import (
     EpochCalibrated,
     MemoryExhausted,
     WorkerEventReader,

@@ -12,10 +12,10 @@ from checker.engine import judge
 from checker.find import find_places
 from harness import interrupts
 from harness.checks import TargetError
-from harness.power.cap_apply import applied_cap
-from harness.power.cap_journal import BlockedError
-from harness.power.cap_restore import RestoreError
-from harness.power.limits import format_limit
+from harness.power.caps.apply import applied_cap
+from harness.power.caps.journal import BlockedError
+from harness.power.caps.limits import format_limit
+from harness.power.caps.restore import RestoreError
 from harness.power.source import NotAllowedError
 from harness.power.sources import source_class
 from harness.power.sources.simulated import SimulatedSource
@@ -23,11 +23,11 @@ from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
-from harness.run.launch import make_worker_environment
 from harness.run.plan import SWEEP_SUFFIX, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
+from harness.run.workers.launch import make_worker_environment
 from harness.sign import (
     SigningError,
     check_keyring,

@@ -11,10 +11,14 @@ from harness.power.node_reader import MeterSampling
 from harness.power.request_clock import place_clocks
 from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY
 from harness.power.source import Readback
-from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE, read_recorded_events, read_texts, sort_batches
-from harness.run.worker_events import WorkloadBuilt, worker_event_from_json, worker_event_to_json
+from harness.run.workers.load_generator import RequestTally
+from harness.run.workers.worker_events import (
+    WorkloadBuilt,
+    worker_event_from_json,
+    worker_event_to_json,
+)
 from harness.system import NodeDescription, describe_environment, describe_node, describe_system
 from rules import VERSION
 from rules.bundle_format.events import Event, event_from_json, event_to_json

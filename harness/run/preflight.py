@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.checks import Check, check_packages, check_plan, check_target
 from harness.meter_checks import check_node_meters
-from harness.power.cap_apply import explain_refusal
-from harness.power.cap_journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
-from harness.power.limits import (
+from harness.power.caps.apply import explain_refusal
+from harness.power.caps.journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
+from harness.power.caps.limits import (
     ABOUT_CAPS,
     ROUNDING_MW,
     SETTABLE_STATE,

@@ -17,7 +17,7 @@ from rich.progress import (
 
 from checker.terminal import UnwritableError, describe_unwritable
 from harness.checks import check_plan
-from harness.power.limits import describe_cap
+from harness.power.caps.limits import describe_cap
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations import RunDeclaration

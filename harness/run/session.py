@@ -23,12 +23,12 @@ from harness.run.evidence import (
     collect_share,
     gather,
 )
-from harness.run.launch import make_node_readers, make_worker_environment, make_workers
-from harness.run.load_generator import RequestTally
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_results
 from harness.run.run_directory import RunEvents, write_state
-from harness.run.worker_events import (
+from harness.run.workers.launch import make_node_readers, make_worker_environment, make_workers
+from harness.run.workers.load_generator import RequestTally
+from harness.run.workers.worker_events import (
     EpochCalibrated,
     FilesUnwritable,
     JobRefused,

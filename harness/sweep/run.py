@@ -14,8 +14,8 @@ from rich.console import Console
 from harness import interrupts
 from harness.checks import Check
 from harness.interrupts import Interrupted
-from harness.power.cap_journal import BlockedError
-from harness.power.cap_restore import RestoreError
+from harness.power.caps.journal import BlockedError
+from harness.power.caps.restore import RestoreError
 from harness.power.reading_process import SamplerError
 from harness.power.source import MeterError, NotAllowedError, Readback, read_back
 from harness.power.sources import open_source

@@ -44,7 +44,7 @@ from support.kills import (
 
 from checker.engine import judge
 from harness.cli import main
-from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.source import MeterError
 from harness.power.sources import simulated
 from harness.processes import list_descendants
@@ -167,7 +167,7 @@ def test_sigkill_to_the_harness(sandbox, measure_duration, moment, accelerators)
 SET_AND_RESTORE = """
 import sys, time
 from pathlib import Path
-from harness.power.cap_apply import applied_cap
+from harness.power.caps.apply import applied_cap
 from harness.run.plan import Plan
 plan = Plan.load(Path(sys.argv[1]))
 for _ in range(3):
@@ -274,7 +274,7 @@ def test_a_disk_that_becomes_full(tmp_path, small_disk, measure_duration, moment
 def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_path, small_disk):
     if small_disk is None:
         pytest.skip(
-            "no disk may be mounted here; tests/harness/power/test_cap_apply.py has the case "
+            "no disk may be mounted here; tests/harness/power/caps/test_cap_apply.py has the case "
             "with a limit on the size of files"
         )
     with open_sandbox(tmp_path, small_disk) as sandbox:

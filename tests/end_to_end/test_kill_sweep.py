@@ -32,7 +32,7 @@ from support.kills import (
 
 from checker.engine import judge
 from harness.cli import main
-from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.caps.journal import JOURNAL_FILE
 from harness.processes import list_descendants
 
 CAPS_W = (300, 500)

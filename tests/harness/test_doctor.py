@@ -1,5 +1,5 @@
 from harness import doctor
-from harness.power.cap_journal import JOURNAL_FILE, SavedLimit, lock_directory, new_journal
+from harness.power.caps.journal import JOURNAL_FILE, SavedLimit, lock_directory, new_journal
 from harness.power.source import STATE_VARIABLE
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from safetensors.torch import save_file
 
 from harness.cli import main
-from harness.run.load_generator import Answer, LoadGenerator
+from harness.run.workers.load_generator import Answer, LoadGenerator
 from reference import sglang_server
 from reference.llama3_8b_serve import (
     LLAMA3_8B,

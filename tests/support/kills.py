@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from checker.find import find_places
-from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.sources import open_source
 from harness.processes import list_descendants
 from harness.simulation import server as simulator
@@ -26,8 +26,8 @@ DEADLINE_S = 300
 DISK_BYTES = 120_000_000
 MODULES = {
     "sampler": "harness.power.sampler",
-    "watchdog": "harness.power.cap_watchdog",
-    "worker": "harness.run.worker",
+    "watchdog": "harness.power.caps.watchdog",
+    "worker": "harness.run.workers.worker",
 }
 
 

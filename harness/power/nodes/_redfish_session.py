@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from harness.power.feeds.feed import FeedError, LoginPause
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes._feed import FeedError, LoginPause
 from harness.power.source import MeterError
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 

@@ -17,8 +17,8 @@ import threading
 import time
 from contextlib import suppress
 
+from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, LoginPause, StaleDetector, refuse_unknown_options
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 

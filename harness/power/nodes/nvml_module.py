@@ -16,8 +16,8 @@ import time
 from types import ModuleType
 from typing import Any
 
+from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector
 from harness.power.source import MeterError
 from harness.power.sources.nvidia import POWER_AVERAGE, POWER_INSTANT
 from rules.bundle_format.records import FeedReading

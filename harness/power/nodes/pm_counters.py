@@ -14,9 +14,9 @@ import re
 import time
 from pathlib import Path
 
+from harness.power.feeds.feed import FeedError, StaleDetector
+from harness.power.feeds.files import parse_count, read_text
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector
-from harness.power.nodes._files import parse_count, read_text
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.nodes._redfish_session import RedfishSession
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading

@@ -11,7 +11,7 @@ import struct
 import time
 from contextlib import suppress
 
-from harness.power.nodes._feed import FeedError
+from harness.power.feeds.feed import FeedError
 from harness.power.nodes._scpi import ScpiMeter, Transport
 
 PORT = 5025

@@ -15,9 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from harness.power.feeds.counter import CounterUnwrapper
+from harness.power.feeds.feed import FeedError, LoginPause
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes._counter import CounterUnwrapper
-from harness.power.nodes._feed import FeedError, LoginPause
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from harness.power.nodes._feed import FeedError
+from harness.power.feeds.feed import FeedError
 from harness.power.nodes._scpi import ScpiMeter, Transport
 from harness.power.source import MeterError
 

@@ -13,7 +13,7 @@ from support.bindings.fixtures import libraries as libraries
 from support.bindings.fixtures import library_process as library_process
 from support.bindings.process import LibraryProcess
 
-from harness.power.limits import set_cap, set_state
+from harness.power.caps.limits import set_cap, set_state
 from harness.power.source import Device, MeterError, NotAllowedError, PowerSource, Readback
 
 A, B = "PCI-0000:05:00.0", "PCI-0000:25:00.0"

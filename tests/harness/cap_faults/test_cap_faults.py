@@ -17,17 +17,17 @@ from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
 from harness.doctor import examine
-from harness.power import cap_watchdog
-from harness.power.cap_apply import applied_cap
-from harness.power.cap_journal import (
+from harness.power.caps import watchdog as cap_watchdog
+from harness.power.caps.apply import applied_cap
+from harness.power.caps.journal import (
     BlockedError,
     SavedLimit,
     lock_directory,
     new_journal,
     state_directory,
 )
-from harness.power.cap_restore import RestoreError
-from harness.power.cap_watchdog import WatchdogError
+from harness.power.caps.restore import RestoreError
+from harness.power.caps.watchdog import WatchdogError
 from harness.power.source import MeterError
 
 REPOSITORY = Path(__file__).parents[3]
@@ -58,7 +58,7 @@ def start_watchdog(node: Node, stderr: int) -> "subprocess.Popen[str]":
     node.change(limits={A: 400_000, B: 700_000})
     new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),)).write(node.journal)
     watchdog = subprocess.Popen(
-        [sys.executable, "-m", "harness.power.cap_watchdog", str(node.journal)],
+        [sys.executable, "-m", "harness.power.caps.watchdog", str(node.journal)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,

@@ -9,7 +9,7 @@ import pytest
 from support.harness.cap_site import Site
 from support.kills import wait_for
 
-from harness.power.cap_journal import SavedLimit, new_journal
+from harness.power.caps.journal import SavedLimit, new_journal
 
 SLOW_SMI = """#!/bin/sh
 # Wait before GPU 2 is set to 400 W, until the test allows it.

@@ -22,10 +22,11 @@ from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Settings, _Loop
 from harness.power.source import Device, MeterError
 from harness.power.sources import open_source
-from harness.run import command, worker
-from harness.run.launch import make_worker_environment
+from harness.run import command
 from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
+from harness.run.workers import worker
+from harness.run.workers.launch import make_worker_environment
 from harness.system import DESCRIPTION, describe_environment
 from reference import sglang_server
 

@@ -15,8 +15,8 @@ from harness.cli import main
 from harness.power.sources import open_source
 from harness.run.plan import Machine, Plan, PlanError, RunRequest
 from harness.run.planning import make_plan
-from harness.run.recorder import EpochRecorder, HostClock
 from harness.run.session import RunFailed
+from harness.run.workers.recorder import EpochRecorder, HostClock
 from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import DESCRIPTION, hash_source
 from reference import burn

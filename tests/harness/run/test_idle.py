@@ -12,7 +12,7 @@ from support.harness.session_runs import TESTS, carry_out, make_test_plan, read_
 from harness.power.reading_process import SamplerError
 from harness.power.sampler import Sampler, Settings
 from harness.run.plan import MAX_IDLE_S
-from harness.run.recorder import EpochRecorder, HostClock
+from harness.run.workers.recorder import EpochRecorder, HostClock
 from harness.simulation.board_models import MODELS
 from harness.simulation.boards import RESIDENT_W
 from harness.simulation.server import run_simulator

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-import harness.run.load_generator
-from harness.run.load_generator import Answer, LoadError, LoadGenerator, RequestTally
+from harness.run.workers import load_generator
+from harness.run.workers.load_generator import Answer, LoadError, LoadGenerator, RequestTally
 from rules.contract import Progress, Request, RequestSet
 
 PREFILL_S = 0.02
@@ -66,9 +66,7 @@ class Server:
 def drive(load: LoadGenerator, server: Server) -> None:
     with asyncio.Runner(loop_factory=LeapingLoop) as runner, pytest.MonkeyPatch.context() as patch:
         loop = runner.get_loop()
-        patch.setattr(
-            harness.run.load_generator.time, "monotonic_ns", lambda: round(loop.time() * 1e9)
-        )
+        patch.setattr(load_generator.time, "monotonic_ns", lambda: round(loop.time() * 1e9))
         runner.run(load.drive(server.send, server.count))
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.run.recorder import CudaClock, EpochRecorder, HostClock
+from harness.run.workers.recorder import CudaClock, EpochRecorder, HostClock
 
 MS = 1_000_000
 
@@ -117,7 +117,7 @@ class FakeCuda:
 def test_device_events_land_on_the_hosts_clock_without_waiting_inside_an_epoch(monkeypatch):
     cuda = FakeCuda()
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    monkeypatch.setattr("harness.run.workers.recorder.time.monotonic_ns", lambda: cuda.host_ns)
     clock = CudaClock()
     for _ in range(2):  # the second epoch reuses the events of the first
         clock.open()
@@ -189,7 +189,7 @@ class BusyCuda(FakeCuda):
 def test_a_timeline_begins_when_the_device_has_done_all_earlier_work(monkeypatch):
     cuda = BusyCuda()
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    monkeypatch.setattr("harness.run.workers.recorder.time.monotonic_ns", lambda: cuda.host_ns)
     CudaClock().open()
     assert cuda.host_ns == cuda.other_ns
 
@@ -198,7 +198,7 @@ def test_the_last_batch_ends_when_the_device_has_done_it(monkeypatch):
     """The host only asks for the batch; the device is busy with it for 40 ms more."""
     cuda = BusyCuda()
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr("harness.run.recorder.time.monotonic_ns", lambda: cuda.host_ns)
+    monkeypatch.setattr("harness.run.workers.recorder.time.monotonic_ns", lambda: cuda.host_ns)
     clock = CudaClock()
     clock.open()
     clock.mark()

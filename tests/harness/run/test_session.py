@@ -25,7 +25,7 @@ from support.kills import DEADLINE_S
 
 from checker.engine import judge
 from harness.cli import main
-from harness.power.cap_watchdog import WatchdogError
+from harness.power.caps.watchdog import WatchdogError
 from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command

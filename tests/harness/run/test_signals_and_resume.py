@@ -157,7 +157,7 @@ def test_a_signal_while_the_bundle_is_written_takes_effect_once_it_stands(tmp_pa
 def test_kill_9_while_the_workers_start_leaves_no_process(tmp_path):
     process = begin(tmp_path, epoch_s=5.0)
     deadline = time.monotonic() + DEADLINE_S
-    while not any("harness.run.worker" in line for line in list_command_lines(tmp_path)):
+    while not any("harness.run.workers.worker" in line for line in list_command_lines(tmp_path)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.kill()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.worker import EventLog
-from harness.run.worker_events import (
+from harness.run.workers.worker import EventLog
+from harness.run.workers.worker_events import (
     JobRefused,
     RankEndedEpoch,
     WorkerEvent,

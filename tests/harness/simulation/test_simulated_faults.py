@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from checker.engine import judge, judge_all
-from harness.run import command, session, worker
+from harness.run import command, session
 from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
+from harness.run.workers import worker
 from harness.simulation import server as simulator
 from harness.simulation.board_models import FAULTS
 from harness.simulation.throughput_model import load_fit

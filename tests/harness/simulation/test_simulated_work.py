@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from support.simulated_bench import BOARD, Bench
 
-from harness.run.load_generator import LoadGenerator
-from harness.run.recorder import EpochRecorder, HostClock
+from harness.run.workers.load_generator import LoadGenerator
+from harness.run.workers.recorder import EpochRecorder, HostClock
 from harness.simulation import server as simulator
 from harness.simulation import work as simulated_work
 from harness.simulation.throughput_model import load_fit
@@ -51,8 +51,8 @@ class SlowClock:
 def clock(monkeypatch):
     slow_clock = SlowClock(late_s=0.0007)
     monkeypatch.setattr(simulated_work, "time", slow_clock)
-    monkeypatch.setattr("harness.run.recorder.time", slow_clock)
-    monkeypatch.setattr("harness.run.load_generator.time", slow_clock)
+    monkeypatch.setattr("harness.run.workers.recorder.time", slow_clock)
+    monkeypatch.setattr("harness.run.workers.load_generator.time", slow_clock)
     return slow_clock
 
 

@@ -14,8 +14,8 @@ from support.sweep_runs import (
 )
 
 from harness.interrupts import Interrupted
-from harness.power.cap_journal import BlockedError
-from harness.power.cap_restore import RestoreError
+from harness.power.caps.journal import BlockedError
+from harness.power.caps.restore import RestoreError
 from harness.power.source import MeterError, NotAllowedError
 from harness.run import command
 from harness.run.plan import PlanError, RunRequest

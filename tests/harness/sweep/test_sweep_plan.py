@@ -18,7 +18,7 @@ from support.sweep_runs import (
 )
 
 from harness.cli import main
-from harness.power.cap_journal import (
+from harness.power.caps.journal import (
     JOURNAL_FILE,
     SavedLimit,
     lock_directory,

@@ -14,7 +14,7 @@ from support.bindings.boards import AMD_LEVEL_HIGH, Boards, map_boards
 from support.bindings.build import library_environment
 from support.kills import Sandbox
 
-from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.source import STATE_VARIABLE
 from harness.processes import list_descendants
 
@@ -32,7 +32,7 @@ SMOKE_RUN = (
 SET_AND_RESTORE = """
 import sys, time
 from pathlib import Path
-from harness.power.cap_apply import applied_cap
+from harness.power.caps.apply import applied_cap
 from harness.run import command
 from harness.run.plan import RunRequest
 meter, out = sys.argv[1], Path(sys.argv[2])

@@ -18,7 +18,7 @@ from support.fake_nvml import FakeNvml
 from support.kills import read_command_line, wait_for
 
 from harness.power import source
-from harness.power.cap_journal import JOURNAL_FILE
+from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
 from harness.processes import list_descendants
@@ -30,10 +30,11 @@ A, B = "GPU-aaaa0000-0000-0000-0000-000000000000", "GPU-bbbb0000-0000-0000-0000-
 AS_FOUND = {A: 700_000, B: 700_000}
 SET = {A: 400_000, B: 400_000}
 TESTS = Path(__file__).parents[2]
+WATCHDOG = b"harness.power.caps.watchdog"
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.power.cap_apply import applied_cap
+from harness.power.caps.apply import applied_cap
 from harness.run.plan import Plan
 with applied_cap(Plan.load(Path(sys.argv[1]))):
     print("held", flush=True)
@@ -131,7 +132,7 @@ def find_watchdogs(node: Node) -> list[int]:
     return [
         pid
         for pid in list_descendants([os.getpid()])
-        if {b"harness.power.cap_watchdog", os.fsencode(node.journal)} <= set(read_command_line(pid))
+        if {WATCHDOG, os.fsencode(node.journal)} <= set(read_command_line(pid))
     ]
 
 

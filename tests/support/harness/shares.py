@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from harness.power.node_reader import MeterSampling
 from harness.power.source import Device, Readback
 from harness.run.evidence import BoardReadback, ClockReading, NodeShare, SamplingCounts
-from harness.run.load_generator import RequestTally
-from harness.run.worker_events import WorkloadBuilt
+from harness.run.workers.load_generator import RequestTally
+from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import NodeDescription
 from rules.bundle_format.events import RankBuilt, WorkersEnded
 

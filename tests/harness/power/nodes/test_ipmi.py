@@ -13,9 +13,9 @@ import pytest
 from support.meters.bmc import USER, Bmc
 from support.meters.ports import find_free_port
 
+from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import _feed, ipmi, open_node_meter
-from harness.power.nodes._feed import FeedError
 from harness.power.nodes.ipmi import parse_power_reading
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading

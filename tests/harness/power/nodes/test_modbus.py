@@ -11,9 +11,9 @@ import pytest
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
 from support.meters.ports import find_free_port
 
+from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import open_node_meter
-from harness.power.nodes._feed import FeedError
 from harness.power.nodes.modbus import ModbusClient, ModbusMeter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading

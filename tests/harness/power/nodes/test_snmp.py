@@ -13,9 +13,9 @@ from support.meters.pdu import (
     needs_snmpd,
 )
 
+from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import _feed, open_node_meter
-from harness.power.nodes._counter import CounterUnwrapper
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 

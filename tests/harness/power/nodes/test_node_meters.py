@@ -120,7 +120,7 @@ def test_a_simulator_that_ends_makes_readings_that_time_out():
 
 
 def test_the_example_of_the_page_reads_its_feeds(tmp_path, monkeypatch):
-    page = Path(__file__).parents[3] / "docs" / "write-a-meter.md"
+    page = Path(__file__).parents[4] / "docs" / "write-a-meter.md"
     (code,) = [
         block
         for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.power.cap_journal import (
+from harness.power.caps.journal import (
     JOURNAL_FILE,
     BlockedError,
     Journal,
     SavedLimit,
     new_journal,
 )
-from harness.power.cap_lock import is_held
+from harness.power.caps.lock import is_held
 
 JOURNAL = asdict(new_journal("nvidia", "a-run", (SavedLimit("GPU-a", 700_000, None),)))
 

@@ -21,7 +21,7 @@ def make_node_readers(plan: Plan, directory: Path, view: View) -> NodeReaders:
 
 def make_workers(plan: Plan, directory: Path, view: View) -> Workers:
     """Return the workers of a plan, not yet started. Their output goes to the log."""
-    arguments = ["harness.run.worker", str(directory.resolve())]
+    arguments = ["harness.run.workers.worker", str(directory.resolve())]
 
     def log_output(line: str) -> None:
         # A full disk ends the run elsewhere. Here it must not stop the reader, because workers

@@ -7,9 +7,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from harness.power.cap_host import read_boot_id
-from harness.power.cap_journal import Journal, SavedLimit, lock_directory
-from harness.power.limits import format_limit, limit_to_restore, set_cap, set_state
+from harness.power.caps.host import read_boot_id
+from harness.power.caps.journal import Journal, SavedLimit, lock_directory
+from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import BoardsEndedError, MeterError, PowerSource, cap_control
 from harness.power.sources import open_source

@@ -17,9 +17,10 @@ from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
-from harness.power import cap_journal, cap_lock
-from harness.power.cap_apply import applied_cap
-from harness.power.cap_journal import (
+from harness.power.caps import journal as cap_journal
+from harness.power.caps import lock as cap_lock
+from harness.power.caps.apply import applied_cap
+from harness.power.caps.journal import (
     JOURNAL_FILE,
     BlockedError,
     Journal,
@@ -30,8 +31,8 @@ from harness.power.cap_journal import (
     refuse_any_limits,
     refuse_foreign_limits,
 )
-from harness.power.cap_lock import LockHolder
-from harness.power.limits import is_same_limit, set_cap
+from harness.power.caps.limits import is_same_limit, set_cap
+from harness.power.caps.lock import LockHolder
 from harness.power.source import CapControl, MeterError, Readback
 from harness.run import preflight
 
@@ -102,7 +103,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
 def test_the_lock_of_a_run_that_ends_is_waited_for(node):
     """As a watchdog has it for a moment after it has removed the journal."""
     program = (
-        "import time; from pathlib import Path; from harness.power.cap_journal import "
+        "import time; from pathlib import Path; from harness.power.caps.journal import "
         f"lock_directory\nwith lock_directory(Path({str(node.state)!r})):"
     )
     program += " print('locked', flush=True); time.sleep(0.5)"

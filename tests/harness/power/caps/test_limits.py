@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.power import limits
+from harness.power.caps import limits
 from harness.power.source import MeterError
 
 

@@ -17,10 +17,10 @@ from support.kills import wait_for
 from harness import interrupts
 from harness.cli import main
 from harness.interrupts import Interrupted
-from harness.power import cap_journal as journal
-from harness.power.cap_apply import applied_cap, explain_refusal
-from harness.power.cap_journal import Journal
-from harness.power.cap_restore import RestoreError
+from harness.power.caps import journal as journal
+from harness.power.caps.apply import applied_cap, explain_refusal
+from harness.power.caps.journal import Journal
+from harness.power.caps.restore import RestoreError
 from harness.power.source import MeterError, NotAllowedError
 from harness.run import evidence
 
@@ -184,7 +184,7 @@ def test_a_state_directory_that_may_not_be_written_is_the_right_that_lacks(node)
 
 def test_a_full_disk_refuses_the_run_before_a_limit_moves(node):
     program = (
-        "import resource, sys; from pathlib import Path; from harness.power.cap_apply import "
+        "import resource, sys; from pathlib import Path; from harness.power.caps.apply import "
         "applied_cap; from harness.run.plan import Plan\n"
         "plan = Plan.load(Path(sys.argv[1]))\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"

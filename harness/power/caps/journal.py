@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import quote
 
-from harness.power.cap_host import read_boot_id
-from harness.power.cap_lock import (
+from harness.power.caps.host import read_boot_id
+from harness.power.caps.limits import ABOUT_CAPS
+from harness.power.caps.lock import (
     LOCK_FILE,
     LockedError,
     hold_lock,
     is_held,
     make_private_directory,
 )
-from harness.power.limits import ABOUT_CAPS
 from harness.power.source import STATE_VARIABLE, MeterError, NotAllowedError
 from harness.power.sources import source_class, source_names
 from rules.bundle_format.files import open_plain

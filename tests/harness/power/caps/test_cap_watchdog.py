@@ -14,10 +14,10 @@ from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, 
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
-from harness.power import cap_watchdog
-from harness.power.cap_apply import applied_cap
-from harness.power.cap_journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
-from harness.power.cap_watchdog import WatchdogError
+from harness.power.caps import watchdog as cap_watchdog
+from harness.power.caps.apply import applied_cap
+from harness.power.caps.journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
+from harness.power.caps.watchdog import WatchdogError
 from harness.power.source import MeterError
 from harness.simulation import server
 
@@ -121,7 +121,7 @@ def test_the_watchdog_restores_what_the_harness_did_not_come_to(node):
 
 def start_watchdog(path: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "harness.power.cap_watchdog", str(path)],
+        [sys.executable, "-m", "harness.power.caps.watchdog", str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

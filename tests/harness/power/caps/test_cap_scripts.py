@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.harness.cap_site import NAMES, SCRIPTS, Site
 
-from harness.power.cap_journal import SavedLimit, lock_directory, new_journal
+from harness.power.caps.journal import SavedLimit, lock_directory, new_journal
 
 
 @pytest.fixture

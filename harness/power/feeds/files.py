@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.power.nodes._feed import FeedError
+from harness.power.feeds.feed import FeedError
 
 
 def read_text(path: Path) -> str:

@@ -20,9 +20,10 @@ from support.kills import wait_for
 
 from harness.cli import main
 from harness.doctor import examine
-from harness.power import cap_apply, cap_host
-from harness.power.cap_apply import applied_cap, explain_refusal
-from harness.power.cap_journal import BlockedError, Journal
+from harness.power.caps import apply as cap_apply
+from harness.power.caps import host as cap_host
+from harness.power.caps.apply import applied_cap, explain_refusal
+from harness.power.caps.journal import BlockedError, Journal
 from harness.power.source import MeterError, NotAllowedError
 from harness.processes import list_descendants
 

@@ -1,4 +1,4 @@
-"""The watchdog process of a run that sets power limits: `python -m harness.power.cap_watchdog
+"""The watchdog process of a run that sets power limits: `python -m harness.power.caps.watchdog
 JOURNAL`.
 
 It waits for its standard input to close, which Linux does when the harness ends in any way, also by
@@ -19,8 +19,8 @@ from contextlib import closing
 from pathlib import Path
 
 from harness import interrupts
-from harness.power.cap_journal import BlockedError, Journal, lock_directory
-from harness.power.cap_restore import open_all_boards, restore_boards
+from harness.power.caps.journal import BlockedError, Journal, lock_directory
+from harness.power.caps.restore import open_all_boards, restore_boards
 from harness.power.source import BoardsEndedError, MeterError
 from harness.power.sources import open_source
 
@@ -75,7 +75,7 @@ class Watchdog:
     def _start(self) -> "subprocess.Popen[str]":
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "harness.power.cap_watchdog", str(self._path)],
+                [sys.executable, "-m", "harness.power.caps.watchdog", str(self._path)],
                 # Python must not import modules from the working directory of the user.
                 env={**os.environ, "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.PIPE,

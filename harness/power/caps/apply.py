@@ -1,7 +1,7 @@
 """Sets power limits for a run and restores the former ones, however the run ends.
 
 The former limits are written to a journal before anything is set, and a watchdog process
-(`harness.power.cap_watchdog`) runs from before the first change on.
+(`harness.power.caps.watchdog`) runs from before the first change on.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ from typing import Protocol
 
 from harness import interrupts
 from harness.interrupts import Interrupted
-from harness.power.cap_host import explain_container
-from harness.power.cap_journal import (
+from harness.power.caps.host import explain_container
+from harness.power.caps.journal import (
     JOURNAL_FILE,
     SavedLimit,
     lock_directory,
@@ -25,9 +25,7 @@ from harness.power.cap_journal import (
     register_journal,
     state_directory,
 )
-from harness.power.cap_restore import RestoreError, describe_limit, restore_boards
-from harness.power.cap_watchdog import Watchdog
-from harness.power.limits import (
+from harness.power.caps.limits import (
     ABOUT_CAPS,
     SETTABLE_STATE,
     format_limit,
@@ -36,6 +34,8 @@ from harness.power.limits import (
     set_cap,
     set_state,
 )
+from harness.power.caps.restore import RestoreError, describe_limit, restore_boards
+from harness.power.caps.watchdog import Watchdog
 from harness.power.source import (
     CapControl,
     Device,

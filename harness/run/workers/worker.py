@@ -1,9 +1,10 @@
-"""One process of a run: `python -m harness.run.worker DIRECTORY`. Torchrun starts several of them.
+"""One process of a run: `python -m harness.run.workers.worker DIRECTORY`. Torchrun starts several
+of them.
 
 It builds the workload that `plan.json` names and runs its epochs with a recorder or, for a server,
 with the load generator. After each epoch it writes the batch windows to `batches.RANK.csv` and the
 requests of a server to `requests.RANK.csv`. It writes events to `events.RANK.jsonl` (see
-`harness.run.worker_events`). The harness reads these files.
+`harness.run.workers.worker_events`). The harness reads these files.
 """
 
 import csv
@@ -32,9 +33,9 @@ import numpy as np
 
 from harness.power.rocm_devices import uuid_of_torch
 from harness.power.sources import source_class
-from harness.run.load_generator import Answer, LoadGenerator
-from harness.run.recorder import Clock, CudaClock, EpochRecorder, HostClock
-from harness.run.worker_events import (
+from harness.run.workers.load_generator import Answer, LoadGenerator
+from harness.run.workers.recorder import Clock, CudaClock, EpochRecorder, HostClock
+from harness.run.workers.worker_events import (
     EpochCalibrated,
     FilesUnwritable,
     JobRefused,

@@ -1,0 +1,1 @@
+"""Power caps of a run: set, verified, restored, with a journal and a watchdog."""

@@ -1,0 +1,1 @@
+"""What the kinds of node meters share: counters, readings of feeds, files of the kernel."""
