@@ -12,7 +12,7 @@ import numpy as np
 from rules.boards import Board, real_board
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
-from rules.bundle_format.table import Ints, Mask, Table
+from rules.bundle_format.table import Ints, Table
 from rules.contract import RequestSet
 from rules.declarations import (
     ClockPair,
@@ -28,11 +28,11 @@ from rules.metrics.energy import MetricsError
 from rules.metrics.figures import IdleFigures, RunFigures
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.idle import compute_idle_figures
-from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
+from rules.metrics.intervals import find_spans, group_by_accelerator, group_by_epoch_and_rank
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part, parts_of_groups
-from rules.metrics.power_series import Series
+from rules.metrics.power_series import Series, build_series
 from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
 from rules.system_declaration import (
@@ -249,11 +249,7 @@ class Bundle:
     @cached_property
     def spans(self) -> Mapping[tuple[int, int], tuple[int, int]]:
         """Start of the first and end of the last batch in ns, by epoch and rank."""
-        start_ns, end_ns = (self.batches.ints(name) for name in ("start_ns", "end_ns"))
-        return {
-            key: (int(start_ns[at].min()), int(end_ns[at].max()))
-            for key, at in self.batches_of.items()
-        }
+        return find_spans(self.batches, self.batches_of)
 
     @cached_property
     def scored_spans_of(self) -> Mapping[int, list[tuple[int, int]]]:
@@ -377,23 +373,7 @@ class Bundle:
     @cached_property
     def series(self) -> tuple[Series, ...]:
         """The power series of each accelerator that has samples under load."""
-        loads: dict[str, tuple[Table, Mask]] = {}
-        for part in self.scored_parts:
-            _, load = loads.setdefault(
-                part.accelerator, (part.sampled, np.zeros(len(part.sampled), dtype=bool))
-            )
-            load[part.rows] = True
-        return tuple(
-            Series(
-                uuid,
-                self.vendor_of(uuid),
-                self.accelerators[uuid].name if uuid in self.accelerators else "",
-                samples,
-                load,
-            )
-            for uuid, (samples, load) in loads.items()
-            if load.any()
-        )
+        return tuple(build_series(self.scored_parts, self.accelerators))
 
     @property
     def measured_series(self) -> Iterator[Series]:

@@ -307,15 +307,7 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
             accelerators=sum(len(rank.accelerators) for _, rank in ranks),
             batches_per_epoch=head.batches_per_epoch,
         ),
-        "ranks": [
-            {
-                "rank": rank.rank,
-                "node": node,
-                "accelerators": list(rank.accelerators),
-                **({"inputs_sha256": rank.inputs_sha256} if rank.inputs_sha256 else {}),
-            }
-            for node, rank in ranks
-        ],
+        "ranks": [_describe_rank(node, rank) for node, rank in ranks],
         "power": _make_power(plan, shares),
         "sampling": {
             "meter": plan.meter,
@@ -336,6 +328,13 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     if head.tally is not None:
         result["tally"] = asdict(head.tally)
     return result
+
+
+def _describe_rank(node: str, built: WorkloadBuilt) -> Json:
+    rank: Json = {"rank": built.rank, "node": node, "accelerators": list(built.accelerators)}
+    if built.inputs_sha256:
+        rank["inputs_sha256"] = built.inputs_sha256
+    return rank
 
 
 def _check_ranks_equal(ranks: Sequence[WorkloadBuilt]) -> None:

@@ -2,6 +2,7 @@
 and rank), and unions of time intervals."""
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,17 @@ def group_by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:
     groups = zip(epochs[begins].tolist(), ranks[begins].tolist(), strict=True)
     bounds = pairwise([*np.flatnonzero(begins).tolist(), len(order)])
     return {key: order[begin:end] for key, (begin, end) in zip(groups, bounds, strict=True)}
+
+
+def find_spans(
+    batches: Table, groups: Mapping[tuple[int, int], Ints]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Start of the first and end of the last batch in ns of each group of
+    `group_by_epoch_and_rank`."""
+    start_ns, end_ns = (batches.ints(name) for name in ("start_ns", "end_ns"))
+    return {
+        key: (int(start_ns[rows].min()), int(end_ns[rows].max())) for key, rows in groups.items()
+    }
 
 
 def join_intervals(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """The readings of one accelerator over a run as arrays, and statistics that several rules use."""
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from rules.boards import find_board
 from rules.bundle_format.table import Floats, Mask, Table, format_rows
+from rules.metrics.parts import Part
 from rules.metrics.readings import (
     read_average_power_w,
     read_counter_j,
@@ -16,6 +18,7 @@ from rules.metrics.readings import (
     to_whole_milliwatts,
 )
 from rules.slowdown import POWER_CAP, have_any_bit
+from rules.system_declaration import Accelerator
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
@@ -251,3 +254,21 @@ def split_halves(count: int) -> tuple[slice, ...]:
         if count >= 2 * ENOUGH
         else (slice(0, count),)
     )
+
+
+def build_series(
+    parts: Iterable[Part], accelerators: Mapping[str, Accelerator]
+) -> Iterator[Series]:
+    """The series of each accelerator that has samples under load in the parts. `accelerators` are
+    those of system.json by UUID."""
+    loads: dict[str, tuple[Table, Mask]] = {}
+    for part in parts:
+        _, load = loads.setdefault(
+            part.accelerator, (part.sampled, np.zeros(len(part.sampled), dtype=bool))
+        )
+        load[part.rows] = True
+    for uuid, (samples, load) in loads.items():
+        if load.any():
+            accelerator = accelerators.get(uuid)
+            vendor, name = (accelerator.vendor, accelerator.name) if accelerator else ("", "")
+            yield Series(uuid, vendor, name, samples, load)

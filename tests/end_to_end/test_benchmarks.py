@@ -36,7 +36,11 @@ def test_rounds_that_are_timed_are_good_ones(script: str, bundles: int, says: st
 
 @pytest.mark.parametrize(
     "script",
-    sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("scripts/*.py")]),
+    sorted(
+        path
+        for folder in ("benchmarks", "benchmarks/node_power", "scripts")
+        for path in (ROOT / folder).glob("*.py")
+    ),
     ids=lambda path: path.name,
 )
 def test_what_scripts_import_from_the_project_is_there(script: Path) -> None:
@@ -86,7 +90,7 @@ def test_throughput_of_each_run_is_in_the_page() -> None:
 
 
 def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
-    run_benchmark("node_clocks.py", "--check")
+    run_benchmark("node_power/node_clocks.py", "--check")
 
 
 def test_hostile_bundles_take_little_time_and_memory() -> None:

@@ -1,5 +1,5 @@
 """Several node meters beside the sampler of the accelerators, each against a real server of its
-protocol. benchmarks/node_meters.py measures the same for longer, with its times."""
+protocol. benchmarks/node_power/node_meters.py measures the same for longer, with its times."""
 
 import shutil
 import threading

@@ -1,9 +1,9 @@
 """How well the clock of a node meter is placed on simulated nodes around the committed traces: the
 table of docs/measurement.md.
 
-    python benchmarks/node_clocks.py            prints the table
-    python benchmarks/node_clocks.py --write    writes it into the page
-    python benchmarks/node_clocks.py --check    fails if the page has another table
+    python benchmarks/node_power/node_clocks.py            prints the table
+    python benchmarks/node_power/node_clocks.py --write    writes it into the page
+    python benchmarks/node_power/node_clocks.py --check    fails if the page has another table
 
 It takes about ten seconds. Each node and meter is simulated around every committed trace, with
 clocks that are up to 30 s off and drift by 50 ppm.
@@ -17,7 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from support.rules.simulated_nodes import (  # noqa: E402
@@ -93,7 +93,7 @@ def main() -> None:
     if options.write:
         PAGE.write_text(filled, encoding="utf-8")
     elif filled != page:
-        sys.exit(f"{PAGE}: run python benchmarks/node_clocks.py --write")
+        sys.exit(f"{PAGE}: run python benchmarks/node_power/node_clocks.py --write")
 
 
 if __name__ == "__main__":

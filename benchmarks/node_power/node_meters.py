@@ -1,6 +1,6 @@
 """Whether node meters and the sampler of the accelerators disturb each other.
 
-    chrt -r 10 python benchmarks/node_meters.py [--seconds 60]
+    chrt -r 10 python benchmarks/node_power/node_meters.py [--seconds 60]
 
 Reads a node meter of each kind every second, each in a process of its own against a real server of
 its protocol, and eight simulated boards every 100 ms beside them. The power that the servers give
@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from support.meters.side_by_side import Measurement, ServedMeter, measure, serve_meters
 

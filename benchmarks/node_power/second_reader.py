@@ -1,11 +1,11 @@
 """A second reader of the energy counters of NVIDIA boards beside a run: how far its energy over the
 scored epochs is from that of the bundle.
 
-    python benchmarks/second_reader.py record readings.csv     (beside the run; ends on SIGTERM)
-    python benchmarks/second_reader.py compare readings.csv BUNDLE
+    python benchmarks/node_power/second_reader.py record readings.csv
+    python benchmarks/node_power/second_reader.py compare readings.csv BUNDLE
 
-It reads NVML by itself, about ten times a second, at times of its own, and shares no code with the
-sampler.
+The first command runs beside the run and ends on SIGTERM. It reads NVML by itself, about ten times
+a second, at times of its own, and shares no code with the sampler.
 """
 
 import csv
@@ -78,5 +78,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "record":
         record(Path(sys.argv[2]))
     else:
-        sys.path.insert(0, str(Path(__file__).parents[1]))
+        sys.path.insert(0, str(Path(__file__).parents[2]))
         compare(Path(sys.argv[2]), Path(sys.argv[3]))
