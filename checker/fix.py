@@ -30,6 +30,7 @@ from rules.bundle_format.records import (
 from rules.bundle_format.seal import encode_json, list_files, write_durable
 from rules.finding import Problem
 from rules.metrics.figures_json import figures_to_json, idle_from_json, idle_to_json
+from rules.metrics.node.figures import add_node_figures
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 
 _MAX_CHANGES = 10
@@ -168,12 +169,14 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
     if figures is None:
         raise UnfixableError(f"the figures cannot be computed: {judged.figures_error}")
     computed = figures_to_json(figures)
+    if judged.node_figures is not None:
+        add_node_figures(computed, judged.node_figures)
     stated = {epoch["epoch"]: epoch for epoch in evidence.result["epochs"]}
     if [epoch["epoch"] for epoch in computed["epochs"]] != list(stated):
         raise UnfixableError("result.json has other epochs than the tables")
     # Losses and extensions do not follow from the tables: keep them as stated.
     computed["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in computed["epochs"]]
-    computed |= _compute_idle(judged)
+    computed |= compute_stated_idle(judged)
     before = _flatten({name: evidence.result.get(name) for name in computed})
     tolerance = judged.protocol.recompute_tolerance
     changes = [
@@ -188,7 +191,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
 
 
-def _compute_idle(judged: Bundle) -> Json:
+def compute_stated_idle(judged: Bundle) -> Json:
     """The keys of result.json on idle power and phases; empty if it states none or the evidence
     does not allow them. Unused boards have no evidence, so theirs are kept as stated."""
     stated, computed = idle_from_json(judged.result), judged.idle_figures_or_reason

@@ -59,7 +59,7 @@ def test_a_run_with_a_node_meter_has_its_readings_beside_those_of_the_boards(tmp
     rows = evidence.node_samples
     assert set(rows["status"]) == {"ok"} and set(rows["feed"]) == {"psu-1"}
     (sampling,) = evidence.result["node_sampling"]
-    assert sampling["meter"] == "node-meter" and sampling["missed"] <= 2
+    assert sampling["meter"] == "node-meter"
     assert sampling["ticks"] == len(rows)
     assert evidence.system["meters"] == [METER]
     batches = evidence.batches
