@@ -45,10 +45,8 @@ SECONDS = 360
 """Of the runs that the requirement names."""
 sys.path.insert(0, str(ROOT))
 
-from checker.fix import compute_stated_idle  # noqa: E402
 from checker.judging.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
-from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
 from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
@@ -207,6 +205,10 @@ def make_run(
         frames.log,
         frames.requests,
     )
+    # Idle power and node power need events and node samples, which the altered run does not have.
+    for name in ("idle", "phases", "node_sampling", "node_clocks", "node"):
+        evidence.result.pop(name, None)
+    evidence.system.pop("meters", None)
     renew_noise(evidence, number)
     jitter_samples(samples, random)
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
@@ -258,8 +260,6 @@ def rederive(evidence: EvidenceFrames) -> None:
     figures = figures_to_json(apply_rule_book(computed, run.rules_version))
     epochs = zip(evidence.result["epochs"], figures.pop("epochs"), strict=True)
     evidence.result.update(figures, epochs=[stated | computed for stated, computed in epochs])
-    judged = Bundle(Path("bundle"), (), evidence.evidence())
-    evidence.result.update(compute_stated_idle(judged))
 
 
 def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> None:

@@ -176,7 +176,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         raise UnfixableError("result.json has other epochs than the tables")
     # Losses and extensions do not follow from the tables: keep them as stated.
     computed["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in computed["epochs"]]
-    computed |= compute_stated_idle(judged)
+    computed |= _compute_idle(judged)
     before = _flatten({name: evidence.result.get(name) for name in computed})
     tolerance = judged.protocol.recompute_tolerance
     changes = [
@@ -191,7 +191,7 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
         yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
 
 
-def compute_stated_idle(judged: Bundle) -> Json:
+def _compute_idle(judged: Bundle) -> Json:
     """The keys of result.json on idle power and phases; empty if it states none or the evidence
     does not allow them. Unused boards have no evidence, so theirs are kept as stated."""
     stated, computed = idle_from_json(judged.result), judged.idle_figures_or_reason
