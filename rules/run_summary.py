@@ -4,8 +4,9 @@ It is small enough that one process holds those of a whole round.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -83,11 +84,27 @@ class RunSummary:
     log_line: int | None = None
     """The line of the LOG that accepts the bundle; None if none does."""
     withdrawn: bool = False
+    name_parts: int = 3
+    """How many parts of the path the name has: center, system and run."""
 
     @property
     def name(self) -> str:
-        """Center, system and run from the path. Findings name another bundle so."""
-        return Path(*self.path.parts[-3:]).as_posix()
+        """The end of the path. Findings name another bundle so."""
+        return Path(*self.path.parts[-self.name_parts :]).as_posix()
+
+
+def distinguish_names(runs: Iterable[RunSummary]) -> list[RunSummary]:
+    """The runs, in their order, with names that are unique. Bundles of two roots can have the same
+    center, system and run, so their names have more parts of the path."""
+    named = list(runs)
+    while True:
+        counts = Counter(name for name, _ in {(run.name, run.path) for run in named})
+        if all(count == 1 for count in counts.values()):
+            return named
+        named = [
+            replace(run, name_parts=run.name_parts + 1) if counts[run.name] > 1 else run
+            for run in named
+        ]
 
 
 def summarize(

@@ -111,7 +111,13 @@ def _format_findings(
         yield f"    found: {printable(finding.found)}"
         yield f"    expected: {printable(finding.expected)}"
         yield f"    {printable(finding.message)}"
+    places = {(finding.pointer, finding.found)}
     for other in others[:_MAX_PLACES]:
-        yield f"    also {printable(other.pointer or 'there')}: {printable(other.found)}"
+        line = f"    also {printable(other.pointer or 'there')}: {printable(other.found)}"
+        # Without what is expected, the line would repeat an earlier one.
+        if (other.pointer, other.found) in places:
+            line += f"; expected: {printable(other.expected)}"
+        places.add((other.pointer, other.found))
+        yield line
     if len(others) > _MAX_PLACES:
         yield f"    and {len(others) - _MAX_PLACES} more findings of this rule"

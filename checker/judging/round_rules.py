@@ -9,17 +9,19 @@ from checker.judging.bundle_judge import JudgedBundle
 from checker.verdict import INTERNAL, Verdict, build_internal_finding
 from rules.finding import Finding, Severity
 from rules.registry import round_rules
-from rules.run_summary import RunSummary
+from rules.run_summary import RunSummary, distinguish_names
 
 
 def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
     """The verdicts, with the findings of the rules across bundles. Refused bundles are not
     compared: what they state proves nothing about others."""
     withdrawn = frozenset(item.verdict.path for item in judged if item.verdict.withdrawn)
-    findings = _run_round_rules([item.summary for item in judged if item.summary], withdrawn)
+    summaries = distinguish_names(item.summary for item in judged if item.summary)
+    findings = _run_round_rules(summaries, withdrawn)
     # A copy or a false claim must harm no accepted bundle. So an accepted bundle gets an error or a
     # warning only if the rule also reports it among the accepted bundles alone.
-    accepted = [item.summary for item in judged if item.summary and item.verdict.accepted]
+    accepted_paths = {item.verdict.path for item in judged if item.verdict.accepted}
+    accepted = [summary for summary in summaries if summary.path in accepted_paths]
     among_accepted = _run_round_rules(accepted, withdrawn) if len(accepted) > 1 else {}
     for item in judged:
         verdict = item.verdict

@@ -314,11 +314,12 @@ def choose_meter(run_request: RunRequest) -> str:
             return name
         except MeterError as error:
             refusals.append(str(error))
-    advice = (
-        "use --simulate h200, which needs no meter"
-        if run_request.smoke
-        else "without a GPU use --smoke --simulate h200"
-    )
+    if run_request.original is not None:
+        advice = "a reproduction needs accelerators like those of the original"
+    elif run_request.smoke:
+        advice = "use --simulate h200, which needs no meter"
+    else:
+        advice = "without a GPU use --smoke --simulate h200"
     listing = "\n".join(f"  {refusal}" for refusal in refusals)
     raise MeterError(f"no meter can be used here:\n{listing}\n  {advice}")
 

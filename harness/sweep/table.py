@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from harness.sweep.plan import Entry, Sweep
@@ -43,9 +44,10 @@ def print_tables(
         if not isinstance(outcome, str)
     }
     failures = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, str)}
-    console.print(
-        build_runs_table(sweep.entries, finished_runs, failures, item, ineffective_run_ids)
-    )
+    runs_table = build_runs_table(sweep.entries, finished_runs, failures, item, ineffective_run_ids)
+    # On a narrow terminal the table is wider than the terminal, so that no id of a run is broken.
+    needed = Measurement.get(console, console.options, runs_table).minimum
+    console.print(runs_table, width=max(console.width, needed), crop=False, soft_wrap=False)
     runs_by_gpus: dict[int, list[SweepRun]] = {}
     for entry in sorted(sweep.entries, key=lambda e: e.gpus):
         if entry.place in finished_runs:
@@ -79,7 +81,8 @@ def build_runs_table(
     table = Table(box=None, header_style="", pad_edge=False)
     for name in ("GPUs", "cap, W", "repeat", f"{pluralize_item(item)}/s", "W per GPU", f"J/{item}"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("outcome", overflow="fold")
+    id_width = max((len(run.run_id) for run in finished_runs.values()), default=0)
+    table.add_column("outcome", overflow="fold", min_width=id_width)
     # The sweep itself runs in random order.
     for entry in sorted(entries, key=lambda e: (e.gpus, e.cap_w or 0, e.repeat)):
         run, failure = finished_runs.get(entry.place), failures.get(entry.place)

@@ -136,6 +136,13 @@ def test_repeated_findings_are_folded() -> None:
     assert lines[-1].endswith("9 errors, 1 warning, 0 notes")
 
 
+def test_repeated_findings_at_one_place_state_what_is_expected() -> None:
+    findings = [make_finding("S107", expected=f"key {name}") for name in "ab"]
+    text = click.unstyle(render(make_view(make_verdict(*findings)), "text"))
+    assert text.count("    also rows 12-40: 0 mW") == 1
+    assert "    also rows 12-40: 0 mW; expected: key b" in text
+
+
 def test_errors_come_first() -> None:
     text = render(
         make_view(make_verdict(make_finding("M108"), make_finding("W103"), make_finding("M108"))),

@@ -25,7 +25,7 @@ from checker.verdict import INTERNAL
 from rules.declarations import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import RunSummary
+from rules.run_summary import RunSummary, distinguish_names
 from rules.testing.mutations import declare_cap
 
 
@@ -323,3 +323,9 @@ def test_rule_across_that_raises_is_an_internal_error(
     ((finding,),) = collect_findings(submissions.root).values()
     assert finding.rule == INTERNAL
     assert "rule X101 across bundles" in finding.message
+
+
+def test_runs_of_two_roots_with_the_same_names_are_named_apart() -> None:
+    paths = ["a/submissions/c/s/run", "b/submissions/c/s/run", "a/submissions/c/s/other"]
+    runs = distinguish_names(replace(make_summary("run", 700.0), path=Path(path)) for path in paths)
+    assert [run.name for run in runs] == [*paths[:2], "c/s/other"]

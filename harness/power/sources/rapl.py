@@ -48,9 +48,7 @@ class RaplSource(PowerSource, SettingsReader):
             if p.name.count(":") == 1 and _is_package(p)
         ]
         if not packages:
-            raise MeterError(
-                f"{root}: no RAPL package domains there; use --simulate to run without a meter"
-            )
+            raise MeterError(f"{root}: no RAPL package domains there")
         for package in packages:
             try:
                 # Since CVE-2020-8694 (PLATYPUS) Linux lets only root read the counter.

@@ -1,6 +1,7 @@
 """What `bench-submit sweep` shows of finished runs: tables, peaks, spreads and scaling."""
 
 import copy
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -172,3 +173,21 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
     assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
     sweep.sweep_table.print_tables(made, of_two, frozenset())
     assert "speed-up" not in capsys.readouterr().out
+
+
+def test_run_ids_are_whole_on_a_narrow_terminal(
+    tmp_path: Path,
+    runs: FakeRuns,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, path = save_sweep(tmp_path, 300.0, repeats=1)
+    assert sweep.carry_out(made, path)
+    capsys.readouterr()
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
+    (result,) = outcomes.values()
+    result["run_id"] = "20261122T220625Z-resnet50-train-tuned-x1-700W-6c9fd2"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    assert result["run_id"] in capsys.readouterr().out
