@@ -23,6 +23,8 @@ class TrustLevel(StrEnum):
 
     LOCAL = "local, not signed"
     """Signatures, reviews, waivers and the LOG were not read."""
+    LOCAL_SIGNED = "local, signature not verified"
+    """The same of a bundle that holds a signature of a submitter."""
     SUBMITTED = "submitted"
     REVIEWED = "reviewed"
     """A reviewer of another center accepts it."""
@@ -89,6 +91,8 @@ class Verdict:
     """The SHA-256 of MANIFEST.json; empty if there is none."""
     is_local: bool = False
     """Whether signatures, reviews, waivers and the LOG were not read."""
+    has_signature: bool = False
+    """Whether the bundle holds a signature of a submitter, good or not."""
     reproductions: tuple[Reproduction, ...] = ()
     """The reproductions of the bundle in the round that count, those that have failed included."""
     reproduces: Reproduction | None = None
@@ -132,7 +136,7 @@ class Verdict:
     def trust_level(self) -> TrustLevel:
         """The highest level that the bundle has reached."""
         if self.is_local:
-            return TrustLevel.LOCAL
+            return TrustLevel.LOCAL_SIGNED if self.has_signature else TrustLevel.LOCAL
         if self.status != "pass":
             return TrustLevel.SUBMITTED
         if self.accepted:

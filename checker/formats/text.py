@@ -9,7 +9,7 @@ from checker.formats.common import format_skipped, format_summary, format_withdr
 from checker.printable import printable
 from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
-from checker.verdict import Reproduction, TrustLevel, Verdict
+from checker.verdict import Reproduction, Verdict
 from rules.finding import Finding, Severity
 from rules.rule import STANDINGS
 
@@ -59,7 +59,7 @@ def _describe_standing(verdict: Verdict) -> Iterator[str]:
     # Published figures and files of the round have no submitter's signature.
     if verdict.standing in (*STANDINGS, None):
         if verdict.is_local:
-            yield TrustLevel.LOCAL
+            yield verdict.trust_level
         else:
             yield f"signed by {verdict.signer}" if verdict.signer else "no good signature"
     if verdict.reviewers:

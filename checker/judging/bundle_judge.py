@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from checker import CheckerError
 from checker.trust.acceptance_log import parse_version
-from checker.trust.authority import check_published_location
+from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
 from checker.trust.bundle_trust import Trust, establish_trust
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import Verdict, build_internal_finding
@@ -70,6 +70,8 @@ class _OpenBundle:
     """The ids of the rules to run on it."""
     size_bytes: int
     """About how much memory its files and tables take."""
+    has_signature: bool
+    """Whether it holds a signature of a submitter, good or not."""
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -172,7 +174,8 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
     if evidence:
         tables = filter(None, (evidence.samples, evidence.batches, evidence.requests))
         size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
-    return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes)
+    has_signature = any(name.startswith(SUBMISSION_PREFIX) for name in files.contents)
+    return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes, has_signature)
 
 
 def _select_rules(bundle: Bundle) -> frozenset[str]:
@@ -214,6 +217,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         accepted=trust.accepted,
         manifest_sha256=trust.manifest_sha256,
         is_local=not options.signed,
+        has_signature=item.has_signature,
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)

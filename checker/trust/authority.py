@@ -30,7 +30,7 @@ from rules.rule_ids import (
     SIGNER_NOT_OF_PATH,
 )
 
-_PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
+SUBMISSION_PREFIX, _SUFFIX = f"{SIGNATURE_DIR}/submission.", ".sig"
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def verify_submitter(contents: dict[str, bytes], authority: Authority, valid_at:
     CheckerError without ssh-keygen.
     """
     signers = [
-        name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+        name.removeprefix(SUBMISSION_PREFIX).removesuffix(_SUFFIX)
         for name in contents
-        if name.startswith(_PREFIX)
+        if name.startswith(SUBMISSION_PREFIX)
     ]
     expected = (
         "signed by one of: "
@@ -151,7 +151,7 @@ def verify_submitter(contents: dict[str, bytes], authority: Authority, valid_at:
         )
     # Every signature must be good: a reader could take any of them for the submitter's.
     for principal in signers:
-        name = f"{_PREFIX}{principal}{_SUFFIX}"
+        name = f"{SUBMISSION_PREFIX}{principal}{_SUFFIX}"
         if principal not in authority.principals:
             raise _unauthorized(name, principal, authority, expected)
         fingerprint = verify_signature(

@@ -55,7 +55,9 @@ def test_json_of_a_local_judgement_states_that_it_is_local(submissions: Submissi
     (judged,) = document["bundles"]
     assert document["partial"] == ["--local"]
     # The signature is good, but nobody has looked at it.
-    assert (judged["trust_level"], judged["signer"], judged["status"]) == (LABEL, None, "partial")
+    level = "local, signature not verified"
+    assert (judged["trust_level"], judged["signer"], judged["status"]) == (level, None, "partial")
+    assert f"({judged['standing']}, {level})" in run_bench_check("--local", bundle).output
     read_document("verdict.json", result.output.encode(), "wattmark-verdict/1")
 
 
