@@ -50,12 +50,12 @@ from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
 from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
-from rules.declarations import RunDeclaration  # noqa: E402
+from rules.declarations.run import RunDeclaration  # noqa: E402
+from rules.declarations.system import SystemDeclaration  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
 from rules.metrics.headline import apply_rule_book  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
-from rules.system_declaration import SystemDeclaration  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 from rules.testing.mutations import renew_noise  # noqa: E402
 

@@ -16,10 +16,10 @@ from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, PlanEr
 from harness.system import read_package_versions
 from rules.bundle import Bundle
 from rules.bundle_format.records import MANIFEST_FILE
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.finding import Severity
 from rules.protocol import CURRENT
-from rules.system_declaration import SystemDeclaration
 from rules.workloads import workloads
 
 SIMULATED_METER = "simulated:"

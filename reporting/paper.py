@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rules.json_record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord, Parts
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 from reporting.traces import summarize_power
 from rules.bundle import Bundle
 from rules.contract import RequestSet
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import (
@@ -26,7 +27,6 @@ from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power_profile import PowerSpread
 from rules.run_summary import submission_key
-from rules.system_declaration import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.workloads import workloads
 
 

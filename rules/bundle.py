@@ -14,7 +14,7 @@ from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
 from rules.bundle_format.table import Ints, Table
 from rules.contract import RequestSet
-from rules.declarations import (
+from rules.declarations.run import (
     ClockPair,
     Implementation,
     Rank,
@@ -22,6 +22,12 @@ from rules.declarations import (
     RunDeclaration,
     RunSettings,
     StatedEpoch,
+)
+from rules.declarations.system import (
+    Accelerator,
+    EnvironmentDeclaration,
+    MeterDeclaration,
+    SystemDeclaration,
 )
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
@@ -35,12 +41,6 @@ from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series, build_series
 from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
-from rules.system_declaration import (
-    Accelerator,
-    EnvironmentDeclaration,
-    MeterDeclaration,
-    SystemDeclaration,
-)
 from rules.workloads import Size, Workload, workloads
 
 

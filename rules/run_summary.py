@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from rules.bundle import Bundle
-from rules.declarations import OriginalRun, SweepLabel
+from rules.declarations.run import OriginalRun, SweepLabel
+from rules.declarations.system import EnvironmentDeclaration
 from rules.fingerprints import Fingerprints, Hashes, take_fingerprints, take_node_sequences
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.run import mean_clocks
-from rules.system_declaration import EnvironmentDeclaration
 
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower

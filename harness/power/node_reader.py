@@ -29,7 +29,7 @@ from harness.power.reading_process import (
 )
 from harness.power.source import MeterError
 from rules.bundle_format.records import NODE_SAMPLE_COLUMNS, Json, NodeSample
-from rules.system_declaration import MeterDeclaration
+from rules.declarations.system import MeterDeclaration
 
 NODE_SAMPLES_PREFIX = "node_samples."
 FLUSH_NS = 5_000_000_000

@@ -8,8 +8,8 @@ import numpy as np
 
 from rules.bundle_format.records import NO_STAMP, Json
 from rules.bundle_format.table import Ints, Table
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.traces import select_feed
-from rules.system_declaration import MeterDeclaration
 
 WINDOW_S = 60.0
 """The offset is bounded in windows of about this length, because clocks drift. In a window, a drift

@@ -30,7 +30,8 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.bundle_format.table import BATCHES, SAMPLES
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json, idle_to_json
 from rules.metrics.idle import compute_idle_figures
@@ -38,7 +39,6 @@ from rules.metrics.node.figures import add_node_figures, compute_node_figures
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
-from rules.system_declaration import SystemDeclaration
 
 DATE = "%Y-%m-%dT%H:%M:%SZ"
 """Format of the times in result.json and between nodes: UTC, whole seconds."""

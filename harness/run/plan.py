@@ -14,8 +14,8 @@ from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
-from rules.declarations import RunDeclaration
-from rules.system_declaration import MeterDeclaration, SystemDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import MeterDeclaration, SystemDeclaration
 from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"

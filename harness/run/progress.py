@@ -20,7 +20,7 @@ from harness.checks import check_plan
 from harness.power.caps.limits import describe_cap
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics.figures import Percentiles
 from rules.metrics.figures_json import figures_from_json, idle_from_json
 from rules.metrics.idle import IdleSummary, summarize_idle

@@ -17,9 +17,9 @@ from harness.sweep.table import print_line
 from harness.system import read_description
 from rules.bundle_findings import is_cap_without_effect
 from rules.bundle_format.records import Json
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Severity
-from rules.system_declaration import EnvironmentDeclaration, SystemDeclaration
 
 
 def find_finished_results(

@@ -55,18 +55,7 @@ def render_script(
             f"--nodes {nodes}: {workload.id} runs one server on one node; leave out --nodes"
         )
     counts = parse_gpus(gpus)
-    # The default leaves out caps that only some boards allow.
-    caps_w = (
-        tuple(c for c in DEFAULT_CAPS_W if c <= MAX_COMMON_CAP_W)
-        if caps is None
-        else parse_caps(caps)
-    )
-    # The prolog reads the cap from the comment of the job (docs/caps.md).
-    if refused_caps := [c for c in caps_w if c is not None and (c % 1 or c > MAX_COMMENT_CAP_W)]:
-        raise PlanError(
-            f"--caps: {refused_caps[0]:g} W does not fit into the comment of a job; give whole "
-            "watts of at most four digits"
-        )
+    caps_w = _parse_caps_of_jobs(caps)
     entries = shuffle_runs(caps_w, counts, repeats, run_request.seed)
     epoch_s = run_request.epoch_s or (
         SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S
@@ -95,3 +84,20 @@ def render_script(
         gpus=max(counts),
         hours=max(1, math.ceil(TIME_FACTOR * run_s / 3600)),
     )
+
+
+def _parse_caps_of_jobs(caps: str | None) -> tuple[float | None, ...]:
+    """Return the caps of the jobs in W, None for the cap as found. Raises PlanError."""
+    # The default leaves out caps that only some boards allow.
+    caps_w = (
+        tuple(c for c in DEFAULT_CAPS_W if c <= MAX_COMMON_CAP_W)
+        if caps is None
+        else parse_caps(caps)
+    )
+    # The prolog reads the cap from the comment of the job (docs/caps.md).
+    if refused_caps := [c for c in caps_w if c is not None and (c % 1 or c > MAX_COMMENT_CAP_W)]:
+        raise PlanError(
+            f"--caps: {refused_caps[0]:g} W does not fit into the comment of a job; give whole "
+            "watts of at most four digits"
+        )
+    return tuple(caps_w)

@@ -12,8 +12,8 @@ from reporting.sections.cells import (
     make_estimate_cells,
     make_mark_cells,
 )
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import NodeHeadline
-from rules.system_declaration import MeterDeclaration
 from rules.workloads import Workload
 
 SCOPE = "whole nodes"

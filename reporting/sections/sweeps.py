@@ -8,7 +8,7 @@ from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
 from rules.bundle_findings import are_clocks_changed
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps import (

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from rules.bundle_format.records import Json
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import (
     FIGURES,

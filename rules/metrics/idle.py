@@ -13,7 +13,7 @@ import numpy as np
 
 from rules.bundle_format.events import Event, PhaseEnded
 from rules.bundle_format.table import Table
-from rules.declarations import Rank, RunDeclaration
+from rules.declarations.run import Rank, RunDeclaration
 from rules.metrics.energy import (
     MetricsError,
     Trace,

@@ -15,7 +15,7 @@ import numpy as np
 
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Ints, Table
-from rules.declarations import Rank, RunDeclaration
+from rules.declarations.run import Rank, RunDeclaration
 from rules.metrics.energy import (
     MetricsError,
     Trace,

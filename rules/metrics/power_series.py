@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rules.boards import find_board
 from rules.bundle_format.table import Floats, Mask, Table, format_rows
+from rules.declarations.system import Accelerator
 from rules.metrics.parts import Part
 from rules.metrics.readings import (
     read_average_power_w,
@@ -18,7 +19,6 @@ from rules.metrics.readings import (
     to_whole_milliwatts,
 )
 from rules.slowdown import POWER_CAP, have_any_bit
-from rules.system_declaration import Accelerator
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""

@@ -23,7 +23,8 @@ import numpy as np
 from rules.boards import find_board
 from rules.bundle_format.table import Floats, Table
 from rules.contract import RequestSet
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics.energy import MetricsError as MetricsError
 from rules.metrics.figures import (
     AcceleratorFigures,
@@ -40,7 +41,6 @@ from rules.metrics.intervals import p95
 from rules.metrics.parts import Part
 from rules.metrics.serving import compute_serving_figures
 from rules.protocol import PROTOCOLS, Agreement, Protocol
-from rules.system_declaration import SystemDeclaration
 from rules.workloads import Size, workloads
 
 _Key = TypeVar("_Key", int, str)

@@ -23,8 +23,8 @@ from harness.run.command import plan_run, simulate_boards
 from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
 from harness.run.planning import make_plan
 from harness.system import DESCRIPTION
-from rules.declarations import RunDeclaration
-from rules.system_declaration import SystemDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.testing.mutations import add_twin
 
 COMMITTED = Path(__file__).parents[2] / "submissions" / "reference"

@@ -15,12 +15,12 @@ from support.report.html import Element, Line, Report, list_table_ids, read_line
 from reporting.cli import main
 from reporting.report_table import format_number
 from reporting.sections.cells import count_findings
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.finding import Finding, Severity
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures, relative_difference
-from rules.system_declaration import SystemDeclaration
 
 PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 HOSTILE = "<script>alert('x')</script><img src=https://example.org/x>"

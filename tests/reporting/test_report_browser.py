@@ -9,29 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.browser import JOULES, RATE, draw_figure, read_rows
+from support.report.browser import JOULES, RATE, draw_figure, read_column, read_rows
 
-from reporting.pareto import EfficiencyPoint, mark_points
-from reporting.sections.planning import DEFAULTS
 from rules.metrics import comparison
-from rules.metrics.node.racks import compute_pdu_limit_w, plan_rack
-from rules.metrics.power_profile import with_node_overhead
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
-
-
-def column(page: Any, id: str, title: str) -> list[str]:
-    """The visible cells of a column."""
-    found: list[str] = page.evaluate(
-        """([id, key]) => {
-          const table = document.querySelector(`table[data-table="${id}"]`);
-          const n = [...table.tHead.rows[0].cells].findIndex((head) => head.dataset.key === key);
-          return [...table.tBodies[0].rows].filter((row) => !row.hidden)
-            .map((row) => row.cells[n].textContent);
-        }""",
-        [id, title],
-    )
-    return found
 
 
 def sort(page: Any, id: str, key: str) -> Any:
@@ -49,13 +31,13 @@ def test_quiet_and_alone_while_it_is_scrolled_to_its_end(page: Any) -> None:
 
 def test_sorting_by_keyboard_orders_the_rows_and_is_in_the_address(page: Any) -> None:
     id = "resnet50-train-results"
-    given = column(page, id, RATE)
+    given = read_column(page, id, RATE)
     sort(page, id, RATE).focus()
     page.keyboard.press("Enter")
     falling = sorted((row[RATE] for row in read_rows(page, id)), reverse=True)
     shown = [
         float(cell.split("n")[0].strip("()").replace("\u202f", "").split("\u2013")[0])
-        for cell in column(page, id, "cap_w")
+        for cell in read_column(page, id, "cap_w")
     ]
     by_rate = sorted(read_rows(page, id), key=lambda row: -row[RATE])
     assert [row[RATE] for row in by_rate] == falling and shown == [row["cap_w"] for row in by_rate]
@@ -64,7 +46,7 @@ def test_sorting_by_keyboard_orders_the_rows_and_is_in_the_address(page: Any) ->
     page.keyboard.press("Enter")
     assert f"{id}.sort={RATE}" in page.url
     page.keyboard.press("Enter")
-    assert column(page, id, RATE) == given and "sort" not in page.url
+    assert read_column(page, id, RATE) == given and "sort" not in page.url
 
 
 def test_filters_hide_rows_and_their_state_comes_back_from_the_address(
@@ -74,11 +56,11 @@ def test_filters_hide_rows_and_their_state_comes_back_from_the_address(
     tools = page.locator(f"#{id} .tools")
     tools.get_by_role("searchbox").fill("mayr h200")
     sort(page, id, "cap_w").click()
-    assert column(page, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
+    assert read_column(page, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert re.fullmatch(r"6 of \d+ rows", tools.locator("output").text_content())
     other = browser.new_page()
     other.goto(page.url, timeout=60_000)
-    assert column(other, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
+    assert read_column(other, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert other.locator(f"#{id} .tools").get_by_role("searchbox").input_value() == "mayr h200"
     other.close()
 
@@ -145,11 +127,11 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
             )
             assert row["rank"] == (leader["rank"] if leader and is_tie else place)
             leader = leader if is_tie else row
-    shown = column(page, "what-if", "eur_per_million")
+    shown = read_column(page, "what-if", "eur_per_million")
     assert len(shown) == sum(map(len, compared.values())) < len(read_rows(page, "what-if"))
     other = browser.new_page()
     other.goto(page.url, timeout=60_000)
-    assert column(other, "what-if", "eur_per_million") == shown
+    assert read_column(other, "what-if", "eur_per_million") == shown
     other.close()
 
 
@@ -164,10 +146,10 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
             comparison.relative_percent(row[RATE], base[RATE])
         )
         assert row["rate_told"] == ("baseline" if row["result"] == pinned else "no interval")
-    named = column(page, id, "result")
+    named = read_column(page, id, "result")
     assert all(name.startswith("Mayr") for name in named)
     page.locator(f"#{id}").get_by_label("include other groups").check()
-    assert len(column(page, id, "result")) == len(read_rows(page, id)) > len(named)
+    assert len(read_column(page, id, "result")) == len(read_rows(page, id)) > len(named)
     assert "base=" in page.url
 
 
@@ -201,120 +183,6 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     assert found == {"higher", "lower", "within board spread", "intervals overlap", "no interval"}
 
 
-def find_plans(page: Any, rack_w: float, redundancy_percent: float) -> int:
-    """How many rows of the rack planner have the plan of the rule book."""
-    count = 0
-    for row in read_rows(page, "rack"):
-        if row["node_w"] is None:
-            assert (row["nodes"], row["used_kw"], row["margin_percent"]) == (None, None, None)
-            continue
-        plan = plan_rack(rack_w, redundancy_percent, row["node_w"])
-        assert row["nodes"] == plan.nodes, row
-        assert row["used_kw"] == pytest.approx(plan.used_w / 1e3, abs=1e-6)
-        assert row["margin_percent"] == pytest.approx(plan.margin_percent, abs=1e-6)
-        count += 1
-    return count
-
-
-def test_rack_planner_computes_as_the_rules_do(page: Any) -> None:
-    known = find_plans(page, DEFAULTS.rack_kw * 1e3, DEFAULTS.redundancy_percent)
-    assert known >= 7
-    assert column(page, "rack", "nodes")[:3] == ["5", "6", "6"]
-    panel = page.locator('[data-panel="rack"]')
-    panel.get_by_label("rack limit").fill("123.4")
-    panel.get_by_label("redundancy").fill("12.5")
-    assert find_plans(page, 123_400.0, 12.5) == known
-    panel.get_by_label("number of PDUs").fill("3")
-    limit_w = compute_pdu_limit_w(
-        3,
-        DEFAULTS.pdu_volts,
-        DEFAULTS.pdu_amperes,
-        DEFAULTS.pdu_phases,
-        DEFAULTS.pdu_derating_percent,
-    )
-    assert limit_w < 123_400
-    assert find_plans(page, limit_w, 12.5) == known
-    assert "Limit: 52.99 kW by the PDUs." in page.locator("#racks").inner_text()
-    for label, value in (("volts", "120"), ("amperes", "50"), ("phases", "2"), ("derating", "90")):
-        panel.get_by_label(label).fill(value)
-    assert find_plans(page, compute_pdu_limit_w(3, 120, 50, 2, 90), 12.5) == known
-    unrated = sum(row["node_w"] is None for row in read_rows(page, "rack"))
-    panel.get_by_label("rated power").fill("14300")
-    assert find_plans(page, compute_pdu_limit_w(3, 120, 50, 2, 90), 12.5) == known + unrated
-    ratings_w = {row["node_w"] for row in read_rows(page, "rack") if row["by"] == "rating"}
-    assert ratings_w == {14_300}
-
-
-def test_inputs_of_the_rack_planner_are_in_the_address(page: Any) -> None:
-    panel = page.locator('[data-panel="rack"]')
-    inputs = {"rack limit": "100", "redundancy": "0", "rated power": "9000", "number of PDUs": "9"}
-    for label, value in inputs.items():
-        panel.get_by_label(label).fill(value)
-    shown = read_rows(page, "rack")
-    page.reload()
-    assert read_rows(page, "rack") == shown
-    for label, value in inputs.items():
-        assert panel.get_by_label(label).input_value() == value
-
-
-def set_node_share(page: Any, node_w: float, accelerators: int) -> None:
-    panel = page.locator('[data-panel="node-share"]')
-    panel.get_by_label("W per node").fill(f"{node_w:g}")
-    panel.get_by_label("accelerators per node").fill(str(accelerators))
-
-
-def test_node_share_of_the_reader_changes_efficiency_and_marks_as_the_rules_do(page: Any) -> None:
-    id = "resnet50-train-results"
-    before = read_rows(page, id)
-    set_node_share(page, 1600, 8)
-    rows = read_rows(page, id)
-    points = []
-    for row in rows:
-        power_w = row["cap_w"] if row["power_w"] is None else row["power_w"]
-        efficiency = with_node_overhead(row[RATE], power_w, 1600, 8)
-        assert row["node_items_per_joule_assumed"] == pytest.approx(efficiency)
-        points.append(
-            EfficiencyPoint(
-                line=row["line"],
-                standing=row["standing"],
-                is_comparable=row["comparable"],
-                may_win=row["comparable"] and not row["withheld"],
-                cap_w=row["cap_w"],
-                items_per_s=row[RATE],
-                items_per_joule=efficiency,
-            )
-        )
-    marks = mark_points(points)
-    assert [row["peak_node"] for row in rows] == [mark.is_peak for mark in marks]
-    assert [row["front_node"] for row in rows] == [mark.is_on_front for mark in marks]
-    assert [row["peak_node"] for row in before] != [row["peak_node"] for row in rows]
-    assert [row["peak"] for row in before] == [row["peak"] for row in rows]
-    set_node_share(page, 100, 4)
-    assert read_rows(page, id) == before
-    assert "node-w" not in page.url
-
-
-def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: Any) -> None:
-    id = "resnet50-train-results"
-    figure = draw_figure(page, f"{id}-efficiency")
-    figure.locator("input[type=checkbox]").check()
-    places = (
-        "figure => [...figure.querySelectorAll('.mark-symbol path')]"
-        ".map(point => point.getAttribute('transform')).join()"
-    )
-    before = figure.evaluate(places)
-    set_node_share(page, 1600, 8)
-    page.wait_for_function(
-        f"([figure, before]) => ({places})(figure) !== before",
-        arg=[figure.element_handle(), before],
-        timeout=10_000,
-    )
-    assert "Assumed here: 200.0 W per accelerator." in page.locator("#node-share").inner_text()
-    rows = read_rows(page, id)
-    page.reload()
-    assert read_rows(page, id) == rows
-
-
 def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:
     id = "resnet50-train-results"
     page.locator(f"#{id} .tools").get_by_role("searchbox").fill("h200")
@@ -342,11 +210,11 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
       const again = document.createElement("script");
       program.replaceWith(Object.assign(again, { textContent: program.textContent }));
     }""")
-    assert len(column(page, "evidence", "run")) == 200
+    assert len(read_column(page, "evidence", "run")) == 200
     assert page.locator("#evidence .tools output").text_content() == "300 rows, first 200 shown"
     page.evaluate("location.hash = 'e290'")
     page.wait_for_selector("#e290")
-    assert len(column(page, "evidence", "run")) == 300
+    assert len(read_column(page, "evidence", "run")) == 300
 
 
 def test_axe_finds_nothing_serious(page: Any) -> None:
@@ -385,7 +253,7 @@ def test_panels_filters_and_folds_answer_the_keyboard(page: Any) -> None:
     standing = page.get_by_label("standing in ResNet-50 training: results")
     standing.focus()
     page.keyboard.press("p")
-    assert set(column(page, "resnet50-train-results", "standing")) == {"published"}
+    assert set(read_column(page, "resnet50-train-results", "standing")) == {"published"}
     page.locator("#resnet50-train-power > summary").focus()
     page.keyboard.press("Enter")
     assert page.locator('table[data-table="resnet50-train-power"]').is_visible()

@@ -22,7 +22,7 @@ from support.rules.round_runs import (
 )
 
 from checker.verdict import INTERNAL
-from rules.declarations import SweepLabel
+from rules.declarations.run import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
 from rules.run_summary import RunSummary, distinguish_names

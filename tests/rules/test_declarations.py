@@ -4,8 +4,8 @@ from conftest import copy_evidence
 from support.good_documents import UUIDS
 
 from rules.contract import RequestSet
-from rules.declarations import RunDeclaration
-from rules.system_declaration import EnvironmentDeclaration, SystemDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import EnvironmentDeclaration, SystemDeclaration
 
 
 def test_records_name_their_place_in_the_document() -> None:

@@ -32,13 +32,13 @@ from rules.bundle_format.records import (
     SAMPLE_COLUMNS,
 )
 from rules.bundle_format.table import Table
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics.figures_json import figures_to_json
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
-from rules.system_declaration import SystemDeclaration
 from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames

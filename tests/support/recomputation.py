@@ -13,7 +13,7 @@ from support.report.recomputed_results import JOULES, PER_JOULE, RATE, Numbers, 
 
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison, sweeps
 from rules.run_summary import submission_key
 

@@ -43,8 +43,8 @@ from rules.bundle_format.records import (
 from rules.bundle_format.seal import list_files
 from rules.bundle_format.table import Table
 from rules.bundle_format.write import encode_evidence, write_files
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import add_node_figures
-from rules.system_declaration import MeterDeclaration
 
 FIRST_PROTOCOL = (1, 1)
 """The first version of the protocol with node power."""

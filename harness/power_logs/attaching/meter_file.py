@@ -12,7 +12,7 @@ from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import SYSTEM_FORMAT, Json
 from rules.bundle_format.seal import encode_json
-from rules.system_declaration import MeterDeclaration, SystemDeclaration
+from rules.declarations.system import MeterDeclaration, SystemDeclaration
 
 _STAMP_STEPS_MS = (1000.0, 100.0, 10.0, 1.0)
 _CLOCK = "import"

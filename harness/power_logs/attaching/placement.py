@@ -7,9 +7,9 @@ import numpy as np
 from harness.power_logs.local_time import format_time
 from harness.power_logs.records import POWER, PowerLog, PowerLogError
 from rules.bundle import Bundle
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.energy import Trace
 from rules.metrics.node.clock import SEARCH_S, ClockEstimate, MeterReadings, estimate_clock
-from rules.system_declaration import MeterDeclaration
 
 _LATENCY_S = 0.5
 """How long a meter may take to publish a reading, as in rule N106."""

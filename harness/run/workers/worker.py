@@ -7,9 +7,7 @@ requests of a server to `requests.RANK.csv`. It writes events to `events.RANK.js
 `harness.run.workers.worker_events`). The harness reads these files.
 """
 
-import csv
 import importlib
-import json
 import os
 import sys
 import time
@@ -17,7 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple
 from pathlib import Path
-from typing import IO
 
 from checker.terminal import UNWRITABLE, describe_unwritable
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
@@ -29,10 +26,10 @@ if __name__ == "__main__":
     # worker.
     die_with_parent(int(os.environ[LAUNCHER_VARIABLE]))
 
-import numpy as np
 
 from harness.power.rocm_devices import uuid_of_torch
 from harness.power.sources import source_class
+from harness.run.workers.event_log import EventLog
 from harness.run.workers.load_generator import Answer, LoadGenerator
 from harness.run.workers.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.run.workers.worker_events import (
@@ -40,88 +37,22 @@ from harness.run.workers.worker_events import (
     FilesUnwritable,
     JobRefused,
     MemoryExhausted,
-    RankEndedEpoch,
-    RankEndedPhase,
     TokensTallied,
-    WorkerEvent,
     WorkerFailed,
     WorkerFinished,
     WorkerStarted,
     WorkloadBuilt,
-    worker_event_to_json,
 )
 from harness.simulation.boards import Activity
 from harness.simulation.worker_boards import WorkerBoards
 from harness.system import EXTRAS, hash_source
-from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
+from rules.bundle_format.records import BatchWindow, ServedRequest
 from rules.contract import BoardFault, Built, Job
 from rules.metrics.idle import BUILD, RESIDENT
-from rules.metrics.intervals import join_intervals
 from rules.workloads import workloads
 
 FAILED = 1
 OnPhase = Callable[[str, int, int], None]
-
-
-class EventLog:
-    """The files that a worker writes. Every entry is on disk before the next batch runs."""
-
-    def __init__(self, directory: Path, rank: int) -> None:
-        self._directory, self._rank = directory, rank
-        self._events = (directory / f"events.{rank}.jsonl").open("w")
-        self._batches = self._create_table("batches", BATCH_COLUMNS)
-        self._requests: IO[str] | None = None
-
-    def write_event(self, event: WorkerEvent) -> None:
-        self._events.write(json.dumps(worker_event_to_json(event)) + "\n")
-        _flush_to_disk(self._events)
-
-    def write_phase(self, phase: str, start_ns: int, end_ns: int) -> None:
-        self.write_event(
-            RankEndedPhase(rank=self._rank, phase=phase, start_ns=start_ns, end_ns=end_ns)
-        )
-
-    def write_epoch(
-        self, epoch: int, windows: Sequence[BatchWindow], losses: Sequence[float]
-    ) -> None:
-        # The windows go first: the harness reads them when it sees the event.
-        _write_rows(self._batches, windows)
-        # Subtract while the times are integers, because a double does not hold the ns exactly.
-        start_ns = min(window.start_ns for window in windows)
-        times_s = np.array([(w.start_ns - start_ns, w.end_ns - start_ns) for w in windows]) / 1e9
-        starts, ends = join_intervals(times_s[:, 0], times_s[:, 1])
-        self.write_event(
-            RankEndedEpoch(
-                rank=self._rank,
-                epoch=epoch,
-                items=sum(window.items for window in windows),
-                # Windows of requests overlap, so the first to end is not always the first to start.
-                start_ns=start_ns,
-                end_ns=max(window.end_ns for window in windows),
-                active_s=float((ends - starts).sum()),
-                losses=tuple(losses),
-            )
-        )
-
-    def write_requests(self, requests: Sequence[ServedRequest]) -> None:
-        self._requests = self._requests or self._create_table("requests", REQUEST_COLUMNS)
-        _write_rows(self._requests, requests)
-
-    def _create_table(self, name: str, columns: tuple[str, ...]) -> IO[str]:
-        file = (self._directory / f"{name}.{self._rank}.csv").open("w", newline="")
-        csv.writer(file, lineterminator="\n").writerow(columns)
-        return file
-
-
-def _write_rows(table: IO[str], rows: Sequence[BatchWindow | ServedRequest]) -> None:
-    csv.writer(table, lineterminator="\n").writerows(astuple(row) for row in rows)
-    _flush_to_disk(table)
-
-
-def _flush_to_disk(file: IO[str]) -> None:
-    file.flush()
-    # A crash of the node loses at most the epoch in progress.
-    os.fsync(file.fileno())
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from rules.bundle_format.table import RESULT
 from rules.checks.across.losses_contradict_seed import have_equal_origin
-from rules.declarations import OriginalRun
+from rules.declarations.run import OriginalRun
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, find_reproductions, list_configuration

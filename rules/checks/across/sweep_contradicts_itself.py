@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rules.bundle_format.table import RESULT
-from rules.declarations import SweepLabel
+from rules.declarations.run import SweepLabel
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, group_by_sweep

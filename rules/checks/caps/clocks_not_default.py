@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, format_rows
-from rules.declarations import ReadbackRecord
+from rules.declarations.run import ReadbackRecord
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SYSTEM
-from rules.declarations import NodeClock
+from rules.declarations.run import NodeClock
 from rules.finding import Severity, Violation
 from rules.metrics.energy import Trace
 from rules.metrics.node.clock import MeterReadings, combine_feeds, estimate_clock

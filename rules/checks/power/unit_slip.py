@@ -36,11 +36,11 @@ import numpy as np
 from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES, Floats, Table
+from rules.declarations.system import Accelerator
 from rules.finding import Severity, Violation
 from rules.metrics.parts import Part
 from rules.metrics.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
-from rules.system_declaration import Accelerator
 
 RULE = BundleRule(__name__, "W113", Severity.ERROR, added="1.3.0")
 

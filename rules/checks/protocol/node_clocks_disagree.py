@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from rules import RELEASED
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES
-from rules.declarations import ClockPair
+from rules.declarations.run import ClockPair
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 

@@ -30,7 +30,7 @@ from rules.boards import Board
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.checks.power.readings_left_out import find_missing_columns
-from rules.declarations import ReadbackRecord
+from rules.declarations.run import ReadbackRecord
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Table
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics.energy import MetricsError, Trace, counter_energies, trapezoid_energies
 from rules.metrics.figures import Estimate, RunFigures, estimate_ratio
 from rules.metrics.node.level import derive_level
 from rules.metrics.node.spans import NodeSpan, join_spans, span_epochs
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part
-from rules.system_declaration import SystemDeclaration
 
 MIN_READINGS_EPOCH = 10
 """Figures by epoch need so many readings of each feed in every scored epoch."""

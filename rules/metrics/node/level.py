@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.spans import NodeSpan
 from rules.metrics.node.traces import FeedTrace
-from rules.system_declaration import MeterDeclaration
 
 MAX_INTERVAL_S = 1.0
 MIN_CORE_S = 60.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rules.bundle_format.table import Table
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.protocol import PROTOCOLS
 
 

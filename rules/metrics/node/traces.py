@@ -8,13 +8,13 @@ import numpy as np
 
 from rules.bundle_format.records import NO_STAMP
 from rules.bundle_format.table import Floats, Ints, Mask, Table
-from rules.declarations import NodeClock
+from rules.declarations.run import NodeClock
+from rules.declarations.system import Feed, MeterDeclaration
 from rules.metrics.energy import (
     MetricsError,
     cumulate_interval_means,
     trapezoid_energies,
 )
-from rules.system_declaration import Feed, MeterDeclaration
 
 MAX_COUNTER_STEP_SHARE = 0.005
 """A counter whose step is at most this share of an energy gives that energy."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.workers.worker import EventLog
+from harness.run.workers.event_log import EventLog
 from harness.run.workers.worker_events import (
     JobRefused,
     RankEndedEpoch,

@@ -7,7 +7,7 @@ import pytest
 from rules.bundle_format.events import PhaseEnded
 from rules.bundle_format.records import BATCH_COLUMNS, SAMPLE_COLUMNS
 from rules.bundle_format.table import Table
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import IdleFigures
 from rules.metrics.idle import compute_idle_figures

@@ -21,13 +21,13 @@ from support.rules.figure_parts import (
 )
 
 from rules.bundle_format.records import Json
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics import comparison, energy
 from rules.metrics import run as run_metrics
 from rules.metrics.figures import Estimate, ObservedPower, RunFigures, estimate_mean
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.run import MetricsError
-from rules.system_declaration import SystemDeclaration
 from rules.testing.frames import table_of
 from rules.workloads import workloads
 

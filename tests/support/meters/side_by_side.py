@@ -24,7 +24,7 @@ from support.meters.vxi11_server import Vxi11Server
 
 from harness.power.node_reader import NODE_SAMPLES_PREFIX, MeterSampling, NodeReaders
 from harness.power.sampler import Sampler, Settings
-from rules.system_declaration import MeterDeclaration
+from rules.declarations.system import MeterDeclaration
 
 OUTLET = "1.3.6.1.4.1.13742.6.5.4.3.1.4.1.8"
 """Active power is object 5, and energy object 8, of an outlet of a Raritan PX."""
@@ -110,6 +110,45 @@ def now_power_w() -> float:
     return truth.power_w(time.monotonic())
 
 
+ANALYSER = {
+    "instrument": "yokogawa-wt310e",
+    "voltage_range_v": 300,
+    "current_range_a": 20,
+}
+"""Settings of the simulated power analysers."""
+
+
+def _describe_controllers(
+    directory: Path, redfish: RedfishService, bmc: Bmc
+) -> tuple[ServedMeter, ServedMeter]:
+    """The meters of a management controller: Redfish and IPMI."""
+    return (
+        ServedMeter(
+            "redfish",
+            0.001,
+            {
+                "port": redfish.port,
+                "user": REDFISH_USER,
+                "ca_file": str(redfish.ca_file),
+                "password_file": write_secret(directory / "redfish.secret", redfish.password),
+            },
+            redfish,
+            ENVIRONMENT,
+        ),
+        ServedMeter(
+            "ipmi",
+            1.0,
+            {
+                "port": bmc.port,
+                "user": BMC_USER,
+                "password_file": write_secret(directory / "ipmi.secret", bmc.password),
+            },
+            bmc,
+            "",
+        ),
+    )
+
+
 @contextmanager
 def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
     """Start the servers, write `directory`/meters.toml, and stop the servers in the end."""
@@ -125,11 +164,6 @@ def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
         stack.callback(vxi11.stop)
         pdu = stack.enter_context(serve_pdu(directory))
         modbus = stack.enter_context(serve_modbus())
-        analyser = {
-            "instrument": "yokogawa-wt310e",
-            "voltage_range_v": 300,
-            "current_range_a": 20,
-        }
         meters = [
             ServedMeter(
                 "snmp",
@@ -151,37 +185,15 @@ def serve_meters(directory: Path) -> Iterator[dict[str, ServedMeter]]:
                 "1",
                 lag_s=5 * UPDATE_PERIOD_S,
             ),
-            ServedMeter(
-                "redfish",
-                0.001,
-                {
-                    "port": redfish.port,
-                    "user": REDFISH_USER,
-                    "ca_file": str(redfish.ca_file),
-                    "password_file": write_secret(directory / "redfish.secret", redfish.password),
-                },
-                redfish,
-                ENVIRONMENT,
-            ),
-            ServedMeter(
-                "ipmi",
-                1.0,
-                {
-                    "port": bmc.port,
-                    "user": BMC_USER,
-                    "password_file": write_secret(directory / "ipmi.secret", bmc.password),
-                },
-                bmc,
-                "",
-            ),
+            *_describe_controllers(directory, redfish, bmc),
             ServedMeter(
                 "scpi",
                 0.01,
-                {"port": instrument.port, **analyser},
+                {"port": instrument.port, **ANALYSER},
                 instrument,
                 "1",
             ),
-            ServedMeter("vxi11", 0.01, {"port": vxi11.port, **analyser}, vxi11, "1"),
+            ServedMeter("vxi11", 0.01, {"port": vxi11.port, **ANALYSER}, vxi11, "1"),
         ]
         write_access_file(directory / "meters.toml", meters)
         yield {meter.kind: meter for meter in meters}

@@ -17,3 +17,17 @@ def draw_figure(page: Any, id: str) -> Any:
     figure.scroll_into_view_if_needed()
     page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
     return figure
+
+
+def read_column(page: Any, id: str, title: str) -> list[str]:
+    """The visible cells of a column."""
+    found: list[str] = page.evaluate(
+        """([id, key]) => {
+          const table = document.querySelector(`table[data-table="${id}"]`);
+          const n = [...table.tHead.rows[0].cells].findIndex((head) => head.dataset.key === key);
+          return [...table.tBodies[0].rows].filter((row) => !row.hidden)
+            .map((row) => row.cells[n].textContent);
+        }""",
+        [id, title],
+    )
+    return found

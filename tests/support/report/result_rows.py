@@ -5,7 +5,7 @@ from typing import Any
 
 from reporting.results_model import Figure, ResultRow
 from reporting.run_record import Provenance, RunRecord
-from rules.system_declaration import Accelerator
+from rules.declarations.system import Accelerator
 
 
 def make_figure(value: float, half_width: float = 0.0) -> Figure:

@@ -7,12 +7,12 @@ import pandas as pd
 
 from rules.bundle_format.records import BATCH_COLUMNS, SAMPLE_COLUMNS, Json
 from rules.bundle_format.table import Floats, Table
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import SystemDeclaration
 from rules.metrics import run as run_metrics
 from rules.metrics.figures import RunFigures
 from rules.metrics.parts import Part, split_into_parts
 from rules.protocol import CURRENT
-from rules.system_declaration import SystemDeclaration
 from rules.testing.frames import table_of
 
 S = 1_000_000_000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rules.bundle_format.events import PhaseEnded
 from rules.checks.node.idle_contradicts_evidence import RULE
-from rules.declarations import RunDeclaration
+from rules.declarations.run import RunDeclaration
 from rules.metrics.figures_json import idle_to_json
 from rules.metrics.idle import RESIDENT, compute_idle_figures
 from rules.metrics.parts import split_into_parts

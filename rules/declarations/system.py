@@ -1,5 +1,5 @@
 """Typed records of what system.json and environment.json declare: nodes, accelerators, node meters,
-software. `rules.declarations` has those of result.json."""
+software. `rules.declarations.run` has those of result.json."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from rules.boards import SIMULATED_PREFIX, Board, find_board, highest_power_w
 from rules.bundle_format.records import Json
-from rules.json_record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord, Parts
 
 NODE_SCOPES = frozenset({"node", "chassis", "rack"})
 """The scopes of meters that measure whole nodes. Other scopes are recorded and never added."""

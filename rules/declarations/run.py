@@ -1,4 +1,4 @@
-"""Typed records of what result.json declares. `rules.system_declaration` has those of system.json
+"""Typed records of what result.json declares. `rules.declarations.system` has those of system.json
 and environment.json.
 
 `RunDeclaration.from_document` makes the record of a document that follows its schema. Figures of a
@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
-from rules.json_record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord, Parts
 
 
 def _make_request_set(_pointer: str, record: Json) -> RequestSet:

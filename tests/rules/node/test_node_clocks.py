@@ -13,7 +13,7 @@ from rules.finding import Finding
 from rules.testing.frames import EvidenceFrames
 from rules.testing.node_power import add_node_power
 
-SUBMISSIONS = Path(__file__).parents[2] / "submissions"
+SUBMISSIONS = Path(__file__).parents[3] / "submissions"
 MEASURED = sorted(path.parent for path in SUBMISSIONS.rglob("result.json"))
 DELAY_S = 3.0
 

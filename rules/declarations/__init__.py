@@ -1,0 +1,1 @@
+"""Typed records of what the documents of a bundle declare."""
