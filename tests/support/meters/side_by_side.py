@@ -235,12 +235,12 @@ def serve_modbus() -> Iterator[ModbusServer]:
 
 
 @contextmanager
-def repeat(measure: Callable[[], object]) -> Iterator[None]:
-    """Call `measure` every `UPDATE_PERIOD_S` in a thread."""
+def repeat(measure: Callable[[], object], period_s: float = UPDATE_PERIOD_S) -> Iterator[None]:
+    """Call `measure` every `period_s` in a thread."""
     stopped = threading.Event()
 
     def run() -> None:
-        while not stopped.wait(UPDATE_PERIOD_S):
+        while not stopped.wait(period_s):
             measure()
 
     thread = threading.Thread(target=run)
