@@ -102,9 +102,7 @@ def _find_columns(source: LogSource, csv_map: CsvMap, number: int, cells: list[s
     return _Row(
         width=len(cells),
         time=find("time", csv_map.time.column),
-        values=tuple(
-            (find(value.quantity, value.column), value.factor) for value in csv_map.values
-        ),
+        values=tuple((find(value.table, value.column), value.factor) for value in csv_map.values),
         layout=tuple((csv_map.feed, value.quantity) for value in csv_map.values),
     )
 

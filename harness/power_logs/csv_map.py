@@ -70,6 +70,8 @@ class TimeColumn:
 class ValueColumn:
     """A column of values."""
 
+    table: str
+    """The table of the map, such as `power`."""
     column: str | int
     """Name in the header, or number from 1 in a file without header."""
     quantity: str
@@ -173,7 +175,7 @@ class _MapReader:
         self._refuse_unknown(name, self._get_table(name), frozenset({"column", "unit"}))
         default = "1" if name == "pf" else None
         factor = self._choose(name, "unit", default, _UNITS[name])
-        return ValueColumn(self._read_column(name, header), _QUANTITIES[name], factor)
+        return ValueColumn(name, self._read_column(name, header), _QUANTITIES[name], factor)
 
     def _read_column(self, name: str, header: bool) -> str | int:
         column = self._get_table(name).get("column")

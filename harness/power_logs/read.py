@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from harness.power_logs import csv_log, mlperf_training, ptd
-from harness.power_logs.builder import LogSource
+from harness.power_logs.builder import LogSource, describe_no_readings
 from harness.power_logs.checks import check
 from harness.power_logs.csv_map import EXAMPLE, read_map
 from harness.power_logs.local_time import (
@@ -56,12 +56,25 @@ def read_log(request: LogRequest) -> PowerLog:
             raise PowerLogError(f"--map declares a CSV log, but --format is {name}; leave out one")
         source = LogSource(request.path, chain(first_lines, lines), zone, csv_map)
         log: PowerLog = FORMATS[name].parse(source)
-    log = check(_limit(log, request, zone))
+    limited = _limit(log, request, zone)
+    log = check(limited)
+    _refuse_unusable(log, len(limited), source, name)
     if log.time_zone is None:
         log.problems.add(
             "naive-time", int(log.lines[0]), "times without a time zone", _DECLARE_ZONE
         )
     return log
+
+
+def _refuse_unusable(log: PowerLog, count: int, source: LogSource, name: str) -> None:
+    """Raise PowerLogError if too few of `count` readings are left."""
+    if 2 * log.problems.count("impossible-power") > count:
+        raise PowerLogError(
+            f"{source.path}: most readings are above a megawatt, such as line "
+            f"{log.problems.find_first('impossible-power').line}; declare the unit that the log has"
+        )
+    if not len(log):
+        raise PowerLogError(describe_no_readings(source, name))
 
 
 def _find_zone(name: str | None) -> tzinfo | None:

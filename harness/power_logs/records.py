@@ -58,6 +58,10 @@ class Problems:
         """How many problems of a kind there are, listed or not."""
         return self._counts.get(kind, 0)
 
+    def find_first(self, kind: str) -> LogProblem:
+        """The first problem of a kind that has one."""
+        return self._listed[kind][0]
+
     def list_all(self) -> tuple[LogProblem, ...]:
         """The problems by kind, and for each kind with more problems an entry that counts them."""
         problems = []

@@ -218,3 +218,16 @@ def test_total_without_volts_is_the_sum_of_its_channels(tmp_path):
     broken = rest.replace("Ch1,Watts,", "Ch1,Watts1,")
     log = read_lines(tmp_path, reading(1, rest), reading(2, rest), reading(3, broken))
     assert ("torn-line", 3) in list_problems(log) and len(log) == 2
+
+
+def test_log_whose_readings_all_are_marks_is_refused(tmp_path):
+    with pytest.raises(PowerLogError, match=r"spl.txt: no line is a whole reading .*line 1: total"):
+        read_lines(tmp_path, *(reading(second, "Watts,-1,Mark,m") for second in range(4)))
+
+
+def test_log_in_another_unit_is_refused_and_not_averaged_over_what_is_left(tmp_path):
+    lines = [
+        reading(second, f"Watts,{powers}") for second, powers in enumerate((1.5e6, 1.6e6, 9e5))
+    ]
+    with pytest.raises(PowerLogError, match="above a megawatt, such as line 1; declare the unit"):
+        read_lines(tmp_path, *lines)
