@@ -15,6 +15,12 @@ class Severity(StrEnum):
     """A reviewer should look at it."""
 
 
+def format_count(number: int, noun: str) -> str:
+    """A number with its noun, such as `1 reading` and `2 batches`."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending}"
+
+
 @dataclass(frozen=True)
 class Violation:
     """What a check reports: where it looked, what it found there and what it expected."""

@@ -39,7 +39,7 @@ from harness.sign import (
 from harness.simulation import server as simulator
 from harness.system import hash_source
 from rules.bundle_format.records import MANIFEST_FILE
-from rules.finding import Severity
+from rules.finding import Severity, format_count
 from rules.registry import is_form_finding
 from rules.workloads import workloads
 
@@ -212,7 +212,7 @@ def print_checks(checks: preflight.Preflight) -> list[Exception]:
 
 def summarize_failures(errors: Sequence[Exception], what: str) -> Exception:
     """Return an error like the first of a dry run, which does not repeat the printed results."""
-    count = "1 check" if len(errors) == 1 else f"{len(errors)} checks"
+    count = format_count(len(errors), "check")
     return type(errors[0])(f"the {what} cannot start: {count} failed")
 
 
@@ -294,7 +294,7 @@ def _find_highest_batch(
     )
     highest, trials = batchsize.find_highest(plan, limit, directory, view, events, ensure_watchdog)
     view.print_line(
-        f"{highest} requests in flight"
+        f"{format_count(highest, 'request')} in flight"
         if plan.requests
         else f"batch size {highest} per accelerator"
     )

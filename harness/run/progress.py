@@ -21,6 +21,7 @@ from harness.power.caps.limits import describe_cap
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
+from rules.finding import format_count
 from rules.metrics.figures import Percentiles
 from rules.metrics.figures_json import figures_from_json, idle_from_json
 from rules.metrics.idle import IdleSummary, summarize_idle
@@ -93,6 +94,16 @@ class View:
         if self._live:
             self._live.stop()
             self._live = None
+
+
+def describe_calibration(plan: Plan, batches_per_epoch: int, batch_s: float) -> str:
+    """The line on the length of an epoch, in batches or requests."""
+    count = (
+        format_count(batches_per_epoch, "request")
+        if plan.requests
+        else f"{format_count(batches_per_epoch, 'batch')} of {plan.batch_size}"
+    )
+    return f"{count} an epoch, {batch_s * 1e3:.1f} ms each"
 
 
 def announce(plan: Plan, view: View) -> None:

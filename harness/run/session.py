@@ -24,7 +24,7 @@ from harness.run.evidence import (
     gather,
 )
 from harness.run.plan import Plan
-from harness.run.progress import View, describe_results
+from harness.run.progress import View, describe_calibration, describe_results
 from harness.run.run_directory import RunEvents, write_state
 from harness.run.workers.launch import make_node_readers, make_worker_environment, make_workers
 from harness.run.workers.load_generator import RequestTally
@@ -341,10 +341,7 @@ class Attempt:
     def _record_calibration(self, event: EpochCalibrated) -> None:
         plan = self._plan
         self.measurements.batches_per_epoch = event.batches_per_epoch
-        unit = "requests" if plan.requests else f"batches of {plan.batch_size}"
-        self._view.print_line(
-            f"{event.batches_per_epoch} {unit} an epoch, {event.batch_s * 1e3:.1f} ms each"
-        )
+        self._view.print_line(describe_calibration(plan, event.batches_per_epoch, event.batch_s))
         self._events.add(
             Calibrated,
             batch_size=plan.batch_size,

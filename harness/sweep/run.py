@@ -41,6 +41,7 @@ from harness.sweep.plan import (
 )
 from harness.sweep.table import print_line
 from rules.bundle_format.records import Json
+from rules.finding import format_count
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
 """The errors that end one run of a sweep."""
@@ -323,10 +324,6 @@ def _resume_entry(sweep: Sweep, entry: Entry, out: Path) -> bool:
             except PlanError as error:
                 print_line(f"{error}; run {entry.place} starts again from its beginning")
     return False
-
-
-def format_count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def format_minutes(seconds: float) -> str:

@@ -12,7 +12,7 @@ from support.bundles import rederive
 from support.good_documents import UUIDS
 
 from rules.bundle import Bundle
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
 from rules.rule import MAX_FINDINGS, BundleRule, FormRule, RoundRule, Rule
 from rules.run_summary import summarize
@@ -376,3 +376,9 @@ def test_board_without_a_counter_has_none_that_fails() -> None:
     evidence.result["standing"] = "demo"
     evidence.samples["energy_mj"] = float("nan")
     assert list_violations("E107", evidence) == []
+
+
+def test_counts_of_one_have_a_singular() -> None:
+    assert format_count(1, "batch") == "1 batch"
+    assert format_count(2, "batch") == "2 batches"
+    assert format_count(0, "reading") == "0 readings"

@@ -23,7 +23,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, find_offenders
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "C101", Severity.ERROR)
@@ -51,7 +51,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     differs = np.abs(sampled_mw - cap_mw) > ROUNDING_MW
     for accelerator, where, count in find_offenders(samples, differs):
         observed = (
-            f"{accelerator}: {count} samples with another cap, "
+            f"{accelerator}: {format_count(count, 'sample')} with another cap, "
             f"such as {sampled_mw[differs][0] / 1e3:g} W"
         )
         yield Violation(SAMPLES, where, observed, expected)

@@ -30,7 +30,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 from rules.slowdown import KNOWN_REASONS, read_masks
 
@@ -57,7 +57,7 @@ def _check_clocks(bundle: Bundle) -> Iterator[Violation]:
         yield Violation(
             SAMPLES,
             rows,
-            f"{uuid}: {count} samples with sm_mhz up to {sm_mhz[of_board].max():g}",
+            f"{uuid}: {format_count(count, 'sample')} with sm_mhz up to {sm_mhz[of_board].max():g}",
             f"at most {highest_mhz[uuid]} MHz, the highest clock of the board",
         )
 
@@ -76,6 +76,7 @@ def _check_slowdown(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 rows,
-                f"{uuid}: {count} samples with unknown slowdown reasons, such as {example:.0f}",
+                f"{uuid}: {format_count(count, 'sample')} "
+                f"with unknown slowdown reasons, such as {example:.0f}",
                 f"zero, or a sum of the reasons of {reasons:#x}",
             )

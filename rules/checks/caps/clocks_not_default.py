@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, format_rows
 from rules.declarations.run import ReadbackRecord
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit
 
@@ -51,7 +51,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 format_rows(samples, limited),
-                f"{uuid}: {int(limited.sum())} samples with slowdown reasons of {mask:#x}",
+                f"{uuid}: {format_count(int(limited.sum()), 'sample')} "
+                f"with slowdown reasons of {mask:#x}",
                 "no slowdown reason of a requested clock",
             )
 

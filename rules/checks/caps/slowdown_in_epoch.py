@@ -29,7 +29,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 from rules.slowdown import get_invalid_mask, have_any_bit, read_masks
 
@@ -49,6 +49,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 format_rows(samples, slowed),
-                f"{accelerator}: {int(slowed.sum())} samples with slowdown reasons {reasons:#x}",
+                f"{accelerator}: {format_count(int(slowed.sum()), 'sample')} "
+                f"with slowdown reasons {reasons:#x}",
                 f"no reason of {mask:#x} in a scored epoch",
             )

@@ -26,7 +26,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.metrics.readings import are_sentinels, read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
@@ -51,7 +51,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 where,
-                f"{uuid}: {count} readings above the limit in {column}, such as "
+                f"{uuid}: {format_count(count, 'reading')} above the limit in {column}, such as "
                 f"{power_w[high][0]:.1f} W",
                 _format_limit(highest_w[uuid] * tolerance),
             )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.metrics.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
 
@@ -41,7 +41,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 where,
-                f"{uuid}: {count} readings below idle power in {column}, "
+                f"{uuid}: {format_count(count, 'reading')} below idle power in {column}, "
                 f"such as {power_w[low][0]:g} W",
                 f"at least {idle_w[uuid]:g} W, the idle power of the board",
             )

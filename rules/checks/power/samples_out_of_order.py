@@ -20,7 +20,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W101", Severity.ERROR)
@@ -36,6 +36,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 format_rows(samples, backwards),
-                f"{accelerator}: {backwards.sum()} samples not later than the one before",
+                f"{accelerator}: {format_count(backwards.sum(), 'sample')} "
+                f"not later than the one before",
                 "read_ns that increases from row to row",
             )

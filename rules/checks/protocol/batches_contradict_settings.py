@@ -23,7 +23,7 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P109", Severity.ERROR)
@@ -39,7 +39,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         yield Violation(
             BATCHES,
             format_rows(batches, undeclared),
-            f"{undeclared.sum()} batches of undeclared ranks",
+            f"{format_count(undeclared.sum(), 'batch')} of undeclared ranks",
             f"ranks {sorted(declared_ranks)}",
         )
     yield from _check_counts(bundle, declared_ranks)
@@ -56,7 +56,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         yield Violation(
             BATCHES,
             format_rows(batches, differs),
-            f"{differs.sum()} batches of another size",
+            f"{format_count(differs.sum(), 'batch')} of another size",
             f"{items} items: {origin}",
         )
 
@@ -82,5 +82,5 @@ def _check_counts(bundle: Bundle, declared_ranks: set[int]) -> Iterator[Violatio
                 BATCHES,
                 "",
                 f"epoch {epoch}: {', '.join(differing[:4])}",
-                f"{count} batches of each rank, numbered from 0",
+                f"{format_count(count, 'batch')} of each rank, numbered from 0",
             )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P106", Severity.ERROR)
@@ -48,6 +48,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 format_rows(samples, early),
-                f"{accelerator}: {early.sum()} samples read before their deadline",
+                f"{accelerator}: {format_count(early.sum(), 'sample')} read before their deadline",
                 "read_ns at or after scheduled_ns",
             )

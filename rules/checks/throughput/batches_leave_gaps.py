@@ -35,7 +35,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES, format_rows
 from rules.checks.throughput.active_share_low import list_active_shares
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.metrics.power_series import Series
 from rules.rule import BundleRule
 
@@ -90,6 +90,7 @@ def _check_work_between_epochs(bundle: Bundle, series: Series) -> Iterator[Viola
         yield Violation(
             SAMPLES,
             format_rows(series.samples, working),
-            f"{series.accelerator}: {count} samples between epochs with the power of load",
+            f"{series.accelerator}: {format_count(int(count), 'sample')} "
+            f"between epochs with the power of load",
             f"at most {MAX_WORK_BETWEEN * count_under_load:.0f}, as no batch ran",
         )
