@@ -1,5 +1,6 @@
 """Mutations that the rule `format-unknown` must find."""
 
+import re
 from pathlib import Path
 
 from rules import VERSION
@@ -24,4 +25,4 @@ def name_a_later_rule_book(directory: Path) -> None:
 @tampering(RULE, reseal=True)
 def name_a_later_protocol(directory: Path) -> None:
     result = directory / "result.json"
-    result.write_text(result.read_text().replace('"protocol": "1.0"', '"protocol": "99.0"'))
+    result.write_text(re.sub(r'"protocol": "[^"]*"', '"protocol": "99.0"', result.read_text()))

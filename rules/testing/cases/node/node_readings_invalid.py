@@ -8,7 +8,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.node_power import add_node_power, select_feed_rows
 
 
-@mutation(RULE, may_report=("N101", "N102", "N107", "N108"))
+@mutation(RULE, may_report=("N101", "N102", "N106", "N107", "N108"))
 def failed_reads_as_65535_watts(evidence: EvidenceFrames) -> None:
     add_node_power(evidence)
     assert evidence.node_samples is not None
