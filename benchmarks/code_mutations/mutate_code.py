@@ -66,7 +66,10 @@ TARGETS = {
 }
 """The modules that are changed, and their own test files."""
 TESTS = "tests/rules", "tests/checker", "tests/harness", "tests/reporting"
-SLOW = tuple(f"tests/reporting/test_report_browser{part}.py" for part in ("", "_charts", "_reader"))
+SLOW = tuple(
+    f"tests/reporting/browser/test_report_browser{part}.py"
+    for part in ("", "_charts", "_racks", "_reader")
+)
 MOST_LETTERS = 160
 """Of the id of a test in the table; some have long parameters."""
 LEAST_CHANGES = 16

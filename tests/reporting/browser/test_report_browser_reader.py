@@ -34,7 +34,7 @@ def line(page: Any, id: str, *words: str) -> str:
     return str(found.inner_text())
 
 
-GUIDE = (Path(__file__).parents[2] / "docs/reading-a-report.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs/reading-a-report.md").read_text(encoding="utf-8")
 
 
 def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -> None:
