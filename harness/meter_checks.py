@@ -160,7 +160,7 @@ def _describe_rate(readings: Sequence[TimedReading], interval_s: float) -> tuple
     longest_s = max(reading.read_ns - reading.sent_ns for reading in readings) / 1e9
     span_s = (readings[-1].sent_ns - readings[0].sent_ns) / 1e9
     rate = f"{(len(readings) - 1) / span_s:.2g} readings per s" if span_s else "one reading"
-    result = f"{rate}, answers in at most {1e3 * longest_s:.2g} ms"
+    result = f"{rate}, answers in at most {max(1.0, 1e3 * longest_s):.0f} ms"
     if longest_s > interval_s:
         return (
             result,
