@@ -2,7 +2,8 @@
 
 ## What it does
 Compares the energy counter of each feed with the integral of its power readings over the scored
-epochs, where the step of the counter is at most 0.5 % of that energy. They may differ by 2 %.
+epochs, where the step of the counter is at most 0.5 % of that energy. They may differ by 2 %, or by
+half an interval of the meter over the length of the scored epochs if that is more.
 
 ## Why it is bad
 One of the two was altered, or the meter was read too rarely.
@@ -12,8 +13,9 @@ Submit the readings as the meter gave them. If the counter counts something else
 empty.
 
 ## Source
-Own derivation: a meter at 1 Hz and its counter agree within 0.04 % over a run, and an interval of
-5 s adds 1 % at the edges of a short run.
+Own derivation: a meter at 1 Hz and its counter agree within 0.04 % over a run. At the edges, power
+rises between two readings: in scored epochs of 9 s, readings at 1 Hz of a simulated meter gave
+-3.3 %.
 """
 
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "N108", Severity.ERROR, since="1.1", added="1.6.0")
 MAX_DIFFERENCE = 0.02
+MAX_EDGE_INTERVALS = 0.5
 
 
 @RULE.check
@@ -49,10 +52,12 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if counted_j is None or not counted_j[0] > 0:
             continue
         difference = float(integrated_j[0] / counted_j[0]) - 1
-        if abs(difference) > MAX_DIFFERENCE:
+        edge_s = MAX_EDGE_INTERVALS * trace.meter.interval_ms / 1e3
+        limit = max(MAX_DIFFERENCE, edge_s / span.seconds)
+        if abs(difference) > limit:
             yield Violation(
                 NODE_SAMPLES_FILE,
                 "",
                 f"{trace.label}: its power readings give {difference:+.1%} of its counter's energy",
-                f"within {MAX_DIFFERENCE:.0%}",
+                f"within {limit:.1%}",
             )

@@ -141,3 +141,16 @@ def test_failed_reading_is_interpolated() -> None:
     evidence.node_samples.loc[rows, ["power_mw", "current_ma", "voltage_mv", "energy_mj"]] = np.nan
     evidence.node_samples.loc[rows, "status"] = "timeout"
     assert compute(evidence).headline.mean_power_w.mean == pytest.approx(before, rel=1e-3)
+
+
+@pytest.mark.parametrize(("interval_ms", "is_reported"), [(1000, True), (40_000, False)])
+def test_counter_and_power_may_differ_at_the_edges_of_a_short_run(
+    submissions: Submissions, interval_ms: int, is_reported: bool
+) -> None:
+    """Half of the longer interval is 6 % of the scored epochs."""
+    evidence = make_evidence_with_node_power()
+    assert evidence.node_samples is not None
+    evidence.node_samples[["power_mw", "current_ma"]] *= 0.967
+    evidence.system["meters"][0]["interval_ms"] = interval_ms
+    reported = {finding.rule for finding in judge(submissions.add(evidence)).findings}
+    assert ("N108" in reported) == is_reported
