@@ -14,6 +14,9 @@ from rules.metrics.node.traces import select_feed
 WINDOW_S = 60.0
 """The offset is bounded in windows of about this length, because clocks drift. In a window, a drift
 of 100 ppm is 6 ms."""
+MAX_JITTER_NS = 50_000_000
+"""How far the bounds of a window may contradict each other because a meter answers unevenly. Where
+they contradict each other by more, the clock changed within the window."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,23 @@ def bound_clock(readings: Table, stamp_resolution_ns: int) -> ClockBound | None:
     lowest_ns = sent_ns[is_new - 1] - stamps_ns[is_new] - stamp_resolution_ns
     highest_ns = read_ns[is_new] - stamps_ns[is_new]
     lows, highs = _intersect_windows(read_ns[is_new], lowest_ns, highest_ns)
-    # Contradicting bounds of a window are both ends of what the clock did in it.
+    # Bounds that contradict each other a little are both ends of what the clock did.
     low_ns, high_ns = int(min(lows.min(), highs.min())), int(max(lows.max(), highs.max()))
     return ClockBound((low_ns + high_ns) // 2, -((low_ns - high_ns) // 2))
 
 
 def _intersect_windows(times_ns: Ints, lowest_ns: Ints, highest_ns: Ints) -> tuple[Ints, Ints]:
-    """The highest lower and the lowest upper bound of each window of the readings."""
+    """The highest lower and the lowest upper bound of each window of the readings. Where the clock
+    changed within a window, the bounds cover all that each reading allows."""
     span_s = (times_ns[-1] - times_ns[0]) / 1e9
     count = max(1, min(int(span_s / WINDOW_S), len(times_ns)))
-    lows = [part.max() for part in np.array_split(lowest_ns, count)]
-    highs = [part.min() for part in np.array_split(highest_ns, count)]
+    lows, highs = [], []
+    for lowest, highest in zip(
+        np.array_split(lowest_ns, count), np.array_split(highest_ns, count), strict=True
+    ):
+        low, high = int(lowest.max()), int(highest.min())
+        if low - high > MAX_JITTER_NS:
+            low, high = int(lowest.min()), int(highest.max())
+        lows.append(low)
+        highs.append(high)
     return np.array(lows, dtype=np.int64), np.array(highs, dtype=np.int64)

@@ -71,6 +71,15 @@ def test_a_drift_widens_the_bound_by_what_the_clock_drifts():
     assert drifting.bound_ns > S > steady.bound_ns, "N105 refuses more than 1 s"
 
 
+def test_a_clock_that_drifts_by_seconds_within_a_window_is_bounded_by_all_that_it_did():
+    table, offset_ns = simulate(25, 1.0, update_s=1.0, resolution_s=1.0, drift_ppm=200_000)
+    bound = bound_clock(table, S)
+    # It drifts by 5 s, and each reading bounds it within a second and the step of its stamps.
+    assert 2.5 * S < bound.bound_ns < 4 * S
+    for at_ns in (offset_ns - 5 * S // 2, offset_ns, offset_ns + 5 * S // 2):
+        assert abs(bound.offset_ns - at_ns) <= bound.bound_ns + S / 100
+
+
 def test_a_clock_that_is_set_during_the_run_has_a_bound_that_covers_both_times():
     first, _ = simulate(100, 0.1, update_s=0.1)
     later, _ = simulate(100, 0.1, update_s=0.1, off_s=0.0)
