@@ -161,7 +161,7 @@ def read_sweeps() -> Iterator[SimulatedSweep]:
     rows = [
         row
         for path in sorted(PUBLISHED.glob("*.json"))
-        for row in json.loads(path.read_text())["rows"]
+        for row in json.loads(path.read_text()).get("rows", ())
     ]
     for board, name in BOARDS.items():
         for workload in WORKLOADS:

@@ -190,6 +190,25 @@ def list_serving_figures(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def list_idle_figures(page: ReportPage, result: Result) -> Numbers:
+    """From what result.json states, which N118 compares with the evidence."""
+    stated = result.loaded_bundle.result
+    used = [board for board in stated["idle"] if board["used"]]
+    unused = [board for board in stated["idle"] if not board["used"]]
+    (preparation,) = [phase for phase in stated["phases"] if phase["phase"] == "preparation"]
+    resident_w = np.mean([board["resident_w"] for board in used])
+    return {
+        "cap_w": result.cap_w,
+        "bare_w": np.mean([board["bare_w"] for board in used]),
+        "resident_w": resident_w,
+        "idle_percent": 100 * resident_w / result.numbers["power_w"],
+        "preparation_s": preparation["seconds"],
+        "preparation_kj": preparation["energy_j"] / 1e3,
+        "unused_boards": len(unused),
+        "unused_w": sum(board["mean_w"] for board in unused),
+    }
+
+
 def join_repeats(page: ReportPage, result: Result) -> list[Result]:
     """The results that share a row of the what-if table with a result, itself included."""
     if result.bundle is None:
@@ -265,6 +284,7 @@ SOURCES: Mapping[str, Source] = {
     "scaling": compute_scaling,
     "sweeps": compute_sweep_row,
     "serving": list_serving_figures,
+    "idle": list_idle_figures,
     "what-if": compute_planning_row,
     "evidence": list_evidence,
 }

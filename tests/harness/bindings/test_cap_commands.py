@@ -60,7 +60,7 @@ def leave_caps(sandbox: LibrarySandbox) -> None:
 def test_a_cap_that_a_board_refuses_is_told_and_the_boards_before_it_are_restored(sandbox, meter):
     sandbox.boards.board[1].fail(SET_FUNCTION[meter], NO_PERMISSION[meter])
     result = sandbox.run_command(*sandbox.make_run_arguments(), "--gpus=2")
-    assert result.returncode == 2, result.stdout
+    assert result.returncode == 3, result.stdout
     assert f"{UUIDS[meter][1]}: a power limit of 400 W was refused by" in result.stdout
     assert "setting a cap takes root" in result.stdout
     assert sandbox.settings == FOUND and not sandbox.journal.exists()
@@ -70,7 +70,7 @@ def test_a_cap_that_a_board_refuses_is_told_and_the_boards_before_it_are_restore
 def test_a_cap_that_a_board_does_not_keep_is_told(sandbox, meter):
     sandbox.boards.board[0].ignores_limits = 1
     result = sandbox.run_command(*sandbox.make_run_arguments())
-    assert result.returncode == 2, result.stdout
+    assert result.returncode == 3, result.stdout
     assert (
         f"{UUIDS[meter][0]}: a power limit of 400 W was asked for, and the board has 700 W"
         in result.stdout
@@ -89,7 +89,7 @@ def test_a_board_that_answers_nothing_is_told(sandbox, meter):
     """It is found, and then lost: from then on every function fails."""
     sandbox.boards.board[0].fail(EVERY_READING, LOST[meter])
     result = sandbox.run_command(*sandbox.make_run_arguments())
-    assert result.returncode == 2, result.stdout
+    assert result.returncode == 3, result.stdout
     assert f"{UUIDS[meter][0]}: the board gives no power limit, and no reading" in result.stdout
     doctor = sandbox.run_command("doctor", "--meter", meter)
     assert doctor.returncode == 1 and "a first reading failed" in doctor.stdout

@@ -181,7 +181,7 @@ def test_two_processes_do_not_work_on_one_sweep(tmp_path: Path, runs: FakeRuns) 
     with sweep._lock(path):
         done = invoke("--resume", path)
     assert (
-        done.exit_code == 2
+        done.exit_code == 3
         and "another process is working on this sweep" in join_output(done)
         and not runs.run_requests
     )

@@ -13,9 +13,10 @@ import pytest
 from support.meters.bmc import USER, Bmc
 from support.meters.ports import find_free_port
 
+from harness.power.feeds import feed as feed_module
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes import _feed, ipmi, open_node_meter
+from harness.power.nodes import ipmi, open_node_meter
 from harness.power.nodes.ipmi import parse_power_reading
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
@@ -104,7 +105,7 @@ def test_a_late_answer_is_a_timeout_and_does_not_answer_the_next_request(bmc, me
 
 @needs_ipmitool
 def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(bmc, meter, monkeypatch):
-    monkeypatch.setattr(_feed, "LOGIN_PAUSE_S", 0.4)
+    monkeypatch.setattr(feed_module, "LOGIN_PAUSE_S", 0.4)
     password_file = Path(meter._access.secrets["password_file"])
     password_file.write_text("wrong")
     commands = count_commands(monkeypatch)

@@ -20,8 +20,9 @@ from support.meters.redfish_service import (
     RedfishService,
 )
 
+from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes import _feed, open_node_meter
+from harness.power.nodes import open_node_meter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -147,7 +148,7 @@ def test_an_expired_session_is_renewed_without_a_failed_reading(service, meter):
 def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(
     service, meter, monkeypatch
 ):
-    monkeypatch.setattr(_feed, "LOGIN_PAUSE_S", 0.4)
+    monkeypatch.setattr(feed_module, "LOGIN_PAUSE_S", 0.4)
     service.sessions.clear()
     service.password, former = "changed", service.password
     assert [read_status(meter) for _ in range(5)] == ["refused"] * 5

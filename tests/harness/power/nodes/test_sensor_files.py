@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes import _feed, open_node_meter
+from harness.power.nodes import open_node_meter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -138,7 +139,7 @@ def test_a_renewal_during_a_reading_makes_the_meter_read_again(
 def test_a_controller_that_stands_still_is_stale(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_feed, "STALE_AFTER_S", 0.05)
+    monkeypatch.setattr(feed_module, "STALE_AFTER_S", 0.05)
     meter = open_counters(controller.tree, "node")
     assert meter.read()[0][1].status == "ok"
     time.sleep(0.06)

@@ -13,9 +13,10 @@ from support.meters.pdu import (
     needs_snmpd,
 )
 
+from harness.power.feeds import feed as feed_module
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes import _feed, open_node_meter
+from harness.power.nodes import open_node_meter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -189,6 +190,6 @@ def test_after_a_refused_login_the_next_one_waits(pdu, monkeypatch):
     assert meter.read() == [("left", FeedReading(status="refused"))]
     monkeypatch.setenv("PDU_PASSWORD", PASSWORD)
     assert meter.read() == [("left", FeedReading(status="refused"))], "the login is paused"
-    monkeypatch.setattr(_feed, "LOGIN_PAUSE_S", 0.0)
+    monkeypatch.setattr(feed_module, "LOGIN_PAUSE_S", 0.0)
     meter._pause.begin(0.0)
     assert meter.read() == [("left", PX_READING)]
