@@ -281,7 +281,7 @@ def test_a_journal_that_finds_no_space_refuses_the_run_before_a_cap_moves(tmp_pa
         sandbox.out = tmp_path / "elsewhere"
         fill_disk(small_disk)
         start_run(sandbox)
-        assert sandbox.wait_for_exit() == 2
+        assert sandbox.wait_for_exit() == 3
         assert (
             "the journal cannot be written (No space left" in sandbox.output
             and "Traceback" not in sandbox.output

@@ -120,7 +120,7 @@ def assert_restored_or_said(sandbox: LibrarySandbox) -> None:
         doctor = sandbox.run_command("doctor", "--meter", sandbox.meter)
         assert doctor.returncode == 1 and "bench-submit restore" in doctor.stdout
         next_run = sandbox.run_command(*sandbox.make_run_arguments())
-        assert next_run.returncode == 2
+        assert next_run.returncode == 3
         assert "restore them with: bench-submit restore" in next_run.stdout
         restored = sandbox.run_command("restore")
         assert restored.returncode == 0, restored.stdout

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, find_offenders
-from rules.finding import Severity, Violation, format_count
+from rules.finding import Severity, Violation
 from rules.metrics.readings import POWER_READERS
 from rules.rule import BundleRule
 
@@ -34,7 +34,6 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             yield Violation(
                 SAMPLES,
                 where,
-                f"{accelerator}: {format_count(count, 'reading')} "
-                f"of 0 mW in {column} while a batch was active",
+                f"{accelerator}: {count} readings of 0 mW in {column} while a batch was active",
                 "the power of the board, or an empty cell and a status",
             )

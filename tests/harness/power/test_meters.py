@@ -216,7 +216,7 @@ def test_rapl_derives_average_power_and_unwraps_the_counter(tmp_path):
 
 
 def test_rapl_says_what_is_missing(tmp_path):
-    with pytest.raises(MeterError, match="no RAPL package domains there; use --simulate"):
+    with pytest.raises(MeterError, match="no RAPL package domains there"):
         RaplSource.open(str(tmp_path))
     write_rapl_tree(tmp_path / "dram", name="dram")
     with pytest.raises(MeterError, match="no RAPL package"):
