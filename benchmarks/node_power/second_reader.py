@@ -58,12 +58,12 @@ def compare(path: Path, directory: Path) -> None:
         "| accelerator | bundle, J | second reader, J | difference |", "|---|---|---|---|", sep="\n"
     )
     for uuid, samples in bundle.samples_of.items():
-        own = [row for row in rows if row["uuid"] == uuid]
+        board_rows = [row for row in rows if row["uuid"] == uuid]
         readings = (
             (samples.ints("read_ns"), samples.floats("energy_mj")),
             (
-                np.array([int(row["read_ns"]) for row in own]),
-                np.array([float(row["energy_mj"]) for row in own]),
+                np.array([int(row["read_ns"]) for row in board_rows]),
+                np.array([float(row["energy_mj"]) for row in board_rows]),
             ),
         )
         energies_j = [
