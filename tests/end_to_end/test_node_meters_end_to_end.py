@@ -1,7 +1,6 @@
 """Runs on simulated boards, with a simulated node behind a meter of each protocol: what enters the
 bundle, what checker and report make of it, and that faults and false evidence are reported."""
 
-import contextlib
 import copy
 import gzip
 import importlib
@@ -21,6 +20,7 @@ from typing import NamedTuple
 import pytest
 from conftest import PRINCIPAL, Submissions
 from support.harness.node_power import write_system
+from support.kills import read_command_line
 from support.meters.modbus_server import ModbusServer
 from support.meters.node_servers import HOST, NodeServers, declare_meters, serve_node
 from support.meters.pdu import needs_snmpd
@@ -108,12 +108,10 @@ def make_command(directory: Path, servers: NodeServers, **changes: object) -> li
 
 def read_command_lines(pid: int) -> set[str]:
     """The command lines of the descendants of a process."""
-    lines = set()
-    for descendant in list_descendants([pid]):
-        with contextlib.suppress(OSError):
-            line = Path(f"/proc/{descendant}/cmdline").read_bytes()
-            lines.add(line.replace(b"\0", b" ").decode())
-    return lines
+    return {
+        b" ".join(read_command_line(descendant)).decode(errors="replace")
+        for descendant in list_descendants([pid])
+    }
 
 
 class Faults:

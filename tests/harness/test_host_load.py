@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.kills import read_command_line
 
 from checker.judging.cpu import count_cores
 from harness import host_load
@@ -24,12 +25,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def list_loads() -> list[int]:
     """The processes that load the host."""
-    pids = []
-    for pid in list_descendants([os.getpid()])[1:]:
-        command_line = Path(f"/proc/{pid}/cmdline")
-        if command_line.exists() and b"harness.host_load" in command_line.read_bytes():
-            pids.append(pid)
-    return pids
+    return [
+        pid
+        for pid in list_descendants([os.getpid()])[1:]
+        if b"harness.host_load" in read_command_line(pid)
+    ]
 
 
 def has_ended(pid: int) -> bool:

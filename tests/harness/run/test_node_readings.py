@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from support.harness.node_power import METER, write_access, write_system
 from support.harness.session_runs import read_evidence
+from support.kills import read_command_line
 from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
 from support.meters.ports import find_free_port
 
@@ -81,7 +82,7 @@ def test_a_reader_that_is_killed_does_not_end_the_run(tmp_path):
         readers = [
             pid
             for pid in list_descendants([process.pid])
-            if b"node_reader" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            if any(b"node_reader" in argument for argument in read_command_line(pid))
         ]
     time.sleep(2)
     os.kill(readers[0], signal.SIGKILL)
@@ -147,12 +148,10 @@ def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_re
 
 def read_command_lines(pid: int) -> set[str]:
     """The command lines of a process and its descendants."""
-    lines = set()
-    for descendant in list_descendants([pid]):
-        with suppress(OSError):
-            line = Path(f"/proc/{descendant}/cmdline").read_bytes()
-            lines.add(line.replace(b"\0", b" ").decode(errors="replace"))
-    return lines
+    return {
+        b" ".join(read_command_line(descendant)).decode(errors="replace")
+        for descendant in list_descendants([pid])
+    }
 
 
 def read_files(directory: Path) -> set[str]:

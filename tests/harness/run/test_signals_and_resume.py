@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,7 +127,8 @@ def test_a_signal_does_not_wait_long_for_what_does_not_end_by_itself(tmp_path):
     process, directory = start(tmp_path, first=ENDLESS)
     for pid in list_descendants([process.pid]):
         if pid != process.pid:
-            os.kill(pid, signal.SIGSTOP)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(DEADLINE_S)
