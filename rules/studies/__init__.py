@@ -1,0 +1,1 @@
+"""Studies of many models: their models, accuracies, figures, and the view that rules see."""
