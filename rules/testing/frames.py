@@ -11,6 +11,7 @@ from rules.bundle_format.events import Event
 from rules.bundle_format.files import Files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.study_records import StudyEvidence
 from rules.bundle_format.table import Table, Text
 from rules.finding import Problem
 
@@ -73,6 +74,44 @@ class EvidenceFrames:
             self.events,
             node_samples,
             self.node_log,
+        )
+
+
+@dataclass
+class StudyFrames:
+    """The evidence of a study with data frames for tables, with the columns of `StudyEvidence`."""
+
+    study: Json
+    system: Json
+    environment: Json
+    samples: pd.DataFrame
+    points: pd.DataFrame
+    batches: pd.DataFrame
+    log: str
+
+    @classmethod
+    def of(cls, evidence: StudyEvidence) -> "StudyFrames":
+        """Return the evidence with data frames that may be altered."""
+        return cls(
+            evidence.study,
+            evidence.system,
+            evidence.environment,
+            frame_of(evidence.samples),
+            frame_of(evidence.points),
+            frame_of(evidence.batches),
+            evidence.log,
+        )
+
+    def evidence(self) -> StudyEvidence:
+        """Return the evidence as the harness writes it and the checker reads it."""
+        return StudyEvidence(
+            self.study,
+            self.system,
+            self.environment,
+            table_of(self.samples),
+            table_of(self.points),
+            table_of(self.batches),
+            self.log,
         )
 
 
