@@ -22,6 +22,9 @@ MAX_RATIO = 0.8
 """The estimate is decided if its misfit is below this share of the misfit of all shifts that are
 more than `NEIGHBOURHOOD_S` away. On simulated nodes, estimates above it were up to 83 s wrong."""
 NEIGHBOURHOOD_S = 3.0
+MAX_BOUND_S = 2.5
+"""An estimate that may be more wrong than this is not decided. On simulated nodes, such estimates
+were up to 2.2 s wrong."""
 MIN_CHANGES = 30
 """The least number of changes that a shift is judged by."""
 
@@ -77,7 +80,7 @@ class ClockEstimate:
     ratio: float
     """The misfit divided by the least misfit of all shifts more than 3 s away."""
     decided: bool
-    """Whether no other shift fits about as well."""
+    """Whether no other shift fits about as well, near or far."""
 
 
 @dataclass(frozen=True)
@@ -163,12 +166,13 @@ def estimate_clock(
         rival = _refine(windows, energy_j, coarse_s[np.nanargmin(far)], _COARSE_S)
         minimum, rival = sorted((minimum, rival), key=lambda m: m.misfit)
     ratio = minimum.misfit / rival.misfit if rival else 1.0
+    bound_s = minimum.error_s + readings.stamp_resolution_s / 2
     return ClockEstimate(
         offset_s=minimum.shift_s,
-        bound_s=minimum.error_s + readings.stamp_resolution_s / 2,
+        bound_s=bound_s,
         misfit=minimum.misfit,
         ratio=ratio,
-        decided=ratio < MAX_RATIO,
+        decided=ratio < MAX_RATIO and bound_s <= MAX_BOUND_S,
     )
 
 
