@@ -4,8 +4,9 @@ limit and memory.
 Peak rates come only from here, never from a bundle.
 
 Sources: NVIDIA H100 Tensor Core GPU data sheet (SXM), NVIDIA H200 Tensor Core GPU data sheet (SXM),
-NVIDIA A100 80GB data sheet (SXM), AMD Instinct MI300X data sheet. The NVIDIA sheets give tensor
-rates with sparsity. The dense rates are half of these.
+NVIDIA A100 80GB data sheet (SXM), NVIDIA A100 40GB PCIe product brief, NVIDIA H100 PCIe product
+brief, AMD Instinct MI300X data sheet. The NVIDIA sheets give tensor rates with sparsity. The dense
+rates are half of these.
 """
 
 import math
@@ -36,8 +37,21 @@ class Board:
     instant: bool
     """Whether the driver is known to report instantaneous power as well as the average over 1 s."""
 
+    def highest_peak_tflops(self, precision: str) -> float | None:
+        """The dense peak rate of a precision of a run or a study; None if the board has no such
+        rate. PyTorch's default computes convolutions in TF32, the faster of its two precisions."""
+        return self.peak_tflops.get("tf32" if precision == "tf32-conv" else precision)
+
 
 _HOPPER = {"fp64": 66.9, "fp32": 66.9, "tf32": 494.7, "bf16": 989.4, "fp16": 989.4, "fp8": 1978.9}
+_H100_PCIE = {
+    "fp64": 51.2,
+    "fp32": 51.2,
+    "tf32": 378.0,
+    "bf16": 756.0,
+    "fp16": 756.0,
+    "fp8": 1513.0,
+}
 _MI300X = {
     "fp64": 163.4,
     "fp32": 163.4,
@@ -52,6 +66,19 @@ BOARDS = (
     Board("H200", "NVIDIA", ("NVIDIA H200",), _HOPPER, 700, 40, 4.8, 141, 1980, True),
     Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",), _HOPPER, 700, 40, 3.35, 80, 1980, True),
     Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",), _A100, 400, 30, 2.039, 80, 1410, False),
+    Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",), _H100_PCIE, 350, 30, 2.0, 80, 1755, True),
+    Board(
+        "A100 PCIe 40GB",
+        "NVIDIA",
+        ("NVIDIA A100-PCIE-40GB",),
+        _A100,
+        250,
+        25,
+        1.555,
+        40,
+        1410,
+        False,
+    ),
     Board(
         "MI300X",
         "AMD",

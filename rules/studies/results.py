@@ -21,6 +21,8 @@ class Setup:
     """One of `rules.study_contract.PRECISIONS`."""
     cap_w: float | None
     """Power cap of the board in W; None if it is not known."""
+    claimed_precision: str | None = None
+    """The precision that a publication states, if `precision` is another one."""
 
 
 @dataclass(frozen=True)
