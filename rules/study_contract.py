@@ -5,9 +5,10 @@ one input size, engine and precision. The harness chooses batch sizes and durati
 
     model = open_model(job)
     model.prepare(batch)
-    windows = model.run(batches, parts)
+    model.run(batches, parts, mark)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,9 +72,13 @@ class OpenModel(Protocol):
         run at least two batches. Raises BatchRefused."""
         ...
 
-    def run(self, batches: int, parts: int) -> list[tuple[int, int]]:
-        """Run `parts` times `batches` batches without a pause between the parts. Returns start and
-        end of each part in ns, on the monotonic clock of the node. Raises BatchRefused."""
+    def run(self, batches: int, parts: int, mark: Callable[[], None]) -> None:
+        """Run `parts` times `batches` batches without a pause between the parts.
+
+        Calls `mark` before the first part and after each part. On a GPU, `mark` puts an event onto
+        the current stream and does not wait, so the batches must be on that stream. Raises
+        BatchRefused.
+        """
         ...
 
     def peak_bytes(self) -> int:

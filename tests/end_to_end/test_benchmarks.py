@@ -93,6 +93,15 @@ def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
     run_benchmark("node_power/node_clocks.py", "--check")
 
 
+def test_the_worker_of_studies_runs_a_model() -> None:
+    words = "--device cpu --models test_resnet@32 --engines eager,cudagraph --precisions fp32"
+    printed = run_benchmark("study_smoke.py", *words.split(), "--batches=1", "--seconds=0.01")
+    assert "test_resnet@32 eager fp32 batch       1: " in printed
+    assert "images/s" in printed
+    assert "test_resnet@32 cudagraph fp32: refused: engine cudagraph: needs a GPU" in printed
+    assert printed.endswith("0 workers died\n")
+
+
 def test_hostile_bundles_take_little_time_and_memory() -> None:
     """Two of those that took half a minute each; the benchmark fails above 5 s or 1 GiB."""
     printed = run_benchmark("hostile_bundles.py", "490 000 pairs", "accelerators in samples")

@@ -1,0 +1,1 @@
+"""Studies: measure many models on a fixed system."""

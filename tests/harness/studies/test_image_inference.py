@@ -1,0 +1,191 @@
+"""timm's models as an implementation of studies, on a CPU."""
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from reference import image_inference
+from reference.image_inference import ImageModel, count_facts, find_outcome, open_model
+from rules.study_contract import BatchRefused, ModelJob, ModelRefused
+
+JOB = ModelJob("test_resnet", 32, "eager", "fp32", 1, "cpu", "BOARD", True, False)
+
+
+def alter(**fields: Any) -> ModelJob:
+    return ModelJob(**{**vars(JOB), **fields})
+
+
+def run(model: ImageModel, batches: int, parts: int) -> int:
+    """Run the model and return how many times it called `mark`."""
+    marks: list[None] = []
+    model.run(batches, parts, lambda: marks.append(None))
+    return len(marks)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: for small tensors, several take longer."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "precision"), [("test_resnet", "fp32"), ("test_resnet", "bf16")]
+)
+def test_a_model_runs_the_batches_in_the_declared_precision(
+    architecture: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = []
+    model = open_model(alter(architecture=architecture, precision=precision))
+    forward = model._network.forward
+
+    def record(images: torch.Tensor) -> torch.Tensor:
+        output = forward(images)
+        shapes.append((*images.shape, images.dtype, output.dtype, torch.is_inference(output)))
+        return output
+
+    monkeypatch.setattr(model._network, "forward", record)
+    model.prepare(2)
+    shapes.clear()
+    assert run(model, batches=3, parts=2) == 3
+    data_type = image_inference.DATA_TYPES[precision]
+    assert shapes == [(2, 3, 32, 32, data_type, data_type, True)] * 6
+    model.prepare(1)
+    assert run(model, batches=1, parts=1) == 2
+    assert model.peak_bytes() == 0
+    model.close()
+
+
+def test_weights_follow_from_the_seed() -> None:
+    first, second, other = (
+        next(open_model(alter(seed=seed))._network.parameters()) for seed in (5, 5, 6)
+    )
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(("autograd", "requires_grad"), [(False, False), (True, True)])
+def test_autograd_records_only_if_the_job_asks_for_it(autograd: bool, requires_grad: bool) -> None:
+    outputs = []
+    model = open_model(alter(autograd=autograd))
+    model._network.register_forward_hook(lambda *call: outputs.append(call[-1].requires_grad))
+    model.prepare(1)
+    run(model, batches=1, parts=1)
+    assert set(outputs) == {requires_grad}
+
+
+@pytest.mark.parametrize(
+    ("precision", "in_products", "in_convolutions"),
+    [("fp32", False, False), ("tf32", True, True), ("tf32-conv", False, True)],
+)
+def test_tf32_is_where_the_precision_says(
+    precision: str, in_products: bool, in_convolutions: bool
+) -> None:
+    matmul, cudnn = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    try:
+        image_inference.set_precision(precision)
+        assert torch.backends.cuda.matmul.allow_tf32 is in_products
+        assert torch.backends.cudnn.allow_tf32 is in_convolutions
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = matmul
+        torch.backends.cudnn.allow_tf32 = cudnn
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"architecture": "no_such_model"}, "no_such_model"),
+        ({"architecture": "test_vit", "size": 33}, "33"),
+        ({"engine": "cudagraph"}, "engine cudagraph: needs a GPU, and the device is cpu"),
+        ({"engine": "tensorrt"}, "engine tensorrt: needs a GPU, and the device is cpu"),
+        ({"precision": "tf32"}, "precision tf32: cpu has no TF32"),
+        ({"precision": "tf32-conv"}, "precision tf32-conv: cpu has no TF32"),
+    ],
+)
+def test_a_job_that_cannot_run_is_refused_with_the_reason(
+    fields: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ModelRefused) as refusal:
+        open_model(alter(**fields))
+    assert reason in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_model_of_fixed_size_takes_another_one() -> None:
+    model = open_model(alter(architecture="test_vit", size=48, precision="fp16"))
+    model.prepare(1)
+    assert run(model, batches=1, parts=1) == 2
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size", "gmac", "activations_m"),
+    # Published by timm with its release 1.0 (results/benchmark-infer-….csv).
+    [
+        ("resnet50", 224, 4.11, 11.11),
+        ("vit_base_patch16_224", 224, 17.58, 23.9),
+        ("swin_tiny_patch4_window7_224", 224, 4.51, 17.06),
+        # A module of this model receives a parameter.
+        ("pit_s_224", 224, 2.88, 11.56),
+    ],
+)
+def test_counts_agree_with_those_of_timm(
+    architecture: str, size: int, gmac: float, activations_m: float
+) -> None:
+    facts = count_facts(architecture, size)
+    assert facts.flops / 2e9 == pytest.approx(gmac, rel=0.02)
+    assert facts.activations / 1e6 == pytest.approx(activations_m, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "out-of-memory"),
+        (MemoryError(), "out-of-memory"),
+        (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out-of-memory"),
+        (
+            RuntimeError(
+                "Expected canUse32BitIndexMath(input) && canUse32BitIndexMath(output) to be true"
+            ),
+            "shape",
+        ),
+        (RuntimeError("CUDA error: invalid configuration argument\nCUDA kernel errors"), "launch"),
+        (RuntimeError("expected scalar type BFloat16 but found Float"), "failed"),
+    ],
+)
+def test_errors_of_a_batch_size_have_their_outcome(error: Exception, outcome: str) -> None:
+    assert find_outcome(error) == outcome
+
+
+@pytest.mark.parametrize("step", ["prepare", "run"])
+def test_a_refused_batch_frees_its_memory_and_the_next_one_runs(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tensors = open_model(JOB), []
+    model.prepare(1)
+
+    def fail(images: torch.Tensor) -> None:
+        activations = torch.zeros(1 << 20)
+        tensors.extend(map(weakref.ref, (images, activations)))
+        raise torch.OutOfMemoryError("CUDA out of memory.\nand a long explanation")
+
+    forward: Callable[..., Any] = model._network.forward
+    if step == "run":
+        model.prepare(2)
+    monkeypatch.setattr(model._network, "forward", fail)
+    gc.disable()
+    try:
+        with pytest.raises(BatchRefused) as refusal:
+            model.prepare(2) if step == "prepare" else run(model, 1, 1)
+        assert [tensor() for tensor in tensors] == [None, None]
+    finally:
+        gc.enable()
+    assert (refusal.value.outcome, str(refusal.value)) == ("out-of-memory", "CUDA out of memory.")
+    monkeypatch.setattr(model._network, "forward", forward)
+    model.prepare(1)
+    assert run(model, batches=1, parts=1) == 2

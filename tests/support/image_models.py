@@ -1,0 +1,51 @@
+"""Implementations for tests of the worker of studies: models that sleep, and ways to go wrong.
+Loaded by name by the worker."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from rules.study_contract import BatchRefused, ModelFacts, ModelJob, ModelRefused
+
+LARGEST_BATCH = 8
+BATCH_S = 0.002
+CHATTER = "a library prints this"
+
+
+class SleepingModel:
+    """A model whose batches take `BATCH_S` each."""
+
+    facts = ModelFacts(flops=30, params=20, activations=10)
+
+    def __init__(self, job: ModelJob) -> None:
+        self._architecture = job.architecture
+
+    def prepare(self, batch: int) -> None:
+        print(CHATTER)
+        os.write(1, CHATTER.encode())
+        if batch > LARGEST_BATCH:
+            raise BatchRefused("out-of-memory", f"{batch} images do not fit")
+        if self._architecture == "broken":
+            raise RuntimeError("an illegal access\nand a long explanation")
+        if self._architecture == "reading":
+            assert sys.stdin.read() == ""
+
+    def run(self, batches: int, parts: int, mark: Callable[[], None]) -> None:
+        mark()
+        for _ in range(parts):
+            time.sleep(batches * BATCH_S)
+            if self._architecture != "unmarked":
+                mark()
+
+    def peak_bytes(self) -> int:
+        return 7
+
+    def close(self) -> None:
+        pass
+
+
+def open_model(job: ModelJob) -> SleepingModel:
+    if job.size != 224:
+        raise ModelRefused(f"this model takes 224 pixels, not {job.size}")
+    return SleepingModel(job)
