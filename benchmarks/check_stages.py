@@ -73,7 +73,7 @@ def main() -> None:
 def judge(path: Path, root: Path) -> None:
     """Judge a bundle, stage by stage."""
     files = time_call("read the files", lambda: read_files(path))
-    time_call("manifest", lambda: find_manifest_problems(files.contents))
+    time_call("manifest", lambda: find_manifest_problems(files))
     text = time_call(
         "  unpack the samples", lambda: unpack("samples.csv.gz", files.contents["samples.csv.gz"])
     )

@@ -21,8 +21,8 @@ from rules.bundle_format.files import Files, Refused, read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.manifest import read_manifest
 from rules.bundle_format.records import (
-    JSON_FILES,
     MANIFEST_FILE,
+    RUN,
     SIGNATURE_DIR,
     Evidence,
     Json,
@@ -79,7 +79,7 @@ def fix(bundle: Path) -> list[str]:
         changes[_MAX_CHANGES:] = [f"result.json: {len(changes) - _MAX_CHANGES} more figures"]
     fixed = dict(files.contents)
     for name, value in zip(
-        JSON_FILES, (evidence.result, evidence.system, evidence.environment), strict=True
+        RUN.documents, (evidence.result, evidence.system, evidence.environment), strict=True
     ):
         fixed[name] = encode_json(value)
         if fixed[name] != files.contents[name] and not (name == "result.json" and changes):
@@ -89,7 +89,7 @@ def fix(bundle: Path) -> list[str]:
     if fixed[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
         changes.append(f"{MANIFEST_FILE}: written again")
     # The manifest is last: after an interruption it shows that the bundle is not complete.
-    for name in (*JSON_FILES, MANIFEST_FILE):
+    for name in (*RUN.documents, MANIFEST_FILE):
         if fixed[name] != files.contents.get(name):
             write_durable(bundle / name, fixed[name])
     return changes
@@ -102,7 +102,7 @@ def _has_plain_form(bundle: Path) -> bool:
     try:
         return all(
             encode_json(read_json(name, contents[name])) == contents[name]
-            for name in (*JSON_FILES, MANIFEST_FILE)
+            for name in (*RUN.documents, MANIFEST_FILE)
         )
     except (Refused, KeyError):
         return False
@@ -136,16 +136,16 @@ def _require_fixable(bundle: Path, files: Files) -> None:
     listed = {entry["path"] for entry in manifest["files"]}
     changed = [
         problem.violation.file
-        for problem in find_manifest_problems(files.contents)
+        for problem in find_manifest_problems(files)
         # JSON files are what is written again, so they may differ from the manifest.
-        if problem.rule == FILE_ALTERED and problem.violation.file not in JSON_FILES
+        if problem.rule == FILE_ALTERED and problem.violation.file not in RUN.documents
     ]
     if changed:
         raise UnfixableError(
             f"{changed[0]} is not the file that the run wrote, and evidence is never written "
             "again; restore it"
         )
-    if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *JSON_FILES}):
+    if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *RUN.documents}):
         raise UnfixableError(
             f"{unlisted[0]} is evidence that the manifest does not list; restore the manifest or "
             "run again"

@@ -9,7 +9,7 @@ from checker.find import display_path
 from checker.terminal import UnwritableError, describe_unwritable
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
-from checker.trust.manifest import may_lack_place, read_result
+from checker.trust.manifest import may_lack_place, read_main_document
 from checker.trust.signature import NoKeyError as NoKeyError
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
@@ -57,7 +57,7 @@ def prepare_manifest(bundle: Path, principal: str) -> bytes:
         manifest = read_manifest(raw)
     except Refused as refusal:
         raise SigningError(_describe_refusal(bundle, refusal)) from None
-    if may_lack_place(manifest, read_result(read_files(bundle).contents)):
+    if may_lack_place(manifest, read_main_document(read_files(bundle).contents)):
         return raw
     return name_place(manifest, find_place(bundle, principal))
 

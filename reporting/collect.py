@@ -91,7 +91,7 @@ def read_bundle(path: Path, manifest_sha256: str) -> Bundle:
     if (
         sha256(manifest).hexdigest() != manifest_sha256
         or files.problems
-        or any(find_manifest_problems(files.contents))
+        or any(find_manifest_problems(files))
     ):
         raise EvidenceChangedError(
             f"{path}: the bundle changed after it was judged; run bench-report again"

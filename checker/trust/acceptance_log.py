@@ -251,17 +251,17 @@ def append_entries(submissions: Path, head: str, entries: Iterable[LogEntry]) ->
     return after
 
 
-def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
-    """What in a bundle's `result.json` contradicts that the bundle was accepted by `line`: a run
-    that ended later, or a newer rule book."""
+def find_contradictions(line: LogLine, file: str, document: Json) -> Iterator[Problem]:
+    """What in the main document of a bundle, the object in `file`, contradicts that the bundle was
+    accepted by `line`: a run that ended later, or a newer rule book."""
     try:
-        ended_at, book = str(result["ended_at"]), str(result["rules_version"])
+        ended_at, book = str(document["ended_at"]), str(document["rules_version"])
         ended_later = (
             datetime.fromisoformat(ended_at) > datetime.fromisoformat(line.at) + _CLOCK_TOLERANCE
         )
         is_newer = parse_version(book) > parse_version(line.rules_version)
     except (LookupError, TypeError, ValueError, OverflowError):
-        return  # The rules on form refuse such a result.json, and no acceptance lifts that.
+        return  # The rules on form refuse such a document, and no acceptance lifts that.
     source = f"line {line.number} of the {ACCEPTANCE_FILE}"
     message = (
         "The acceptance does not count for this bundle. Restore the LOG from the repository's "
@@ -271,7 +271,7 @@ def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
         found = f"{ended_at}, but accepted {line.at} ({source})"
         yield from build_refusal(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
-            "result.json",
+            file,
             "/ended_at",
             found,
             "a run that ended before",
@@ -281,7 +281,7 @@ def find_contradictions(line: LogLine, result: Json) -> Iterator[Problem]:
         found = f"{book}, but accepted under {line.rules_version} ({source})"
         yield from build_refusal(
             ACCEPTANCE_CONTRADICTS_BUNDLE,
-            "result.json",
+            file,
             "/rules_version",
             found,
             "an acceptance under that rule book or a newer one",

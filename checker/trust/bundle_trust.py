@@ -21,7 +21,7 @@ from checker.trust.acceptance_log import (
 )
 from checker.trust.authority import Authority, find_authority, find_keyrings_above, verify_submitter
 from checker.trust.keyring import read_keyring
-from checker.trust.manifest import check_place, read_result
+from checker.trust.manifest import MainDocument, check_place, read_main_document
 from checker.trust.records import Review, Withdrawal, read_records, utc_now
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
@@ -30,7 +30,6 @@ from rules.bundle_format.records import (
     KEYRING_DIR,
     MANIFEST_FILE,
     SIGNERS_FILE,
-    Json,
 )
 from rules.finding import Finding, Problem, Severity
 from rules.registry import rules_by_id
@@ -102,13 +101,12 @@ def establish_trust(
     contents: dict[str, bytes],
     keyring: Path | None,
     root: Path,
-    result: Json | None = None,
+    document: MainDocument | None = None,
 ) -> Trust:
     """Establish what can be about the bundle at `path`, with the files `contents`, found below the
     checked path `root`.
 
-    `result` is the object in result.json if it was read already. Raises CheckerError without
-    ssh-keygen.
+    `document` is its main document if it was read already. Raises CheckerError without ssh-keygen.
     """
     manifest_sha256 = sha256(contents[MANIFEST_FILE]).hexdigest()
     try:
@@ -119,9 +117,9 @@ def establish_trust(
     log = read_log(authority.keyring.submissions)
     acceptance = log.accepted.get(authority.place)
     problems = list(find_collisions(authority.submissions, authority.place, log.accepted))
-    stated = read_result(contents) if result is None else result
+    document = document or read_main_document(contents)
     if acceptance:
-        contradictions = list(_check_acceptance(acceptance, manifest_sha256, stated))
+        contradictions = list(_check_acceptance(acceptance, manifest_sha256, document))
         problems += contradictions
         # An acceptance that contradicts the bundle counts for nothing.
         acceptance = None if contradictions else acceptance
@@ -129,7 +127,7 @@ def establish_trust(
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
     try:
-        submitter = _verify_in_place(contents, stated, authority, accepted_at)
+        submitter = _verify_in_place(contents, document, authority, accepted_at)
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
@@ -160,11 +158,11 @@ def establish_trust(
 
 
 def _verify_in_place(
-    contents: dict[str, bytes], result: Json, authority: Authority, valid_at: str
+    contents: dict[str, bytes], document: MainDocument, authority: Authority, valid_at: str
 ) -> str:
     """The principal who signed the bundle for the place where it lies. Raises Refused."""
     signer = verify_submitter(contents, authority, valid_at)
-    check_place(contents, result, authority.signed_place)
+    check_place(contents, document, authority.signed_place)
     return signer
 
 
@@ -236,10 +234,12 @@ def _checked_places(submissions: Path, roots: Sequence[Path]) -> Iterator[str]:
             yield resolved.relative_to(submissions).as_posix()
 
 
-def _check_acceptance(line: LogLine, manifest_sha256: str, result: Json) -> Iterator[Problem]:
-    """Check that the bundle with this manifest and `result` is the one that `line` accepts."""
+def _check_acceptance(
+    line: LogLine, manifest_sha256: str, document: MainDocument
+) -> Iterator[Problem]:
+    """Check that the bundle with this manifest and `document` is the one that `line` accepts."""
     if line.manifest_sha256 == manifest_sha256:
-        yield from find_contradictions(line, result)
+        yield from find_contradictions(line, document.file, document.content)
         return
     message = (
         "Another bundle was accepted in this place. Restore that one. A run that is repeated has "

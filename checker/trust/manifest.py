@@ -2,18 +2,18 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from rules import RELEASED
 from rules.bundle_format.documents import read_json
-from rules.bundle_format.files import Refused, build_refusal, shorten
+from rules.bundle_format.files import Files, Refused, build_refusal, shorten
 from rules.bundle_format.manifest import SignedPlace, read_manifest, read_place
 from rules.bundle_format.records import (
-    EVIDENCE_FILES,
     MANIFEST_FILE,
     MANIFEST_FORMAT_WITHOUT_PLACE,
-    OPTIONAL_FILES,
     Json,
+    find_kind,
 )
 from rules.finding import Problem
 from rules.rule_ids import (
@@ -28,21 +28,21 @@ _BOOKS_WITHOUT_PLACE = RELEASED[: RELEASED.index("1.5.0")]
 """The rule books whose bundles may have a manifest of version 1, which names no place."""
 
 
-def find_manifest_problems(contents: dict[str, bytes]) -> list[Problem]:
-    """The problems between the manifest and the files of a bundle, given as bytes by name. None
-    without a manifest: S101 reports that."""
-    if MANIFEST_FILE not in contents:
+def find_manifest_problems(files: Files) -> list[Problem]:
+    """The problems between the manifest and the files of a bundle. None without a manifest: S101
+    reports that."""
+    if MANIFEST_FILE not in files.contents:
         return []
     try:
-        manifest = read_manifest(contents[MANIFEST_FILE])
+        manifest = read_manifest(files.contents[MANIFEST_FILE])
     except Refused as refusal:
         return list(refusal.problems)
     entries = manifest["files"]
-    refusals = (*_check_paths(entries, contents), *_check_files(entries, contents))
+    refusals = (*_check_paths(entries, files), *_check_files(entries, files))
     return [problem for refusal in refusals for problem in refusal.problems]
 
 
-def _check_paths(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
+def _check_paths(entries: list[Json], files: Files) -> Iterator[Refused]:
     """Check the paths that a manifest lists."""
     paths = [entry["path"] for entry in entries]
     unsafe = [path for path in paths if not _is_safe(path)]
@@ -65,10 +65,10 @@ def _check_paths(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
         "bench-submit sign."
     )
     listed = [path for path in paths if path not in unsafe]
-    required = {n for n in EVIDENCE_FILES if n in contents or n not in OPTIONAL_FILES}
+    required = set(files.kind.select_files(files.contents.keys()))
     for fault, names in {
         "does not list": sorted(required - set(listed)),
-        "lists, though it is no file of a bundle,": sorted(set(listed) - set(EVIDENCE_FILES)),
+        "lists, though it is no file of a bundle,": sorted(set(listed) - set(files.kind.evidence_files)),
         "lists twice": sorted({path for path in listed if listed.count(path) > 1}),
     }.items():
         if names:
@@ -94,12 +94,13 @@ def _is_safe(path: str) -> bool:
     )
 
 
-def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Refused]:
+def _check_files(entries: list[Json], files: Files) -> Iterator[Refused]:
     """Check size and SHA-256 of each file. A required file that is missing is reported where the
     files are read (S101)."""
+    contents = files.contents
     for entry in entries:
         name = entry["path"]
-        if name in OPTIONAL_FILES and name not in contents:
+        if name in files.kind.optional_files and name not in contents:
             yield build_refusal(
                 FILE_MISSING,
                 name,
@@ -109,7 +110,7 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
                 "Restore it from where the run was made.",
             )
         # Other names and missing files have findings already.
-        if name not in EVIDENCE_FILES or name not in contents:
+        if name not in files.kind.evidence_files or name not in contents:
             continue
         size, sha256 = len(contents[name]), hashlib.sha256(contents[name]).hexdigest()
         if (size, sha256) != (entry["size"], entry["sha256"]):
@@ -123,25 +124,34 @@ def _check_files(entries: list[Json], contents: dict[str, bytes]) -> Iterator[Re
             )
 
 
-def read_result(contents: Mapping[str, bytes]) -> Json:
-    """The object in result.json, empty if it is no JSON: the rules on form refuse that, and no
-    acceptance lifts it."""
+@dataclass(frozen=True)
+class MainDocument:
+    """What the trust in a bundle needs of the JSON file that states what was measured."""
+
+    file: str
+    content: Json
+    """Empty if the file is no JSON: the rules on form refuse that, and no acceptance lifts it."""
+
+
+def read_main_document(contents: Mapping[str, bytes]) -> MainDocument:
+    """Read result.json of a run, or study.json of a study."""
+    file = find_kind(contents).main_file
     try:
-        result = read_json("result.json", contents.get("result.json", b""))
+        content = read_json(file, contents.get(file, b""))
     except Refused:
-        return {}
-    return result if isinstance(result, dict) else {}
+        content = {}
+    return MainDocument(file, content if isinstance(content, dict) else {})
 
 
-def may_lack_place(manifest: Json, result: Json) -> bool:
-    """Whether the manifest of the bundle with this `result` (the object in result.json) needs no
-    place: it is of version 1, and the run of a rule book before 1.5.0. Such a manifest is never
-    changed, because the LOG and reviews hold its hash."""
+def may_lack_place(manifest: Json, document: MainDocument) -> bool:
+    """Whether the manifest of the bundle with this `document` needs no place: it is of version 1,
+    and the run of a rule book before 1.5.0. Such a manifest is never changed, because the LOG and
+    reviews hold its hash."""
     is_first_version = manifest["format"] == MANIFEST_FORMAT_WITHOUT_PLACE
-    return is_first_version and result.get("rules_version") in _BOOKS_WITHOUT_PLACE
+    return is_first_version and document.content.get("rules_version") in _BOOKS_WITHOUT_PLACE
 
 
-def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) -> None:
+def check_place(contents: dict[str, bytes], document: MainDocument, place: SignedPlace) -> None:
     """Check that the signed manifest of a bundle names `place`, where the bundle lies. Raises
     Refused."""
     try:
@@ -149,7 +159,7 @@ def check_place(contents: dict[str, bytes], result: Json, place: SignedPlace) ->
     except Refused:
         return  # `find_manifest_problems` reports that.
     signed_place = read_place(manifest)
-    if signed_place == place or may_lack_place(manifest, result):
+    if signed_place == place or may_lack_place(manifest, document):
         return
     if signed_place is None:
         observed = f"{manifest['format']} without center and system"

@@ -16,30 +16,17 @@ from pyarrow import csv as arrow_csv
 from rules.bundle_format.counts import check_table, check_texts
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import (
-    BATCH_COLUMNS,
     NO_STAMP,
-    NODE_SAMPLE_COLUMNS,
-    NODE_SAMPLES_FILE,
-    REQUEST_COLUMNS,
-    REQUESTS_FILE,
     REQUIRED_COLUMNS,
-    SAMPLE_COLUMNS,
+    RUN,
     STAMP_COLUMNS,
     TEXT_COLUMNS,
+    BundleKind,
 )
 from rules.bundle_format.table import Table, Text
 from rules.finding import Problem
 from rules.rule_ids import TABLE_MALFORMED
 
-COLUMNS = {
-    "samples.csv.gz": SAMPLE_COLUMNS,
-    "batches.csv.gz": BATCH_COLUMNS,
-    REQUESTS_FILE: REQUEST_COLUMNS,
-    NODE_SAMPLES_FILE: NODE_SAMPLE_COLUMNS,
-}
-MAX_ROWS = 500_000
-"""Eight boards that are read ten times a second have so many samples after an hour and three
-quarters, 128 boards after six and a half minutes. The largest run so far has 17 601."""
 _MAX_TEXT_LENGTH = 4_096
 """Characters of a text in a table, the same as in the JSON files."""
 _MAX_LINE_BYTES = 2**18
@@ -71,23 +58,23 @@ class _InvalidTable(Exception):
     """The table has a violation in some row."""
 
 
-def read_table(name: str, text: bytes) -> Table:
-    """Read the CSV `text` of the file `name`. Required columns of numbers become int64, others
-    float64.
+def read_table(name: str, text: bytes, kind: BundleKind = RUN) -> Table:
+    """Read the CSV `text` of the file `name` of a bundle of this kind. Required columns of numbers
+    become int64, others float64.
 
     Raises Refused, with the number of the row if it is known.
     """
-    columns = COLUMNS[name]
+    columns = kind.tables[name]
     # A row ends with a line break, so a shorter text cannot have too many rows.
-    if len(text) > MAX_ROWS and (rows := _count_rows(text)) > MAX_ROWS:
-        raise build_size_refusal(name, f"{rows} rows", f"at most {MAX_ROWS} rows")
+    if len(text) > kind.max_rows and (rows := _count_rows(text)) > kind.max_rows:
+        raise build_size_refusal(name, f"{rows} rows", f"at most {kind.max_rows} rows")
     _check_line_lengths(name, text)
     if not text.endswith(b"\n"):
         # The code below expects a line break after every line, also after the header.
         text += b"\n"
     header = text[: text.find(b"\n")].decode()
     if header != ",".join(columns):
-        raise _malformed(
+        raise build_table_refusal(
             name, "", f"the header {shorten(header)}", f"the header {','.join(columns)}"
         )
     try:
@@ -102,7 +89,7 @@ def read_table(name: str, text: bytes) -> Table:
         # pyarrow refuses what the slow reader accepts, or the offence is further down. The table is
         # still refused, without a row.
         if not offences:
-            raise _malformed(
+            raise build_table_refusal(
                 name, "", shorten(str(error)), "rows of the columns in the header"
             ) from None
         raise Refused(*offences) from None
@@ -285,23 +272,23 @@ def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator
             place = f"row {row}"
             # A quoted cell with a line break shifts all later rows, so nothing more can be located.
             if reader.line_num != row + 1:
-                yield from _malformed(
+                yield from build_table_refusal(
                     name, place, "a line break inside a cell", "one line for each row"
                 ).problems
                 return
             if len(cells) != len(columns):
-                yield from _malformed(
+                yield from build_table_refusal(
                     name, place, f"{len(cells)} cells", f"{len(columns)} cells"
                 ).problems
                 continue
             for column, cell in zip(columns, cells, strict=True):
                 expected = _describe_expected(column, cell)
                 if expected:
-                    yield from _malformed(
+                    yield from build_table_refusal(
                         name, place, f"{column} {shorten(cell)}", expected
                     ).problems
     except csv.Error as error:
-        yield from _malformed(
+        yield from build_table_refusal(
             name, f"row {row + 1}", str(error), "one line of comma-separated cells"
         ).problems
 
@@ -327,6 +314,7 @@ def _describe_expected(column: str, cell: str) -> str | None:
     return f"{sign}, at most {limit}"
 
 
-def _malformed(name: str, place: str, found: str, expected: str) -> Refused:
+def build_table_refusal(name: str, place: str, found: str, expected: str) -> Refused:
+    """Return the exception for a table that is not as its kind of bundle has it."""
     message = "The table was cut or edited. Restore the original from the machine of the run."
     return build_refusal(TABLE_MALFORMED, name, place, found, expected, message)

@@ -17,32 +17,31 @@ from isal import igzip_lib
 from rules.bundle_format.records import (
     EVENTS_FILE,
     EVIDENCE_FILES,
+    KINDS_OF_BUNDLES,
     LOG_FILE,
     MANIFEST_FILE,
     NODE_LOG_FILE,
-    OPTIONAL_FILES,
+    RUN,
     SIGNATURE_DIR,
-    TABLE_FILES,
+    BundleKind,
+    find_kind,
 )
 from rules.finding import Problem, Violation
 from rules.rule_ids import FILE_MISSING, FILE_NOT_PLAIN, FILE_TOO_LARGE, FILE_UNLISTED, GZIP_DAMAGED
 
 _MIB = 2**20
+MAX_JSON_BYTES = 16 * _MIB
 MAX_BYTES = {
-    **dict.fromkeys((*EVIDENCE_FILES, MANIFEST_FILE), 16 * _MIB),
-    **dict.fromkeys(TABLE_FILES, 64 * _MIB),
+    **dict.fromkeys((*EVIDENCE_FILES, MANIFEST_FILE), MAX_JSON_BYTES),
+    **dict.fromkeys((name for kind in KINDS_OF_BUNDLES for name in kind.tables), 64 * _MIB),
 }
 """Largest size on disk, in bytes, by name. The largest run so far needs a thousandth of it."""
 MAX_SIGNATURE_BYTES = 64 * 1024
 MAX_SIGNATURE_FILES = 64
 """One signature of the submitter, and two files for each review and withdrawal. Verifying each
 signature can take a process of its own."""
-MAX_UNPACKED_BYTES = {
-    **dict.fromkeys(TABLE_FILES, 96 * _MIB),
-    LOG_FILE: 64 * _MIB,
-    EVENTS_FILE: 32 * _MIB,
-    NODE_LOG_FILE: 64 * _MIB,
-}
+MAX_UNPACKED_BYTES = {LOG_FILE: 64 * _MIB, EVENTS_FILE: 32 * _MIB, NODE_LOG_FILE: 64 * _MIB}
+"""Largest size when unpacked, in bytes, by name. Tables have the limit of their kind of bundle."""
 _SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 """A gzip member without optional fields, as bench-submit writes it."""
@@ -78,6 +77,8 @@ class Files:
     """The files of a bundle that could be read, by name (`signatures/…` for signatures), and the
     problems of the others."""
 
+    kind: BundleKind = RUN
+    """By the names of the files, those that could not be read included."""
     contents: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -107,16 +108,18 @@ def read_files(directory: Path) -> Files:
     except OSError as error:
         files.problems += _refuse_unreadable(directory.name, error).problems
         return files
+    files.kind = find_kind(names)
+    own_files = {*files.kind.evidence_files, MANIFEST_FILE}
     unlisted = []
     # The order of a directory differs between file systems. Findings must not.
     for name in sorted(names):
-        if name in MAX_BYTES:
+        if name in own_files:
             _read_into(files, directory, name, MAX_BYTES[name])
         elif name == SIGNATURE_DIR:
             unlisted += _read_signatures(files, directory)
         elif _refuse_special(files, directory, name):
             unlisted.append(name)
-    for name in sorted(MAX_BYTES.keys() - OPTIONAL_FILES - set(names)):
+    for name in sorted({*files.kind.required_files, MANIFEST_FILE}.difference(names)):
         files.problems += build_refusal(
             FILE_MISSING,
             name,
@@ -180,10 +183,10 @@ def read_plain(path: Path, label: str, max_bytes: int) -> bytes:
     return content
 
 
-def unpack(name: str, packed: bytes) -> bytes:
-    """Unpack `packed`, which must be exactly one gzip member of UTF-8 text. Returns the text as
-    bytes. Raises Refused."""
-    limit = MAX_UNPACKED_BYTES[name]
+def unpack(name: str, packed: bytes, kind: BundleKind = RUN) -> bytes:
+    """Unpack `packed`, a file of a bundle of this kind, which must be exactly one gzip member of
+    UTF-8 text. Returns the text as bytes. Raises Refused."""
+    limit = kind.max_table_bytes if name in kind.tables else MAX_UNPACKED_BYTES[name]
     try:
         # Bounded, so that a small file cannot fill the memory (a decompression bomb). One byte more
         # than the limit shows that there is more.

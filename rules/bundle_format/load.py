@@ -8,15 +8,16 @@ from rules.bundle_format.documents import read_document
 from rules.bundle_format.events import read_events
 from rules.bundle_format.files import Files, Refused, build_size_refusal, unpack
 from rules.bundle_format.records import (
+    BATCHES_FILE,
+    ENVIRONMENT_FILE,
     EVENTS_FILE,
-    EVIDENCE_FILES,
-    JSON_FILES,
     LOG_FILE,
     NODE_LOG_FILE,
     NODE_SAMPLES_FILE,
-    OPTIONAL_FILES,
     REQUESTS_FILE,
-    TABLE_FILES,
+    RESULT_FILE,
+    SAMPLES_FILE,
+    SYSTEM_FILE,
     Evidence,
     Json,
 )
@@ -27,37 +28,17 @@ MAX_LOG_LINES = 500_000
 
 
 def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
-    """The evidence in the files of a bundle, and the problems of its files. The evidence is None if
+    """The evidence in the files of a run, and the problems of its files. The evidence is None if
     any file of it cannot be read."""
-    records: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for name, content in files.contents.items():
-        try:
-            if name in JSON_FILES:
-                records[name] = read_document(name, content, JSON_FILES[name])
-            elif name in TABLE_FILES:
-                records[name] = read_table(name, unpack(name, content))
-            elif name in (LOG_FILE, NODE_LOG_FILE):
-                records[name] = _read_log(name, unpack(name, content))
-            elif name == EVENTS_FILE:
-                records[name] = read_events(unpack(name, content))
-        except Refused as refusal:
-            # Go on: all unreadable files of a bundle are reported together.
-            problems += refusal.problems
-    if any(
-        name not in records
-        for name in EVIDENCE_FILES
-        if name in files.contents or name not in OPTIONAL_FILES
-    ):
+    records, problems = read_records(files)
+    if records is None:
         return None, problems
-    result, system, environment = (records[name] for name in JSON_FILES)
-    samples, batches = (records[name] for name in TABLE_FILES if name not in OPTIONAL_FILES)
     evidence = Evidence(
-        result,
-        system,
-        environment,
-        samples,
-        batches,
+        records[RESULT_FILE],
+        records[SYSTEM_FILE],
+        records[ENVIRONMENT_FILE],
+        records[SAMPLES_FILE],
+        records[BATCHES_FILE],
         records[LOG_FILE],
         requests=records.get(REQUESTS_FILE),
         events=records.get(EVENTS_FILE),
@@ -65,6 +46,29 @@ def read_evidence(files: Files) -> tuple[Evidence | None, list[Problem]]:
         node_log=records.get(NODE_LOG_FILE),
     )
     return evidence, problems
+
+
+def read_records(files: Files) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The content of each evidence file of a bundle of any kind, by name, and the problems of the
+    files: objects of JSON files, a `Table`, events, or a text. None if any file cannot be read."""
+    kind = files.kind
+    records: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, content in files.contents.items():
+        try:
+            if name in kind.documents:
+                records[name] = read_document(name, content, kind.documents[name])
+            elif name in kind.tables:
+                records[name] = read_table(name, unpack(name, content, kind), kind)
+            elif name == EVENTS_FILE:
+                records[name] = read_events(unpack(name, content))
+            elif name in kind.texts:
+                records[name] = _read_log(name, unpack(name, content))
+        except Refused as refusal:
+            # Go on: all unreadable files of a bundle are reported together.
+            problems += refusal.problems
+    is_complete = records.keys() >= set(kind.select_files(files.contents.keys()))
+    return records if is_complete else None, problems
 
 
 def _read_log(name: str, text: bytes) -> str:

@@ -1,7 +1,19 @@
-"""The records of a bundle, its file names, and the columns of its tables."""
+"""The kinds of bundles with their files, and the records of a run with the columns of its tables.
 
+`rules.bundle_format.study_records` has the records of a study.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from rules.bundle_format.study_records import (
+    POINT_COLUMNS,
+    POINTS_FILE,
+    STUDY_BATCH_COLUMNS,
+    STUDY_FILE,
+    STUDY_FORMAT,
+)
 
 if TYPE_CHECKING:
     from rules.bundle_format.events import Event
@@ -24,25 +36,20 @@ WAIVER_FORMAT = "wattmark-waiver/1"
 LOG_ENTRY_FORMAT = "wattmark-log-entry/1"
 EVENT_FORMAT = "wattmark-event/1"
 
-JSON_FILES = {
-    "result.json": RESULT_FORMAT,
-    "system.json": SYSTEM_FORMAT,
-    "environment.json": ENVIRONMENT_FORMAT,
-}
+RESULT_FILE = "result.json"
+SYSTEM_FILE = "system.json"
+ENVIRONMENT_FILE = "environment.json"
+SAMPLES_FILE = "samples.csv.gz"
+BATCHES_FILE = "batches.csv.gz"
+"""Runs and studies have a file of this name, with other columns."""
 REQUESTS_FILE = "requests.csv.gz"
 NODE_SAMPLES_FILE = "node_samples.csv.gz"
-TABLE_FILES = ("samples.csv.gz", "batches.csv.gz", REQUESTS_FILE, NODE_SAMPLES_FILE)
 LOG_FILE = "log.txt.gz"
 EVENTS_FILE = "events.jsonl.gz"
 NODE_LOG_FILE = "node_log.gz"
 """The raw text of an imported power log, so that others can place it again."""
 MANIFEST_FILE = "MANIFEST.json"
 SIGNATURE_DIR = "signatures"
-EVIDENCE_FILES = (*JSON_FILES, *TABLE_FILES, LOG_FILE, EVENTS_FILE, NODE_LOG_FILE)
-"""The files that a manifest lists: all files of a bundle except the manifest and the signatures."""
-OPTIONAL_FILES = frozenset({REQUESTS_FILE, EVENTS_FILE, NODE_SAMPLES_FILE, NODE_LOG_FILE})
-"""The evidence files that a bundle may lack. Only serving has requests, bundles of rule books
-before 1.4.0 have no events, and only runs with a node meter have node samples."""
 
 SUBMISSION_NAMESPACE = "submission@wattmark"
 REVIEW_NAMESPACE = "review@wattmark"
@@ -215,7 +222,12 @@ NODE_SAMPLE_COLUMNS = (
     "feed",
     *(f.name for f in fields(FeedReading)),
 )
-TEXT_COLUMNS = frozenset({"node", "accelerator", "power_state", "status", "meter", "feed"})
+TEXT_COLUMNS = frozenset(
+    {
+        *("node", "accelerator", "power_state", "status", "meter", "feed"),
+        *("architecture", "engine", "precision", "outcome", "kind"),
+    }
+)
 REQUIRED_COLUMNS = frozenset(
     {
         "scheduled_ns",
@@ -227,6 +239,8 @@ REQUIRED_COLUMNS = frozenset(
         "feed",
         *BATCH_COLUMNS,
         *REQUEST_COLUMNS,
+        *POINT_COLUMNS,
+        *STUDY_BATCH_COLUMNS,
     }
 )
 """Columns without empty cells. They contain text or integers."""
@@ -236,9 +250,105 @@ STAMP_COLUMNS = frozenset({"meter_ns"})
 NO_STAMP = -1
 
 
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class BundleKind:
+    """What a kind of bundle consists of, beside the manifest and the signatures."""
+
+    name: str
+    documents: Mapping[str, str]
+    """Format of each JSON file, by name. The first one states what was measured."""
+    tables: Mapping[str, tuple[str, ...]]
+    """Columns of each table, by name."""
+    texts: tuple[str, ...]
+    """Other gzip files."""
+    optional_files: frozenset[str]
+    """The files that a bundle may lack."""
+    max_rows: int
+    """Most rows of a table."""
+    max_table_bytes: int
+    """Largest size of a table when unpacked."""
+
+    @property
+    def main_file(self) -> str:
+        """The JSON file that states what was measured."""
+        return next(iter(self.documents))
+
+    @property
+    def evidence_files(self) -> tuple[str, ...]:
+        """The files that a manifest lists."""
+        return (*self.documents, *self.tables, *self.texts)
+
+    @property
+    def required_files(self) -> frozenset[str]:
+        """The evidence files that no bundle of this kind lacks."""
+        return frozenset(self.evidence_files) - self.optional_files
+
+    def select_files(self, names: Collection[str]) -> tuple[str, ...]:
+        """The evidence files that a bundle with files of these names must have: the required ones,
+        and the optional ones among `names`."""
+        return tuple(
+            name for name in self.evidence_files if name in names or name in self.required_files
+        )
+
+
+RUN = BundleKind(
+    name="run",
+    documents={
+        RESULT_FILE: RESULT_FORMAT,
+        SYSTEM_FILE: SYSTEM_FORMAT,
+        ENVIRONMENT_FILE: ENVIRONMENT_FORMAT,
+    },
+    tables={
+        SAMPLES_FILE: SAMPLE_COLUMNS,
+        BATCHES_FILE: BATCH_COLUMNS,
+        REQUESTS_FILE: REQUEST_COLUMNS,
+        NODE_SAMPLES_FILE: NODE_SAMPLE_COLUMNS,
+    },
+    texts=(LOG_FILE, EVENTS_FILE, NODE_LOG_FILE),
+    # Only serving has requests, bundles of rule books before 1.4.0 have no events, and only runs
+    # with a node meter have node samples.
+    optional_files=frozenset({REQUESTS_FILE, EVENTS_FILE, NODE_SAMPLES_FILE, NODE_LOG_FILE}),
+    # Eight boards that are read ten times a second have so many samples after an hour and three
+    # quarters, 128 boards after six and a half minutes. The largest run so far has 17 601.
+    max_rows=500_000,
+    max_table_bytes=96 * _MIB,
+)
+STUDY = BundleKind(
+    name="study",
+    documents={
+        STUDY_FILE: STUDY_FORMAT,
+        SYSTEM_FILE: SYSTEM_FORMAT,
+        ENVIRONMENT_FILE: ENVIRONMENT_FORMAT,
+    },
+    tables={
+        SAMPLES_FILE: SAMPLE_COLUMNS,
+        POINTS_FILE: POINT_COLUMNS,
+        BATCHES_FILE: STUDY_BATCH_COLUMNS,
+    },
+    texts=(LOG_FILE,),
+    optional_files=frozenset(),
+    # All 1 193 models and sizes at a minute each, read ten times a second, give 716 000 samples.
+    max_rows=1_000_000,
+    max_table_bytes=192 * _MIB,
+)
+KINDS_OF_BUNDLES = (RUN, STUDY)
+EVIDENCE_FILES = frozenset(name for kind in KINDS_OF_BUNDLES for name in kind.evidence_files)
+"""The evidence files of all kinds of bundles."""
+
+
+def find_kind(names: Collection[str]) -> BundleKind:
+    """The kind of the bundle with files of these names: that of which most required files are
+    there, so that a missing or an additional file does not change it. A run if this is equal."""
+    return max(KINDS_OF_BUNDLES, key=lambda kind: len(kind.required_files.intersection(names)))
+
+
 @dataclass
 class Evidence:
-    """The content of a bundle. The harness writes it, the checker reads it, the rules check it."""
+    """The content of the bundle of a run. The harness writes it, the checker reads it, the rules
+    check it."""
 
     result: Json
     system: Json

@@ -10,23 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rules.bundle_format.records import (
-    EVIDENCE_FILES,
     MANIFEST_FILE,
     MANIFEST_FORMAT,
-    OPTIONAL_FILES,
     SIGNATURE_DIR,
     Json,
+    find_kind,
 )
 
 
 def seal(directory: Path) -> None:
     """Write MANIFEST.json over the evidence files in `directory`. Earlier signatures no longer hold
     and are removed."""
-    contents = {
-        n: (directory / n).read_bytes()
-        for n in EVIDENCE_FILES
-        if n not in OPTIONAL_FILES or (directory / n).exists()
-    }
+    names = [path.name for path in directory.iterdir()]
+    contents = {n: (directory / n).read_bytes() for n in find_kind(names).select_files(names)}
     write_durable(directory / MANIFEST_FILE, encode_manifest(contents))
     shutil.rmtree(directory / SIGNATURE_DIR, ignore_errors=True)
 
@@ -40,6 +36,7 @@ def encode_manifest(contents: Mapping[str, bytes]) -> bytes:
 def list_files(contents: Mapping[str, bytes]) -> list[Json]:
     """Return the entries of a manifest for the evidence files in `contents`, which maps file names
     to bytes. Other files are left out."""
+    evidence_files = find_kind(contents).evidence_files
     # Sorted, so that the same evidence gives the same bytes.
     return [
         {
@@ -48,7 +45,7 @@ def list_files(contents: Mapping[str, bytes]) -> list[Json]:
             "sha256": hashlib.sha256(contents[name]).hexdigest(),
         }
         for name in sorted(contents)
-        if name in EVIDENCE_FILES
+        if name in evidence_files
     ]
 
 

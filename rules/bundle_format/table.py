@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLES, BATCHES = "samples.csv.gz", "batches.csv.gz"
-RESULT, SYSTEM, ENVIRONMENT = "result.json", "system.json", "environment.json"
+from rules.bundle_format.records import (
+    BATCHES_FILE,
+    ENVIRONMENT_FILE,
+    RESULT_FILE,
+    SAMPLES_FILE,
+    SYSTEM_FILE,
+)
+
+SAMPLES, BATCHES = SAMPLES_FILE, BATCHES_FILE
+RESULT, SYSTEM, ENVIRONMENT = RESULT_FILE, SYSTEM_FILE, ENVIRONMENT_FILE
 
 POWER_COLUMNS = ("power_mw", "power_avg_mw")
 
