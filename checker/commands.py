@@ -8,7 +8,7 @@ import click
 
 from rules import VERSION
 from rules.registry import rules_by_id
-from rules.rule import FAMILIES, STANDINGS, Rule
+from rules.rule import FAMILIES, Rule
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,7 +58,7 @@ def _format_text(book: Sequence[Rule]) -> str:
         members = [rule for rule in book if rule.id[0] == letter]
         lines += [f"{letter}: {family}"] if members else []
         for rule in members:
-            is_general = len(rule.standings) == len(STANDINGS)
+            is_general = set(rule.standings) == set(type(rule).standings)
             standings = "" if is_general else f"  ({', '.join(rule.standings)})"
             lines.append(f"  {rule.id}  {rule.severity:<7}  {rule.added}  {rule.name}{standings}")
     lines.append(

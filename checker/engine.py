@@ -19,13 +19,13 @@ from checker.judging.round_rules import add_round_findings
 from checker.judging.workers import map_in_processes
 from checker.trust.bundle_trust import RoundProblem, check_nested_keyrings, check_round_files
 from checker.verdict import Round, Verdict, build_internal_finding
-from rules.bundle import Bundle
 from rules.bundle_format.files import build_refusal
 from rules.finding import Problem
 from rules.registry import rules_by_id
 from rules.rule_ids import FILE_MISSING, OUT_OF_PLACE
+from rules.views import AnyBundle
 
-Keep = Callable[[Bundle], object]
+Keep = Callable[[AnyBundle], object]
 Watch = Callable[[Iterable[JudgedBundle], int], Iterable[JudgedBundle]]
 """Passes on what is judged, of which there are so many."""
 

@@ -24,6 +24,7 @@ from rules.bundle_format.records import (
     MANIFEST_FILE,
     RUN,
     SIGNATURE_DIR,
+    STUDY,
     Evidence,
     Json,
 )
@@ -98,11 +99,11 @@ def fix(bundle: Path) -> list[str]:
 def _has_plain_form(bundle: Path) -> bool:
     """Whether the JSON files of a bundle can be read and have the form in which bundles are
     written."""
-    contents = read_files(bundle).contents
+    files = read_files(bundle)
     try:
         return all(
-            encode_json(read_json(name, contents[name])) == contents[name]
-            for name in (*RUN.documents, MANIFEST_FILE)
+            encode_json(read_json(name, files.contents[name])) == files.contents[name]
+            for name in (*files.kind.documents, MANIFEST_FILE)
         )
     except (Refused, KeyError):
         return False
@@ -111,6 +112,11 @@ def _has_plain_form(bundle: Path) -> bool:
 def _require_fixable(bundle: Path, files: Files) -> None:
     """Raises UnfixableError if the bundle is signed, or if anything but the manifest is missing,
     unknown or changed."""
+    if files.kind is STUDY:
+        raise UnfixableError(
+            "it is a study of models, and --fix writes runs again only; let bench-submit study "
+            "--resume write the study again"
+        )
     # `exists` is false for a dangling link.
     if (bundle / SIGNATURE_DIR).is_symlink() or (bundle / SIGNATURE_DIR).exists():
         raise UnfixableError(

@@ -20,6 +20,8 @@ from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
 from rules.finding import Severity
 from rules.protocol import CURRENT
+from rules.rule import STUDY_STANDING
+from rules.views import AnyBundle
 from rules.workloads import workloads
 
 SIMULATED_METER = "simulated:"
@@ -82,7 +84,10 @@ class _Statement:
     """Version by name of the package."""
 
     @staticmethod
-    def of(bundle: Bundle) -> "_Statement":
+    def of(bundle: AnyBundle) -> "_Statement | None":
+        """What a run states; None for a study."""
+        if not isinstance(bundle, Bundle):
+            return None
         packages = bundle.environment_declaration.packages
         return _Statement(bundle.declaration, bundle.system_declaration, packages)
 
@@ -96,6 +101,11 @@ def _read_original(bundle: Path) -> tuple[Original, Mapping[str, str]]:
     except CheckerError as error:
         click.echo(f"the signature of {bundle} is not verified: {error}", err=True)
         judged = _judge(bundle, signed=False)
+    if judged.verdict.standing == STUDY_STANDING:
+        raise PlanError(
+            f"{bundle}: this is a study of models, and only a run can be reproduced; measure the "
+            "study again with bench-submit study"
+        )
     statement = judged.verdict.kept
     if not isinstance(statement, _Statement):
         listing = "\n".join(_list_reasons(judged.verdict))

@@ -21,6 +21,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import MANIFEST_FILE
+from rules.views import AnyBundle
 
 
 class NothingFoundError(Exception):
@@ -65,7 +66,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
-    verdicts = judge_all(paths, keyring, signed=not local, keep=summarize_bundle).verdicts
+    verdicts = judge_all(paths, keyring, signed=not local, keep=_keep_run).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]
@@ -78,6 +79,11 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
     return Collected(rows, papers, failed, withdrawn, local)
+
+
+def _keep_run(bundle: AnyBundle) -> RunRecord | None:
+    """What the report keeps of a bundle that passed; nothing of a study."""
+    return summarize_bundle(bundle) if isinstance(bundle, Bundle) else None
 
 
 def read_bundle(path: Path, manifest_sha256: str) -> Bundle:

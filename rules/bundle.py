@@ -1,4 +1,4 @@
-"""A bundle as the rules see it: the evidence, and what several rules derive from it."""
+"""The bundle of a run as the rules see it: the evidence, and what several rules derive from it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -46,7 +46,8 @@ from rules.workloads import Size, Workload, workloads
 
 @dataclass
 class Bundle:
-    """A bundle as the rules see it. `evidence` is None if problems of form prevented reading it."""
+    """The bundle of a run as the rules see it. `evidence` is None if problems of form prevented
+    reading it."""
 
     path: Path
     problems: tuple[Problem, ...]
@@ -55,6 +56,11 @@ class Bundle:
     @property
     def result(self) -> Json:
         return self._evidence.result
+
+    @property
+    def main_document(self) -> Json:
+        """The document that states what was measured."""
+        return self.result
 
     @property
     def system(self) -> Json:
@@ -142,6 +148,11 @@ class Bundle:
     @property
     def protocol(self) -> Protocol:
         return PROTOCOLS[self.declaration.protocol]
+
+    @property
+    def protocol_version(self) -> str:
+        """The version of the protocol that the run follows."""
+        return self.declaration.protocol
 
     @property
     def workload(self) -> Workload | None:

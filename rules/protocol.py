@@ -102,3 +102,26 @@ V1_1 = replace(V1_0, version="1.1")
 
 PROTOCOLS = MappingProxyType({protocol.version: protocol for protocol in (V1_0, V1_1)})
 CURRENT = V1_1
+
+
+@dataclass(frozen=True)
+class StudyMethod:
+    """One version of the method of studies of image models."""
+
+    version: str
+    ladder_s: float
+    """Shortest window of a point of a ladder."""
+    long_s: float
+    """Shortest window of a long point."""
+    long_batches: int
+    """Fewest batches of a long point."""
+    parts: int
+    """Parts of a long point."""
+    burn_in_s: float
+    """Time under load before the first point of a session."""
+
+
+STUDY_V1_0 = StudyMethod(
+    version="1.0", ladder_s=1.0, long_s=10.0, long_batches=13, parts=10, burn_in_s=30.0
+)
+STUDY_METHODS = MappingProxyType({method.version: method for method in (STUDY_V1_0,)})

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import rules.checks
 from rules.finding import Finding
-from rules.rule import BundleRule, FormRule, RoundRule, Rule
+from rules.rule import BundleRule, FormRule, RoundRule, Rule, StudyRule
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
-    from rules.bundle import Bundle
+    from rules.views import AnyBundle
 
 
 @cache
@@ -36,12 +36,17 @@ def form_rules() -> tuple[FormRule, ...]:
 
 
 def bundle_rules() -> tuple[BundleRule, ...]:
-    """The rules on the evidence of one bundle, sorted by id."""
+    """The rules on the evidence of one run, sorted by id."""
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, BundleRule))
 
 
+def study_rules() -> tuple[StudyRule, ...]:
+    """The rules on the evidence of one study, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, StudyRule))
+
+
 def round_rules() -> tuple[RoundRule, ...]:
-    """The rules across the bundles of a round, sorted by id."""
+    """The rules across the runs of a round, sorted by id."""
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, RoundRule))
 
 
@@ -50,6 +55,6 @@ def is_form_finding(finding: Finding) -> bool:
     return isinstance(rules_by_id().get(finding.rule), FormRule)
 
 
-def judge_form(bundle: "Bundle") -> tuple[Finding, ...]:
+def judge_form(bundle: "AnyBundle") -> tuple[Finding, ...]:
     """The findings of all rules on form and integrity."""
     return tuple(finding for rule in form_rules() for finding in rule.judge(bundle))

@@ -2,12 +2,13 @@
 
 Such a file holds a docstring and one `RULE`. The docstring is the page of the rule: a title line,
 then the sections `## What it does`, `## Why it is bad`, `## What to do` and `## Source`. `RULE` is
-one of three kinds:
+one of four kinds:
 
-- A `BundleRule` looks at one bundle. Its function is marked with `@RULE.check`.
+- A `BundleRule` looks at the bundle of one run. Its function is marked with `@RULE.check`.
+- A `StudyRule` looks at the bundle of one study. Its function is marked with `@RULE.check`.
 - A `FormRule` reports problems that occur while a bundle is read. It has no function: the reader
   raises the problem with the id of the rule (`rules/rule_ids.py`).
-- A `RoundRule` looks at all bundles of a round that passed, each as a `RunSummary`. Its function is
+- A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`. Its function is
   marked with `@RULE.check`.
 
 The mutations that a rule must find are in `rules/testing/cases/FAMILY/`, in a file of the same
@@ -19,13 +20,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rules.finding import Finding, Severity, Violation
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
-    from rules.bundle import Bundle
+    from rules.bundle import Bundle  # noqa: F401  # the parameter of a base class below
     from rules.run_summary import RunSummary
+    from rules.studies.bundle import StudyBundle  # noqa: F401
+    from rules.views import AnyBundle
 
 
 FAMILIES = {
@@ -38,14 +41,19 @@ FAMILIES = {
     "T": "Throughput and plausibility",
     "M": "System and environment",
     "N": "Node power",
+    "Y": "Studies of models",
     "X": "Across the bundles of a submission",
 }
 """By the first letter of an id, in the order in which they are listed."""
 STANDINGS = ("closed", "open", "control", "demo")
+"""The standings of runs."""
+STUDY_STANDING = "study"
+"""The standing of every study."""
+BUNDLE_STANDINGS = (*STANDINGS, STUDY_STANDING)
 MAX_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
 
-BundleCheck = Callable[["Bundle"], Iterator[Violation]]
+View = TypeVar("View")
 RoundCheck = Callable[[Sequence["RunSummary"]], Iterator[tuple[Path, Violation]]]
 """Returns each violation with the path of the bundle that it belongs to."""
 
@@ -127,19 +135,34 @@ def _no_check(_: object) -> Iterator[Any]:
 
 
 @dataclass
-class BundleRule(Rule):
-    """A rule on the evidence of one bundle."""
+class EvidenceRule(Rule, Generic[View]):
+    """A rule on the evidence of one bundle, which it sees as a `View`."""
 
-    run: BundleCheck = field(default=_no_check, init=False)
+    run: Callable[[View], Iterator[Violation]] = field(default=_no_check, init=False)
 
-    def check(self, function: BundleCheck) -> BundleCheck:
+    def check(
+        self, function: Callable[[View], Iterator[Violation]]
+    ) -> Callable[[View], Iterator[Violation]]:
         """Mark the function that looks at a bundle and yields violations."""
         self.run = function
         return function
 
-    def judge(self, bundle: "Bundle") -> Iterator[Finding]:
+    def judge(self, bundle: View) -> Iterator[Finding]:
         """The findings of this rule on a bundle."""
         return self.findings(self.run(bundle))
+
+
+@dataclass
+class BundleRule(EvidenceRule["Bundle"]):
+    """A rule on the evidence of one run."""
+
+
+@dataclass
+class StudyRule(EvidenceRule["StudyBundle"]):
+    """A rule on the evidence of one study. `since` is the first version of the method for which it
+    holds."""
+
+    standings: tuple[str, ...] = (STUDY_STANDING, "demo")
 
 
 @dataclass
@@ -149,7 +172,7 @@ class FormRule(Rule):
 
     waivable: bool = field(default=False, init=False)
 
-    def judge(self, bundle: "Bundle") -> Iterator[Finding]:
+    def judge(self, bundle: "AnyBundle") -> Iterator[Finding]:
         """The findings of this rule: the problems with its id that occurred during reading."""
         return self.findings(p.violation for p in bundle.problems if p.rule == self.id)
 

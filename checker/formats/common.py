@@ -9,7 +9,7 @@ from checker.printable import printable
 from checker.selection import PARTIAL, RoundView
 from checker.verdict import NON_BUNDLE_STANDINGS, TrustLevel, Verdict
 from rules.finding import Finding, Severity
-from rules.rule import STANDINGS
+from rules.rule import BUNDLE_STANDINGS, STUDY_STANDING
 
 _MAX_SKIPPED = 20
 _ADVICE_BY_LEVEL = {
@@ -76,12 +76,14 @@ def find_shortfalls(verdicts: Iterable[Verdict], required_level: str) -> Iterato
     """A line on each bundle that passes and is below the required trust level, `accepted` or
     `reproduced`.
 
-    A reproduction supports its original, so nobody need reproduce it in turn.
+    A reproduction supports its original, so nobody need reproduce it in turn. Nor can anybody
+    reproduce a study.
     """
     for verdict in verdicts:
-        is_result = verdict.standing in STANDINGS and verdict.status == "pass"
+        is_result = verdict.standing in BUNDLE_STANDINGS and verdict.status == "pass"
         is_support = verdict.reproduces is not None and verdict.reproduces.agrees
-        required = TrustLevel.ACCEPTED if is_support else TrustLevel(required_level)
+        is_final = is_support or verdict.standing == STUDY_STANDING
+        required = TrustLevel.ACCEPTED if is_final else TrustLevel(required_level)
         if is_result and not verdict.trust_level.reaches(required):
             yield printable(
                 f"{verdict.path}: {verdict.trust_level}, and --require asks for {required}; "

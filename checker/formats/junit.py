@@ -11,7 +11,15 @@ from checker.selection import PARTIAL, RoundView
 from checker.verdict import INTERNAL, Verdict
 from rules.finding import Finding
 from rules.registry import rules_by_id
-from rules.rule import FAMILIES, STANDINGS, FormRule, RoundRule, Rule
+from rules.rule import (
+    BUNDLE_STANDINGS,
+    FAMILIES,
+    STUDY_STANDING,
+    FormRule,
+    RoundRule,
+    Rule,
+    StudyRule,
+)
 
 
 def render(view: RoundView) -> str:
@@ -128,8 +136,11 @@ def _explain_not_run(view: RoundView, verdict: Verdict, rule: Rule) -> str:
         return ""
     if verdict.rules_not_run or verdict.standing is None:
         return "not run: the evidence cannot be read"
+    is_study = verdict.standing == STUDY_STANDING
+    if isinstance(rule, StudyRule) != is_study:
+        return f"not run: for {'runs' if is_study else 'studies'} only"
     if (verdict.judged_standing or verdict.standing) not in rule.standings:
-        return f"not run: for {', '.join(s for s in STANDINGS if s in rule.standings)} only"
+        return f"not run: for {', '.join(s for s in BUNDLE_STANDINGS if s in rule.standings)} only"
     if isinstance(rule, RoundRule) and view.status(verdict) == "fail":
         return "not run: the bundle fails"
     return ""

@@ -11,7 +11,7 @@ from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
 from checker.verdict import Reproduction, Verdict
 from rules.finding import Finding, Severity
-from rules.rule import STANDINGS
+from rules.rule import BUNDLE_STANDINGS
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
 _MAX_PLACES = 3
@@ -57,7 +57,7 @@ def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> It
 def _describe_standing(verdict: Verdict) -> Iterator[str]:
     yield verdict.standing or "standing unknown"
     # Published figures and files of the round have no submitter's signature.
-    if verdict.standing in (*STANDINGS, None):
+    if verdict.standing in (*BUNDLE_STANDINGS, None):
         if verdict.is_local:
             yield verdict.trust_level
         else:

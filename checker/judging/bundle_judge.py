@@ -8,22 +8,32 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from checker import CheckerError
 from checker.trust.acceptance_log import parse_version
 from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
 from checker.trust.bundle_trust import Trust, establish_trust
-from checker.trust.manifest import find_manifest_problems
+from checker.trust.manifest import MainDocument, find_manifest_problems
 from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
-from rules.bundle_format.files import MAX_BYTES, Refused, read_files, read_plain
-from rules.bundle_format.load import read_evidence, read_published
+from rules.bundle_format.files import MAX_JSON_BYTES, Refused, read_files, read_plain
+from rules.bundle_format.load import read_published
 from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT, Json
+from rules.bundle_format.table import Table
 from rules.finding import Finding, Problem, Severity
-from rules.registry import bundle_rules, form_rules, judge_form, rules_by_id
-from rules.rule import BundleRule, FormRule
+from rules.registry import (
+    bundle_rules,
+    form_rules,
+    judge_form,
+    round_rules,
+    rules_by_id,
+    study_rules,
+)
+from rules.rule import BundleRule, FormRule, Rule, StudyRule
 from rules.run_summary import RunSummary, summarize
+from rules.studies.bundle import StudyBundle
+from rules.views import AnyBundle, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
 """Memory that a group of open bundles may take. Eight runs on four boards take a third of it."""
@@ -46,7 +56,7 @@ class JudgeOptions:
     salt: int = field(default_factory=lambda: secrets.randbits(64))
     """Decides which parts of runs are compared. A new one for each check, so that nobody can know
     it when making a bundle."""
-    keep: Callable[[Bundle], object] | None = None
+    keep: Callable[[AnyBundle], object] | None = None
     """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
 
 
@@ -56,7 +66,8 @@ class JudgedBundle:
 
     verdict: Verdict
     summary: RunSummary | None = None
-    """What the rules across bundles see; None if the bundle was refused or has no evidence."""
+    """What the rules across bundles see; None for a study, and if the bundle was refused or has no
+    evidence."""
     trust: Trust = field(default_factory=Trust)
 
 
@@ -64,7 +75,7 @@ class JudgedBundle:
 class _OpenBundle:
     """A bundle that is being judged."""
 
-    bundle: Bundle
+    bundle: AnyBundle
     trust: Trust
     rules: frozenset[str]
     """The ids of the rules to run on it."""
@@ -104,7 +115,7 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
     """Run each rule on all bundles of the group before the next rule. The processor then keeps the
     code of the rule in its caches: this takes 6 % less CPU time than bundle by bundle."""
     for rule in rules_by_id().values():
-        if not isinstance(rule, FormRule | BundleRule):
+        if not isinstance(rule, FormRule | BundleRule | StudyRule):
             continue
         for item in group:
             if rule.id in item.rules:
@@ -115,10 +126,12 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
     }
 
 
-def _run_rule(rule: FormRule | BundleRule, bundle: Bundle) -> Iterable[Finding]:
+def _run_rule(rule: FormRule | BundleRule | StudyRule, bundle: AnyBundle) -> Iterable[Finding]:
+    # `_select_rules` selects rules for this kind of bundle.
+    judge: Callable[[Any], Iterable[Finding]] = rule.judge
     try:
         # A rule is a generator: only the list runs it to its end, inside this `try`.
-        return list(rule.judge(bundle))
+        return list(judge(bundle))
     except Exception as error:
         return [build_internal_finding(bundle.path, f"running rule {rule.id}", error)]
 
@@ -142,7 +155,7 @@ def judge_published(path: Path) -> Verdict:
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
-        content = read_plain(path, path.name, MAX_BYTES["result.json"])
+        content = read_plain(path, path.name, MAX_JSON_BYTES)
         document = read_published(path, content, PUBLISHED_FORMAT)
     except Refused as refusal:
         problems = refusal.problems
@@ -156,47 +169,61 @@ def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]
 
 def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
     files = read_files(path)
-    problems = [*files.problems, *find_manifest_problems(files.contents)]
-    evidence = None
-    if options.evidence:
-        evidence, evidence_problems = read_evidence(files)
-        problems += evidence_problems
+    problems = [*files.problems, *find_manifest_problems(files)]
+    bundle = open_view(path, files, problems, options.evidence)
     manifest = files.contents.get(MANIFEST_FILE)
     trust = Trust(manifest_sha256=sha256(manifest).hexdigest() if manifest else "")
     if options.signed and manifest is not None:
-        result = evidence.result if evidence else None
-        trust = establish_trust(path, files.contents, options.keyring, root, result)
-    bundle = Bundle(path, (*problems, *trust.problems), evidence)
+        main_file = files.kind.main_file
+        document = MainDocument(main_file, bundle.main_document) if bundle.evidence else None
+        trust = establish_trust(path, files.contents, options.keyring, root, document)
+    bundle = replace(bundle, problems=(*bundle.problems, *trust.problems))
     # A problem is reported by the rule that it names. Without that rule it would be lost.
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
         raise LookupError(f"problems of rules that the book does not have: {unowned}")
     size_bytes = 0
-    if evidence:
-        tables = filter(None, (evidence.samples, evidence.batches, evidence.requests))
+    if bundle.evidence:
+        tables = (part for part in vars(bundle.evidence).values() if isinstance(part, Table))
         size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
     has_signature = any(name.startswith(SUBMISSION_PREFIX) for name in files.contents)
     return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes, has_signature)
 
 
-def _select_rules(bundle: Bundle) -> frozenset[str]:
+def _select_rules(bundle: AnyBundle) -> frozenset[str]:
     """The ids of the rules to run on a bundle."""
     # Rules on evidence have nothing to look at. The verdict states how many were not run.
     if bundle.evidence is None:
         return frozenset(rule.id for rule in form_rules())
-    return _select_rules_for(bundle.judged_standing, bundle.protocol.version, bool(bundle.problems))
+    return _select_rules_for(
+        isinstance(bundle, StudyBundle),
+        bundle.judged_standing,
+        bundle.protocol_version,
+        bool(bundle.problems),
+    )
 
 
 @cache
-def _select_rules_for(standing: str, protocol: str, has_problems: bool) -> frozenset[str]:
-    """The ids of the rules that look at evidence of this standing and protocol version; with those
-    on form and integrity if the bundle has problems for them to report."""
+def _select_rules_for(
+    of_study: bool, standing: str, protocol: str, has_problems: bool
+) -> frozenset[str]:
+    """The ids of the rules that look at the evidence of a study or of a run, with this standing and
+    version of the method or protocol; with those on form and integrity if the bundle has problems
+    for them to report."""
     on_form = form_rules() if has_problems else ()
+    book: Sequence[Rule] = study_rules() if of_study else bundle_rules()
     on_evidence = (
         rule
-        for rule in bundle_rules()
+        for rule in book
         if standing in rule.standings and parse_version(protocol) >= parse_version(rule.since)
     )
     return frozenset(rule.id for rule in (*on_form, *on_evidence))
+
+
+def _count_rules_on_evidence(bundle: AnyBundle) -> int:
+    """How many rules look at the evidence of a bundle, alone or beside others."""
+    if isinstance(bundle, StudyBundle):
+        return len(study_rules())
+    return len(bundle_rules()) + len(round_rules())
 
 
 def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
@@ -209,7 +236,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         judged_standing=bundle.judged_standing if has_evidence else None,
         signer=trust.signer,
         findings=tuple(trust.settle(item.findings)),
-        rules_not_run=0 if has_evidence else len(rules_by_id()) - len(item.rules),
+        rules_not_run=0 if has_evidence else _count_rules_on_evidence(bundle),
         withdrawn=withdrawal.reason if withdrawal else "",
         withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
         withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
@@ -222,7 +249,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
     summary = None
-    if has_evidence and not is_refused:
+    if isinstance(bundle, Bundle) and has_evidence and not is_refused:
         summary = summarize(bundle, trust.signer, trust.manifest_sha256, options.salt)
     if summary:
         is_withdrawn = withdrawal is not None

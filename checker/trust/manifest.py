@@ -68,7 +68,9 @@ def _check_paths(entries: list[Json], files: Files) -> Iterator[Refused]:
     required = set(files.kind.select_files(files.contents.keys()))
     for fault, names in {
         "does not list": sorted(required - set(listed)),
-        "lists, though it is no file of a bundle,": sorted(set(listed) - set(files.kind.evidence_files)),
+        "lists, though it is no file of a bundle,": sorted(
+            set(listed) - set(files.kind.evidence_files)
+        ),
         "lists twice": sorted({path for path in listed if listed.count(path) > 1}),
     }.items():
         if names:

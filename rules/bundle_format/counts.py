@@ -1,4 +1,4 @@
-"""How many epochs, ranks, accelerators and nodes a bundle may name (rule S111).
+"""How many epochs, ranks, accelerators, nodes, sessions and points a bundle may name (rule S111).
 
 The time and memory of judging grow with these numbers. Small files can name millions of them.
 """
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rules.bundle_format.files import Refused, build_refusal
-from rules.bundle_format.records import REQUESTS_FILE, Json
-from rules.bundle_format.table import BATCHES, RESULT, SYSTEM, Table
+from rules.bundle_format.records import Json
+from rules.bundle_format.study_records import POINTS_FILE, STUDY_FILE
+from rules.bundle_format.table import RESULT, SYSTEM, Table
 from rules.rule_ids import TOO_MANY_PARTS
 
 MAX_EPOCHS = 1_000
@@ -28,11 +29,22 @@ MAX_METERS = MAX_FEEDS = MAX_NODES
 """A node has a few feeds, and a meter has at least one."""
 MAX_TEXTS = MAX_ACCELERATORS
 """Different texts in a column of a table. Accelerators are the most numerous."""
+MAX_ARCHITECTURES = 4_096
+"""Different texts in the column of architectures. timm has 900 with published accuracy."""
+MAX_SESSIONS = MAX_NODES
+MAX_WORK = 10_000
+"""Entries of a study. All 1 193 models and sizes in eight setups are 9 544."""
+MAX_STUDY_READBACKS = 3 * MAX_WORK
+"""A study reads the limits back around each entry and each anchor."""
+MAX_POINTS = 200_000
+"""Each of `MAX_WORK` entries has at most 14 batch sizes of a ladder and two long windows."""
 
 
 def check_table(name: str, table: Table) -> None:
-    """Raises Refused if a table has too many epochs or ranks."""
-    if name not in (BATCHES, REQUESTS_FILE) or not len(table):
+    """Raises Refused if a table has too many epochs, ranks or points."""
+    if name == POINTS_FILE and len(table) > MAX_POINTS:
+        raise _refuse(name, "", f"{len(table)} points", f"at most {MAX_POINTS}")
+    if "epoch" not in table.columns or not len(table):
         return
     epochs, ranks = table.ints("epoch"), table.ints("rank")
     for column, numbers, limit in (("epoch", epochs, MAX_EPOCHS), ("rank", ranks, MAX_RANKS)):
@@ -46,8 +58,9 @@ def check_table(name: str, table: Table) -> None:
 
 def check_texts(name: str, column: str, count: int) -> None:
     """Raises Refused if a column of text has too many different texts."""
-    if count > MAX_TEXTS:
-        found, expected = f"{count} different texts in {column}", f"at most {MAX_TEXTS}"
+    limit = MAX_ARCHITECTURES if column == "architecture" else MAX_TEXTS
+    if count > limit:
+        found, expected = f"{count} different texts in {column}", f"at most {limit}"
         raise _refuse(name, "", found, expected)
 
 
@@ -76,6 +89,20 @@ def _count_lists(name: str, document: Json) -> Iterator[tuple[str, int, int]]:
         yield "/clocks", _count(document, "clocks"), MAX_READBACKS
         yield "/node_sampling", _count(document, "node_sampling"), MAX_METERS
         yield "/node_clocks", _count(document, "node_clocks"), MAX_METERS
+    elif name == STUDY_FILE:
+        yield "/work", _count(document, "work"), MAX_WORK
+        yield "/sessions", _count(document, "sessions"), MAX_SESSIONS
+        yield "/sessions/*/clocks", _count(document, "sessions", "clocks"), MAX_READBACKS
+        yield (
+            "/sessions/*/readbacks",
+            _count(document, "sessions", "readbacks"),
+            MAX_STUDY_READBACKS,
+        )
+        yield (
+            "/sessions/*/accelerators",
+            _count(document, "sessions", "accelerators"),
+            MAX_ACCELERATORS,
+        )
     elif name == SYSTEM:
         yield "/nodes", _count(document, "nodes"), MAX_NODES
         yield "/meters", _count(document, "meters"), MAX_METERS

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -16,8 +16,9 @@ from rules import RELEASED
 from rules.bundle_format.counts import check_document
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import RESULT_FORMAT, Json
+from rules.bundle_format.study_records import FIRST_BOOK_WITH_STUDIES, STUDY_FORMAT
 from rules.finding import Problem, Violation
-from rules.protocol import PROTOCOLS
+from rules.protocol import PROTOCOLS, STUDY_METHODS
 from rules.rule_ids import FORMAT_UNKNOWN, JSON_AMBIGUOUS, JSON_MALFORMED, SCHEMA_VIOLATED
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ _MAX_SHOWN = 200
 """Characters of a message of the fast validator, which contains the value."""
 # Many JSON readers hold integers in 64 bits and would read a larger number differently.
 _INT64 = range(-(2**63), 2**63)
+_VERSIONS: Mapping[str, Mapping[str, Collection[str]]] = {
+    RESULT_FORMAT: {"protocol": PROTOCOLS, "rules_version": RELEASED},
+    STUDY_FORMAT: {
+        "method": STUDY_METHODS,
+        "rules_version": RELEASED[RELEASED.index(FIRST_BOOK_WITH_STUDIES) :],
+    },
+}
+"""The versions that this rule book knows, by the format and the key of a document."""
 
 
 class _Ambiguous(Exception):
@@ -61,17 +70,11 @@ def read_document(name: str, raw: bytes, *expected_formats: str) -> Json:
     document_format = value.get("format")
     if document_format not in expected_formats:
         raise _refuse_format(name, "/format", document_format, " or ".join(expected_formats))
-    # Another version of the protocol may have another schema, so check the version first.
-    protocol = value.get("protocol")
-    if document_format == RESULT_FORMAT and isinstance(protocol, str) and protocol not in PROTOCOLS:
-        raise _refuse_format(name, "/protocol", protocol, f"one of {', '.join(PROTOCOLS)}")
-    rules_version = value.get("rules_version")
-    if (
-        document_format == RESULT_FORMAT
-        and isinstance(rules_version, str)
-        and rules_version not in RELEASED
-    ):
-        raise _refuse_format(name, "/rules_version", rules_version, f"one of {', '.join(RELEASED)}")
+    # Another version may have another schema, so check the versions first.
+    for key, versions in _VERSIONS.get(document_format, {}).items():
+        version = value.get(key)
+        if isinstance(version, str) and version not in versions:
+            raise _refuse_format(name, f"/{key}", version, f"one of {', '.join(versions)}")
     check_document(name, value)
     if _fast_validator(document_format).is_valid(value):
         return value

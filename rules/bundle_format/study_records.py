@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rules.bundle_format.table import Table
 
 STUDY_FORMAT = "wattmark-study/1"
+FIRST_BOOK_WITH_STUDIES = "1.7.0"
 PUBLISHED_STUDY_FORMAT = "wattmark-published-study/1"
 
 STUDY_FILE = "study.json"

@@ -40,17 +40,17 @@ def encode_evidence(evidence: Evidence) -> dict[str, bytes]:
         "result.json": encode_json(evidence.result),
         "system.json": encode_json(evidence.system),
         "environment.json": encode_json(evidence.environment),
-        "samples.csv.gz": _pack_table(evidence.samples, SAMPLE_COLUMNS),
-        "batches.csv.gz": _pack_table(evidence.batches, BATCH_COLUMNS),
+        "samples.csv.gz": pack_table(evidence.samples, SAMPLE_COLUMNS),
+        "batches.csv.gz": pack_table(evidence.batches, BATCH_COLUMNS),
         # `mtime=0`: gzip would store the time, and the same evidence would have other bytes.
         LOG_FILE: gzip.compress(evidence.log.encode(), mtime=0),
     }
     if evidence.requests is not None:
-        contents[REQUESTS_FILE] = _pack_table(evidence.requests, REQUEST_COLUMNS)
+        contents[REQUESTS_FILE] = pack_table(evidence.requests, REQUEST_COLUMNS)
     if evidence.events is not None:
         contents[EVENTS_FILE] = gzip.compress(encode_events(evidence.events), mtime=0)
     if evidence.node_samples is not None:
-        contents[NODE_SAMPLES_FILE] = _pack_table(evidence.node_samples, NODE_SAMPLE_COLUMNS)
+        contents[NODE_SAMPLES_FILE] = pack_table(evidence.node_samples, NODE_SAMPLE_COLUMNS)
     if evidence.node_log is not None:
         contents[NODE_LOG_FILE] = gzip.compress(evidence.node_log.encode(), mtime=0)
     return contents
@@ -83,7 +83,7 @@ def write_files(contents: Mapping[str, bytes], directory: Path) -> None:
     sync_directory(directory.parent)
 
 
-def _pack_table(table: Table, columns: tuple[str, ...]) -> bytes:
+def pack_table(table: Table, columns: tuple[str, ...]) -> bytes:
     """Return a table as gzipped CSV, the same bytes for the same rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -35,6 +35,7 @@ from rules.bundle_format.records import (
     NODE_SAMPLE_COLUMNS,
     NODE_SAMPLES_FILE,
     SIGNATURE_DIR,
+    STUDY,
     Evidence,
     FeedReading,
     Json,
@@ -119,6 +120,11 @@ def attach(
 def _read_bundle(directory: Path) -> tuple[Files, Evidence]:
     """The files and the evidence of a bundle that a log can be added to. Raises PowerLogError."""
     files = read_files(directory)
+    if files.kind is STUDY:
+        raise PowerLogError(
+            f"{directory}: this is a study of models, which has no node power; a log can be "
+            "attached to a run only"
+        )
     evidence, problems = read_evidence(files)
     for problem in (*files.problems, *problems):
         violation = problem.violation
