@@ -25,7 +25,7 @@ from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import read_files, unpack
 from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import JSON_FILES
+from rules.bundle_format.records import RUN
 from rules.registry import bundle_rules, form_rules, rules_by_id
 from rules.run_summary import summarize
 
@@ -80,7 +80,7 @@ def judge(path: Path, root: Path) -> None:
     time_call("  read the samples", lambda: read_table("samples.csv.gz", text))
     time_call(
         "  read the JSON files",
-        lambda: [read_document(n, files.contents[n], form) for n, form in JSON_FILES.items()],
+        lambda: [read_document(n, files.contents[n], form) for n, form in RUN.documents.items()],
     )
     evidence, _ = time_call("read the evidence, of which", lambda: read_evidence(files))
     time_call(

@@ -60,7 +60,7 @@ from reporting.results_model import build_published_rows, build_submitted_row  #
 from reporting.run_record import RunRecord, summarize_bundle  # noqa: E402
 from rules.bundle_format import records  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
-from rules.bundle_format.csv_table import COLUMNS, read_table  # noqa: E402
+from rules.bundle_format.csv_table import read_table  # noqa: E402
 from rules.bundle_format.documents import read_document  # noqa: E402
 from rules.bundle_format.events import read_events  # noqa: E402
 from rules.bundle_format.files import Refused, unpack  # noqa: E402
@@ -70,7 +70,7 @@ CHUNK = 2000
 SHM = Path("/dev/shm")
 """Where there is memory to write to, writing a case costs less there."""
 FORMATS = {
-    **records.JSON_FILES,
+    **records.RUN.documents,
     records.MANIFEST_FILE: records.MANIFEST_FORMAT,
     "review": records.REVIEW_FORMAT,
     "withdrawal": records.WITHDRAWAL_FORMAT,
@@ -243,7 +243,7 @@ def read_single_file(tree: Tree, scratch: Path, random: Random, peaks: Peaks) ->
     with peaks.measure(), contextlib.suppress(Refused):
         if file_name == "LOG":
             read_log(scratch)
-        elif file_name in COLUMNS:
+        elif file_name in records.RUN.tables:
             read_table(file_name, unpack(file_name, raw))
         elif file_name == records.LOG_FILE:
             unpack(file_name, raw)

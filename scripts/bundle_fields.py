@@ -15,6 +15,7 @@ PAGE = ROOT / "docs" / "bundle-fields.md"
 SCHEMAS = ROOT / "rules" / "bundle_format" / "schemas"
 FILES = {
     "result": "`result.json`",
+    "study": "`study.json`",
     "system": "`system.json`",
     "environment": "`environment.json`",
     "event": "A line of `events.jsonl.gz`",

@@ -17,7 +17,7 @@ from checker.engine import judge
 from checker.fix import UnfixableError, fix
 from harness.sign import sign
 from rules.bundle_format import seal
-from rules.bundle_format.records import EVIDENCE_FILES, JSON_FILES, MANIFEST_FILE, OPTIONAL_FILES
+from rules.bundle_format.records import MANIFEST_FILE, RUN
 from rules.testing.cases.node.idle_contradicts_evidence import record_idle
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def test_bundle_as_the_run_wrote_it_is_not_touched(unsigned: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in unsigned.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", [MANIFEST_FILE, *JSON_FILES])
+@pytest.mark.parametrize("name", [MANIFEST_FILE, *RUN.documents])
 def test_form_of_json_is_made_anew(unsigned: Path, name: str) -> None:
     original = read_contents(unsigned)
     reformat(unsigned / name)
@@ -150,7 +150,7 @@ def test_refusal_is_no_success_even_where_all_pass(submissions: Submissions) -> 
     assert "1 pass, 0 fail, 1 not fixed;" in result.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", sorted(set(EVIDENCE_FILES) - OPTIONAL_FILES - JSON_FILES.keys()))
+@pytest.mark.parametrize("name", sorted(RUN.required_files - RUN.documents.keys()))
 @pytest.mark.parametrize(
     "spoil", [lambda p: p.write_bytes(p.read_bytes()[:-9] + bytes(9)), Path.unlink]
 )

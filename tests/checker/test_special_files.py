@@ -15,12 +15,12 @@ from support.verdicts import run_bench_check
 from checker import engine
 from checker.output import write_output
 from checker.verdict import INTERNAL
-from rules.bundle_format.records import EVIDENCE_FILES, MANIFEST_FILE, OPTIONAL_FILES
+from rules.bundle_format.records import MANIFEST_FILE, RUN
 from rules.testing import tampering
 
 BUNDLE = "{bundle}"
 PLACES = (
-    *(f"{BUNDLE}/{name}" for name in sorted({*EVIDENCE_FILES, MANIFEST_FILE} - OPTIONAL_FILES)),
+    *(f"{BUNDLE}/{name}" for name in sorted({*RUN.required_files, MANIFEST_FILE})),
     f"{BUNDLE}/requests.csv.gz",
     f"{BUNDLE}/signatures",
     f"{BUNDLE}/signatures/submission.example@wattmark.sig",

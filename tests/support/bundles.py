@@ -67,7 +67,7 @@ def write_bundle(evidence: EvidenceFrames, directory: Path) -> None:
     for the disk. The files hold the same content.
     """
     with (
-        mock.patch.object(writer, "_pack_table", _cache_encoding(writer._pack_table)),
+        mock.patch.object(writer, "pack_table", _cache_encoding(writer.pack_table)),
         mock.patch.object(gzip, "compress", partial(igzip.compress, compresslevel=1)),
         mock.patch.object(os, "fsync"),
     ):

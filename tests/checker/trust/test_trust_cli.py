@@ -19,7 +19,7 @@ from harness.sign import sign
 from reporting.cli import main as report
 from rules import VERSION
 from rules.bundle_format import write as bundles
-from rules.bundle_format.records import EVIDENCE_FILES
+from rules.bundle_format.records import RUN
 from rules.testing import tampering as forge
 
 ROOT = Path(__file__).parents[3]
@@ -296,7 +296,7 @@ def test_whatever_is_named_is_answered_without_a_traceback(
     a_round.tree.add()
     incomplete_bundle = a_round.tree.root / "example" / "h200x2" / "half-bundle"
     incomplete_bundle.mkdir()
-    (incomplete_bundle / EVIDENCE_FILES[0]).write_text("{")
+    (incomplete_bundle / RUN.main_file).write_text("{")
     hidden = a_round.tree.root / "example" / "h200x2" / ".hidden"
     bundles.write(make_second_run().evidence(), hidden)
     sign(hidden, a_round.tree.key, PRINCIPAL)

@@ -11,8 +11,7 @@ import pytest
 from conftest import PRINCIPAL, Submissions
 
 from rules.bundle_format.records import (
-    EVIDENCE_FILES,
-    OPTIONAL_FILES,
+    RUN,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +47,7 @@ def test_lines_of_the_page_verify_a_bundle() -> None:
     assert result.returncode == 0, result.stderr
     lines, *files = result.stdout.splitlines()
     assert lines.startswith('Good "submission@wattmark" signature for reference@wattmark ')
-    assert sorted(files) == sorted(f"{name}: OK" for name in set(EVIDENCE_FILES) - OPTIONAL_FILES)
+    assert sorted(files) == sorted(f"{name}: OK" for name in RUN.required_files)
 
 
 def test_lines_verify_a_bundle_whose_manifest_names_its_place(submissions: Submissions) -> None:

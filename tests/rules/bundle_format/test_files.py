@@ -10,7 +10,7 @@ from rules.bundle_format.files import (
     MAX_UNPACKED_BYTES,
     read_files,
 )
-from rules.bundle_format.records import TABLE_FILES
+from rules.bundle_format.records import RUN, STUDY
 
 SIGNATURE = "signatures/submission.example@wattmark.sig"
 
@@ -43,12 +43,14 @@ def test_signatures_that_are_no_directory_are_a_problem(tmp_path):
 
 def test_largest_sizes_of_files_on_disk_and_unpacked():
     mib = 1 << 20
-    assert {name: size // mib for name, size in MAX_BYTES.items() if name in TABLE_FILES} == (
-        dict.fromkeys(TABLE_FILES, 64)
+    tables = {*RUN.tables, *STUDY.tables}
+    assert {name: size // mib for name, size in MAX_BYTES.items() if name in tables} == (
+        dict.fromkeys(tables, 64)
     )
-    assert {s for n, s in MAX_BYTES.items() if n not in TABLE_FILES} == {16 * mib}
+    assert {s for n, s in MAX_BYTES.items() if n not in tables} == {16 * mib}
+    assert (RUN.max_table_bytes, STUDY.max_table_bytes) == (96 * mib, 192 * mib)
+    assert (RUN.max_rows, STUDY.max_rows) == (500_000, 1_000_000)
     assert {
-        **dict.fromkeys(TABLE_FILES, 96 * mib),
         "log.txt.gz": 64 * mib,
         "events.jsonl.gz": 32 * mib,
         "node_log.gz": 64 * mib,

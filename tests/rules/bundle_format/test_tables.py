@@ -16,8 +16,8 @@ from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
-    EVIDENCE_FILES,
     REQUEST_COLUMNS,
+    RUN,
     SAMPLE_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -255,7 +255,7 @@ def test_evidence_of_a_committed_bundle_is_written_again_with_the_same_content(
         write(evidence_read, tmp_path / str(number))
         contents = read_files(tmp_path / str(number)).contents
         assert contents.keys() == {n for n in files.contents if not n.startswith("signatures/")}
-        for name in EVIDENCE_FILES:
+        for name in RUN.evidence_files:
             if name.endswith(".gz") and name in contents:
                 assert gzip.decompress(contents[name]) == gzip.decompress(files.contents[name])
             elif name in contents:

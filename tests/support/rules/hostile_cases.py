@@ -19,8 +19,7 @@ from support.rules.hostile_edits import (
     set_result_fields,
 )
 
-from rules.bundle_format import csv_table as tables
-from rules.bundle_format import files
+from rules.bundle_format.records import BATCHES_FILE, LOG_FILE, RUN, SAMPLES_FILE
 
 CASES: dict[str, tuple[str, bool, Callable[[Path], None]]] = {}
 """By name: the rules that must speak, whether manifest and signature are made anew afterwards, and
@@ -38,7 +37,7 @@ def add_case(
 
 
 BOMB_MIB = 4096
-SAMPLES, BATCHES, LOG = files.TABLE_FILES[0], files.TABLE_FILES[1], files.LOG_FILE
+SAMPLES, BATCHES, LOG = SAMPLES_FILE, BATCHES_FILE, LOG_FILE
 
 CASES |= {
     # JSON that is none.
@@ -216,7 +215,7 @@ CASES |= {
     "table_too_many_rows": (
         "S103",
         True,
-        replace_content(BATCHES, gzip.compress(b"\n" * (tables.MAX_ROWS + 2))),
+        replace_content(BATCHES, gzip.compress(b"\n" * (RUN.max_rows + 2))),
     ),
     # gzip.
     "gzip_bomb_of_samples": ("S103", True, replace_content(SAMPLES, make_bomb(BOMB_MIB))),
