@@ -102,7 +102,7 @@ class Verdict:
     """The standing whose rules were run (`Bundle.judged_standing`); None without evidence."""
     kept: object = field(default=None, compare=False)
     """What the argument `keep` of `judge_all` returned for the bundle, if it passed. For published
-    figures, the object in the file."""
+    figures, the object in the file; for a published study, its `PublishedStudy`."""
 
     @property
     def reviewers(self) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ FILES = {
     "withdrawal": "`signatures/withdrawal.PRINCIPAL.json`",
     "waiver": "`submissions/waivers/`",
     "log-entry": "A line of `submissions/LOG`",
-    "published": "`submissions/published/`",
+    "published": "`submissions/published/`, figures",
+    "published-study": "`submissions/published/`, studies",
     "verdict": "`bench-check --format json`",
     "sweep": "The plan of a sweep",
 }
@@ -113,7 +114,9 @@ def _describe_value(schema: dict[str, Any], root: dict[str, Any]) -> str:
     types = schema.get("type", "any")
     type_names = [types] if isinstance(types, str) else types
     if type_names[0] == "array" and isinstance(schema.get("items"), dict):
-        type_names = [f"list of {_describe_value(schema['items'], root)}s", *type_names[1:]]
+        members = _describe_value(schema["items"], root)
+        list_name = f"list, each {members}" if " or " in members else f"list of {members}s"
+        type_names = [list_name, *type_names[1:]]
     return " or ".join(type_names)
 
 

@@ -17,9 +17,10 @@ from checker.trust.bundle_trust import Trust, establish_trust
 from checker.trust.manifest import MainDocument, find_manifest_problems
 from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
+from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import MAX_JSON_BYTES, Refused, read_files, read_plain
-from rules.bundle_format.load import read_published
 from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT, Json
+from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.bundle_format.table import Table
 from rules.finding import Finding, Problem, Severity
 from rules.registry import (
@@ -33,6 +34,7 @@ from rules.registry import (
 from rules.rule import BundleRule, FormRule, Rule, StudyRule
 from rules.run_summary import RunSummary, summarize
 from rules.studies.bundle import StudyBundle
+from rules.studies.published import PublishedStudy, parse_published_study
 from rules.views import AnyBundle, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
@@ -149,17 +151,19 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
 
 
 def judge_published(path: Path) -> Verdict:
-    """Judge a file of published figures: its location and its form. Nobody signs it. A file that
-    passes is kept in the verdict as the object that it holds."""
-    document: Json | None = None
+    """Judge a file of published figures: its location and its form. Nobody signs it. What a file
+    that passes holds is kept in the verdict: a study as its record, other figures as the object."""
+    kept: Json | PublishedStudy | None = None
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
         content = read_plain(path, path.name, MAX_JSON_BYTES)
-        document = read_published(path, content, PUBLISHED_FORMAT)
+        kept = read_document(path.name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
+        if kept["format"] == PUBLISHED_STUDY_FORMAT:
+            kept = parse_published_study(path.name, kept)
     except Refused as refusal:
         problems = refusal.problems
-    return replace(judge_problems(path, "published", problems), kept=document)
+    return replace(judge_problems(path, "published", problems), kept=kept)
 
 
 def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:

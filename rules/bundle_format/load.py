@@ -1,6 +1,5 @@
 """Reads the evidence of a bundle. Files that cannot be read become problems of the bundle."""
 
-from pathlib import Path
 from typing import Any
 
 from rules.bundle_format.csv_table import read_table
@@ -19,7 +18,6 @@ from rules.bundle_format.records import (
     SAMPLES_FILE,
     SYSTEM_FILE,
     Evidence,
-    Json,
 )
 from rules.finding import Problem
 
@@ -76,8 +74,3 @@ def _read_log(name: str, text: bytes) -> str:
     if (lines := text.count(b"\n")) > MAX_LOG_LINES:
         raise build_size_refusal(name, f"{lines} lines", f"at most {MAX_LOG_LINES} lines")
     return text.decode()
-
-
-def read_published(path: Path, content: bytes, expected_format: str) -> Json:
-    """Read the object in a file of published figures. Raises Refused."""
-    return read_document(path.name, content, expected_format)

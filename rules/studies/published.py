@@ -1,0 +1,168 @@
+"""Published studies of many models, transcribed from released data (schema `published-study-1`)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rules.bundle_format.documents import read_document
+from rules.bundle_format.files import build_refusal
+from rules.bundle_format.records import Json
+from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
+from rules.rule_ids import SCHEMA_VIOLATED
+from rules.studies.models import classify
+from rules.studies.results import BatchFigures, ModelResult, Setup
+
+_ADVICE = "The columns do not belong together. Make the file again from its source."
+
+
+@dataclass(frozen=True)
+class PublishedSource:
+    """Where the data of a published study come from."""
+
+    url: str
+    commit: str
+    license: str
+    """SPDX identifier."""
+    license_text: str
+    changes: str
+    """How the file differs from the data."""
+
+
+@dataclass(frozen=True)
+class PublishedStudy:
+    """A published study and its results."""
+
+    id: str
+    title: str
+    authors: str
+    """Names, separated by commas."""
+    year: int
+    url: str
+    source: PublishedSource
+    notes: tuple[str, ...]
+    results: tuple[ModelResult, ...]
+    """In the order of the setups, and of the models within a setup. A model without a result on a
+    setup is absent."""
+
+
+def read_published_study(path: Path) -> PublishedStudy:
+    """Read a file of the format `wattmark-published-study/1`. Raises Refused."""
+    document = read_document(path.name, path.read_bytes(), PUBLISHED_STUDY_FORMAT)
+    return parse_published_study(path.name, document)
+
+
+def parse_published_study(name: str, document: Json) -> PublishedStudy:
+    """The study in a document that is valid by its schema, read from the file `name`. Raises
+    Refused if its columns do not belong together."""
+    _check_columns(name, document)
+    source = PublishedSource(
+        **{key: document["source"][key] for key in PublishedSource.__dataclass_fields__}
+    )
+    results = tuple(
+        result for i in range(len(document["setups"])) for result in _parse_setup(name, document, i)
+    )
+    return PublishedStudy(
+        document["id"],
+        document["title"],
+        document["authors"],
+        document["year"],
+        document["url"],
+        source,
+        tuple(document["notes"]),
+        results,
+    )
+
+
+def _check_columns(name: str, document: Json) -> None:
+    """Raises Refused if two columns differ in length, or if a model occurs twice at a size."""
+    models = document["models"]
+    expected = len(models["model"])
+    for pointer, column in _list_columns(document):
+        if len(column) != expected:
+            raise build_refusal(
+                SCHEMA_VIOLATED,
+                name,
+                pointer,
+                f"{len(column)} values",
+                f"{expected} values, one for each model",
+                _ADVICE,
+            )
+    numbers: dict[tuple[str, int], int] = {}
+    for i, key in enumerate(zip(models["model"], models["size"], strict=True)):
+        if key in numbers:
+            raise build_refusal(
+                SCHEMA_VIOLATED,
+                name,
+                f"/models/model/{i}",
+                f"{key[0]} at {key[1]} pixels, also at /models/model/{numbers[key]}",
+                "each model once at a size",
+                _ADVICE,
+            )
+        numbers[key] = i
+
+
+def _list_columns(document: Json) -> Iterator[tuple[str, list[Any]]]:
+    """The columns of a document with their JSON pointers."""
+    tables: list[tuple[str, Mapping[str, Any]]] = [
+        ("/models", document["models"]),
+        ("/models/accuracy_pct", document["models"]["accuracy_pct"]),
+        *((f"/setups/{i}/results", s["results"]) for i, s in enumerate(document["setups"])),
+    ]
+    for pointer, table in tables:
+        for key, column in table.items():
+            # Skip the object of the accuracies, and extensions.
+            if isinstance(column, list) and not key.startswith("x-"):
+                yield f"{pointer}/{key}", column
+
+
+def _parse_setup(name: str, document: Json, number: int) -> Iterator[ModelResult]:
+    """The results on one setup. Raises Refused for a result that is not complete."""
+    record, models = document["setups"][number], document["models"]
+    setup = Setup(
+        document["id"],
+        "published",
+        record["board"],
+        record["engine"],
+        record["precision"],
+        record["cap_w"],
+        record["claimed_precision"],
+    )
+    figures = record["results"]
+    required = ("joules_per_image", "images_per_s", "latency_s")
+    for i, model in enumerate(models["model"]):
+        missing = [key for key in required if figures[key][i] is None]
+        if len(missing) == len(required):
+            continue
+        if missing:
+            raise build_refusal(
+                SCHEMA_VIOLATED,
+                name,
+                f"/setups/{number}/results/{missing[0]}/{i}",
+                f"no value of {model}",
+                f"a value, because {' and '.join(k for k in required if k not in missing)} has one",
+                _ADVICE,
+            )
+        joules, images_per_s, latency_s = (figures[key][i] for key in required)
+        # The authors' procedure runs one batch after the other, so throughput times latency is
+        # the batch.
+        batch = figures["batch"][i] or max(1, round(images_per_s * latency_s))
+        best = BatchFigures(batch, images_per_s, joules, images_per_s * joules, latency_s=latency_s)
+        architecture, _, tag = model.partition(".")
+        yield ModelResult(
+            setup,
+            architecture,
+            tag or None,
+            models["size"][i],
+            classify(architecture),
+            best,
+            max_batch=figures["max_batch"][i],
+            flops=models["flops"][i],
+            params=models["params"][i],
+            activations=models["activations"][i],
+            accuracy_pct={
+                image_set: column[i]
+                for image_set, column in models["accuracy_pct"].items()
+                if column[i] is not None
+            },
+        )
