@@ -1,7 +1,7 @@
 """Published studies of many models, transcribed from released data (schema `published-study-1`)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.rule_ids import SCHEMA_VIOLATED
 from rules.studies.models import classify
+from rules.studies.plausibility import find_doubts
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
 _ADVICE = "The columns do not belong together. Make the file again from its source."
@@ -43,7 +44,7 @@ class PublishedStudy:
     notes: tuple[str, ...]
     results: tuple[ModelResult, ...]
     """In the order of the setups, and of the models within a setup. A model without a result on a
-    setup is absent."""
+    setup is absent. The rules of studies doubt some (`ModelResult.doubts`)."""
 
 
 def read_published_study(path: Path) -> PublishedStudy:
@@ -59,8 +60,12 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
     source = PublishedSource(
         **{key: document["source"][key] for key in PublishedSource.__dataclass_fields__}
     )
-    results = tuple(
+    results = [
         result for i in range(len(document["setups"])) for result in _parse_setup(name, document, i)
+    ]
+    doubted = tuple(
+        replace(result, doubts=doubts)
+        for result, doubts in zip(results, find_doubts(results), strict=True)
     )
     return PublishedStudy(
         document["id"],
@@ -70,7 +75,7 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
         document["url"],
         source,
         tuple(document["notes"]),
-        results,
+        doubted,
     )
 
 

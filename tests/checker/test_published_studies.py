@@ -95,6 +95,15 @@ def test_batch_is_throughput_times_latency_where_the_release_has_none(
     assert (bat.best.batch, bat.max_batch) == (297, 300)
 
 
+def test_results_carry_the_doubts_of_the_rules(study: PublishedStudy) -> None:
+    doubted = [result for result in study.results if "Y101" in result.doubts]
+    assert Counter(result.setup.board for result in doubted) == {
+        "NVIDIA A100-PCIE-40GB": 422,
+        "NVIDIA H100 PCIe": 72,
+    }
+    assert {result.setup.engine for result in doubted} == {"eager"}
+
+
 def test_source_and_licence_are_stated(study: PublishedStudy) -> None:
     assert (study.source.commit, study.source.license) == ("96cd60e", "MIT")
     assert "Copyright (c) 2024 Zeyu Yang" in study.source.license_text
