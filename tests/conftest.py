@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from click.testing import CliRunner
-from support.bundles import make_evidence, make_serving_evidence, write_bundle
+from support.bundles import make_evidence, make_serving_evidence, write_bundle, write_study_bundle
 from support.report.html import Element, Report, Tree
 
 from harness.sign import sign
@@ -23,7 +23,8 @@ from reporting.cli import main
 from reporting.report_table import ReportTable
 from rules.bundle_format.records import SUBMISSION_NAMESPACE
 from rules.bundle_format.seal import seal
-from rules.testing.frames import EvidenceFrames
+from rules.testing.frames import EvidenceFrames, StudyFrames
+from rules.testing.studies import make_study_frames
 
 PRINCIPAL = "example@wattmark"
 """Who signs the bundles of the tests; they lie in the directory of the center `example`."""
@@ -47,6 +48,17 @@ def copy_evidence(serving: bool = False) -> EvidenceFrames:
     """The good evidence of tests/support/bundles.py, of training or of serving, made once and
     copied, so that a test may alter it."""
     return copy.deepcopy(_make_good_evidence(serving))
+
+
+@cache
+def _make_good_study() -> StudyFrames:
+    return make_study_frames()
+
+
+def copy_study() -> StudyFrames:
+    """The good study of rules/testing/studies.py, made once and copied, so that a test may alter
+    it."""
+    return copy.deepcopy(_make_good_study())
 
 
 def make_key(path: Path) -> Path:
@@ -93,6 +105,21 @@ class Submissions:
         evidence.result["run_id"] = run_id or evidence.result["run_id"]
         directory = self.root / principal.split("@")[0] / system / evidence.result["run_id"]
         write_bundle(evidence, directory)
+        sign(directory, self.key, principal)
+        return directory
+
+    def add_study(
+        self,
+        study: StudyFrames | None = None,
+        study_id: str | None = None,
+        principal: str = PRINCIPAL,
+    ) -> Path:
+        """Write, seal and sign the bundle of a study (the good one by default) and return its
+        directory."""
+        study = study or copy_study()
+        study.study["study_id"] = study_id or study.study["study_id"]
+        directory = self.root / principal.split("@")[0] / "h200" / study.study["study_id"]
+        write_study_bundle(study, directory)
         sign(directory, self.key, principal)
         return directory
 

@@ -51,9 +51,12 @@ def read_study(files: Files) -> tuple[StudyEvidence | None, list[Problem]]:
         records[BATCHES_FILE],
         records[LOG_FILE],
     )
-    checks = (_check_sessions, _check_points, _check_parts)
-    problems += [p for check in checks for refusal in check(evidence) for p in refusal.problems]
-    return None if problems else evidence, problems
+    # In this order: points refer to sessions, parts to points.
+    for check in (_check_sessions, _check_points, _check_parts):
+        problems = [problem for refusal in check(evidence) for problem in refusal.problems]
+        if problems:
+            return None, problems
+    return evidence, []
 
 
 def _check_sessions(evidence: StudyEvidence) -> Iterator[Refused]:

@@ -6,11 +6,13 @@ import gzip
 import hashlib
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -25,6 +27,7 @@ from support.good_documents import (
     make_system,
 )
 
+from rules.bundle_format import study_write as study_writer
 from rules.bundle_format import write as writer
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
@@ -41,7 +44,7 @@ from rules.metrics.run import compute_figures
 from rules.protocol import CURRENT
 from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
-from rules.testing.frames import EvidenceFrames
+from rules.testing.frames import EvidenceFrames, StudyFrames
 from rules.testing.mutations import renew_noise
 from rules.testing.node_power import state_node_figures
 from rules.workloads import workloads
@@ -66,12 +69,24 @@ def write_bundle(evidence: EvidenceFrames, directory: Path) -> None:
     Compression is weaker, a table that was written before is not encoded again, and nothing waits
     for the disk. The files hold the same content.
     """
+    with _quick_writing(writer):
+        writer.write(evidence.evidence(), directory)
+
+
+def write_study_bundle(study: StudyFrames, directory: Path) -> None:
+    """Write the bundle of a study as `rules.bundle_format.study_write` does, as quickly."""
+    with _quick_writing(study_writer):
+        study_writer.write_study(study.evidence(), directory)
+
+
+@contextmanager
+def _quick_writing(module: Any) -> Iterator[None]:
     with (
-        mock.patch.object(writer, "pack_table", _cache_encoding(writer.pack_table)),
+        mock.patch.object(module, "pack_table", _cache_encoding(writer.pack_table)),
         mock.patch.object(gzip, "compress", partial(igzip.compress, compresslevel=1)),
         mock.patch.object(os, "fsync"),
     ):
-        writer.write(evidence.evidence(), directory)
+        yield
 
 
 _TABLES: dict[bytes, bytes] = {}
