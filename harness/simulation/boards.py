@@ -2,7 +2,8 @@
 with optional faults.
 
 A board does simulated work with the throughput and the power of a model that is fitted to published
-figures (`harness/simulation/throughput_model.py`). If a run computes on the CPU instead, the boards
+figures (`harness/simulation/throughput_model.py`), and of a made-up one for image models
+(`harness/simulation/inference_model.py`). If a run computes on the CPU instead, the boards
 of its workers follow the load of the node's CPUs (share of busy time in /proc/stat). A board with a
 resident model and no batch draws a little more than one without a worker. Power approaches its
 target with a lag, and readings have noise. The energy counter integrates the power without noise
@@ -18,12 +19,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from harness.power.source import Device, MeterError, Readback
 from harness.simulation.board_models import parse_argument
 from harness.simulation.cpu_load import BusyShare
-from harness.simulation.throughput_model import Curve, find_curve, load_fit
+from harness.simulation.inference_model import ImageLoad, InferenceCurve
+from harness.simulation.throughput_model import find_curve, load_fit
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json, Reading
 
@@ -45,6 +47,18 @@ GPU_IDLE, SOFTWARE_POWER_CAP, THERMAL_SLOWDOWN = 0x1, 0x4, 0x20  # bits of NVML
 SENTINEL_MW = 65_535_000  # 0xFFFF W, which drivers report for "not available"
 MINUTE_S = 60.0
 COUNTER_START_J = 1e6  # a real counter started when the driver was loaded, long before the run
+
+
+class Work(Protocol):
+    """Simulated work: throughput and power of a board at a power cap."""
+
+    def compute_items_per_s(self, cap_w: float) -> float: ...
+
+    def compute_power_w(self, cap_w: float) -> float: ...
+
+    def is_capped(self, cap_w: float) -> bool:
+        """Whether the cap lowers the throughput."""
+        ...
 
 
 class Activity(StrEnum):
@@ -70,7 +84,7 @@ class _Board:
     counter_j: float = COUNTER_START_J
     counter_ns: int = 0
     activity: Activity = Activity.IDLE
-    work: Curve | None = None
+    work: Work | None = None
     work_since_ns: int | None = None
     """When simulated work began for the first time."""
     fault_percent: dict[str, float] = field(default_factory=dict)
@@ -96,7 +110,7 @@ class Boards:
 
     METHODS = (
         *("devices", "read", "readback", "set_cap", "set_state"),
-        *("set_activity", "work", "rate", "node"),
+        *("set_activity", "work", "infer", "rate", "node"),
     )
 
     def __init__(
@@ -235,13 +249,14 @@ class Boards:
     def work(self, uuid: str, workload: str | None) -> str:
         """Start simulated work on a board, or end it with None. Returns the name of the fit."""
         board = self._get_responding_board(uuid)
-        curve = None if workload is None else find_curve(self.model.name, workload)
-        self._catch_up(board)
-        board.work = curve
-        board.activity = Activity.IDLE if curve is None else Activity.COMPUTING
-        if curve is not None and board.work_since_ns is None:
-            board.work_since_ns = board.last_ns
+        self._set_work(board, None if workload is None else find_curve(self.model.name, workload))
         return load_fit().name
+
+    def infer(self, uuid: str, load: Json) -> None:
+        """Start simulated inference of an image model on a board. `load` has the fields of
+        `ImageLoad`. `work` ends it."""
+        board = self._get_responding_board(uuid)
+        self._set_work(board, InferenceCurve(self.model, ImageLoad(**load)))
 
     def rate(self, uuid: str) -> float:
         """Return the current throughput of the work on a board, in items/s."""
@@ -276,6 +291,13 @@ class Boards:
             raise MeterError(f"{uuid} does not answer: it has left the bus")
         return board
 
+    def _set_work(self, board: _Board, work: Work | None) -> None:
+        self._catch_up(board)
+        board.work = work
+        board.activity = Activity.IDLE if work is None else Activity.COMPUTING
+        if work is not None and board.work_since_ns is None:
+            board.work_since_ns = board.last_ns
+
     def _compute_operating_point(self, board: _Board, now_ns: int) -> _OperatingPoint:
         """Return the operating point: from the fitted model during simulated work, otherwise from
         the load of the CPUs if a worker computes on them."""
@@ -292,7 +314,7 @@ class Boards:
             return _OperatingPoint(
                 power_w,
                 slow_factor * board.work.compute_items_per_s(cap_w),
-                thermal_bits | SOFTWARE_POWER_CAP,
+                thermal_bits | (SOFTWARE_POWER_CAP if board.work.is_capped(cap_w) else 0),
                 1.0,
             )
         load = min(1.0, max(0.0, self._load())) if is_computing else 0.0

@@ -196,7 +196,7 @@ class _Server:
                 f"{line.decode(errors='replace')!r}: {error}"
             }
         # `_disconnect` ends the work of this client.
-        if method in ("work", "set_activity"):
+        if method in ("work", "infer", "set_activity"):
             self._used[client].add(request["uuid"])
         return {"result": result}
 

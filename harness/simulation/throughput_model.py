@@ -82,6 +82,10 @@ class Curve:
             return cap_w
         return self.full_draw_w + self.draw_share * (cap_w - self.full_draw_w)
 
+    def is_capped(self, cap_w: float) -> bool:
+        """True: the fit has no throughput without a cap."""
+        return True
+
     @property
     def parameters(self) -> tuple[float, float, float, float]:
         return self.limit_per_s, self.knee_w, self.rise, self.sharpness
