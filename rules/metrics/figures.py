@@ -14,7 +14,7 @@ EnergySource = Literal["counter", "trapezoid"]
 
 # Two-sided 95 % quantiles of Student's t for 1, 2, … degrees of freedom (any table of the
 # distribution). SciPy would be a dependency for these fifteen numbers alone.
-_T95 = (
+STUDENT_T95 = (
     12.706,
     4.303,
     3.182,
@@ -83,7 +83,8 @@ def _estimate_around(estimate: float, residuals: Sequence[float]) -> Estimate:
     if n == 1:
         return Estimate(estimate, 1, None, None)
     sd = math.sqrt(math.fsum(residual**2 for residual in residuals) / (n - 1))
-    half_width = (_T95[n - 2] if n - 1 <= len(_T95) else _NORMAL95) * sd / math.sqrt(n)
+    quantile = STUDENT_T95[n - 2] if n - 1 <= len(STUDENT_T95) else _NORMAL95
+    half_width = quantile * sd / math.sqrt(n)
     return Estimate(estimate, n, sd, (estimate - half_width, estimate + half_width))
 
 

@@ -1,0 +1,207 @@
+"""The figures of the points of a study, from its tables of points, parts and samples.
+
+Energy of a point is computed in two ways, over its whole window: by the energy counter, and as the
+trapezoid over power samples. The energy of record of long windows is the counter, if it passes its
+self-test on that board in that session, else the trapezoid. That of ladder windows is always the
+trapezoid: the counter of some boards advances every 100 ms only, which is too coarse for 1 s.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.bundle_format.study_records import LADDER, POINTS_FILE, STUDY_BATCHES_FILE
+from rules.bundle_format.table import Floats, Ints, Mask, Table, format_rows
+from rules.metrics.energy import (
+    MetricsError,
+    Trace,
+    build_trace,
+    counter_energies,
+    trapezoid_energies,
+)
+from rules.metrics.run import agreement, relative_difference
+from rules.protocol import V1_1
+from rules.studies.metrics.estimates import student_t95
+
+BoardKey = tuple[int, str]
+"""Number of a session, and UUID of an accelerator."""
+
+
+@dataclass(frozen=True)
+class PointFigures:
+    """The figures of n points, each of shape (n,), in the order of points.csv.gz. They are NaN for
+    a point that has another outcome than `ok`."""
+
+    seconds: Floats
+    energy_j_trapezoid: Floats
+    energy_j_counter: Floats
+    """NaN also where the accelerator has no counter."""
+    by_counter: Mask
+    """Whether the energy of record is that of the counter."""
+    energy_j: Floats
+    """The energy of record."""
+    joules_half_width: Floats
+    """Half of the 95 % interval of the energy, as a share of it. It is the interval of the ratio of
+    energy to images over the parts, by Student's t, with energies by the trapezoid. NaN for a point
+    of one part."""
+    images: Floats
+    batches: Floats
+
+
+def compute_point_figures(
+    points: Table, parts: Table, samples_by_board: Mapping[BoardKey, Table]
+) -> PointFigures:
+    """Compute the figures of all points. The tables have the columns of `Point`, `PointPart` and
+    `SAMPLE_COLUMNS`. Raises MetricsError where the evidence does not allow a figure."""
+    ran = points.text("outcome").equals("ok")
+    _check_points(points, ran)
+    _check_parts(points, parts, ran)
+    shape = len(points)
+    counter_j, trapezoid_j = np.full(shape, np.nan), np.full(shape, np.nan)
+    by_counter = np.zeros(shape, dtype=bool)
+    parts_j = np.full(len(parts), np.nan)
+    part_points = parts.ints("point")
+    is_short = points.text("kind").equals(LADDER)
+    for rows, trace, place in _traces(points, ran, samples_by_board):
+        starts_ns, ends_ns = points.ints("start_ns")[rows], points.ints("end_ns")[rows]
+        _check_covered(points, rows, trace, place)
+        trapezoid_j[rows] = _trapezoid_j(trace, starts_ns, ends_ns)
+        counted_j = counter_energies(
+            trace.counter_times_s, trace.counter_j, *_seconds(trace, starts_ns, ends_ns)
+        )
+        if counted_j is not None:
+            counter_j[rows] = counted_j
+        long_rows = rows[~is_short[rows]]
+        by_counter[long_rows] = _counter_passes(
+            counter_j[long_rows], trapezoid_j[long_rows], trace.averaged
+        )
+        of_board = np.zeros(shape, dtype=bool)
+        of_board[rows] = True
+        own_parts = np.flatnonzero(of_board[part_points])
+        parts_j[own_parts] = _trapezoid_j(
+            trace, parts.ints("start_ns")[own_parts], parts.ints("end_ns")[own_parts]
+        )
+    batch = points.floats("batch")
+    images = np.where(ran, points.floats("items"), np.nan)
+    part_images = parts.floats("batches") * batch[part_points]
+    seconds = (points.ints("end_ns") - points.ints("start_ns")) / 1e9
+    return PointFigures(
+        seconds=np.where(ran, seconds, np.nan),
+        energy_j_trapezoid=trapezoid_j,
+        energy_j_counter=counter_j,
+        by_counter=by_counter,
+        energy_j=np.where(by_counter, counter_j, trapezoid_j),
+        joules_half_width=_half_widths(part_points, parts_j, part_images, shape),
+        images=images,
+        batches=images / batch,
+    )
+
+
+def _traces(
+    points: Table, ran: Mask, samples_by_board: Mapping[BoardKey, Table]
+) -> Iterator[tuple[Ints, Trace, str]]:
+    """For each session and accelerator with points: the rows of its points that ran, its readings,
+    and its name for messages."""
+    sessions, accelerators = points.ints("session"), points.text("accelerator")
+    keys = np.column_stack([sessions[ran], accelerators.codes[ran]])
+    for session, code in np.unique(keys, axis=0).tolist():
+        rows = np.flatnonzero(ran & (sessions == session) & (accelerators.codes == code))
+        name = accelerators.names[code]
+        place = f"{name} in session {session}"
+        board_samples = samples_by_board.get((session, name))
+        if board_samples is None:
+            raise MetricsError(
+                f"{POINTS_FILE}, {format_rows(points, rows)}: there are no samples of {place}"
+            )
+        try:
+            trace = build_trace(board_samples)
+        except MetricsError as error:
+            raise MetricsError(f"{place}: {error}") from None
+        yield rows, trace, place
+
+
+def _seconds(trace: Trace, *times_ns: Ints) -> tuple[Floats, ...]:
+    """Times in s on the clock of the trace."""
+    # Subtract while the times are integers: a double does not hold the ns of a long uptime exactly.
+    return tuple((column - trace.zero_ns) / 1e9 for column in times_ns)
+
+
+def _trapezoid_j(trace: Trace, starts_ns: Ints, ends_ns: Ints) -> Floats:
+    if not len(starts_ns):
+        return np.empty(0)
+    starts_s, ends_s = _seconds(trace, starts_ns, ends_ns)
+    return trapezoid_energies(trace.usable_power_times_s, trace.usable_power_w, starts_s, ends_s)
+
+
+def _counter_passes(counter_j: Floats, trapezoid_j: Floats, averaged: bool) -> bool:
+    """The counter's self-test over the long windows of a board in a session: it advances in each,
+    and agrees with the trapezoid over all as it must over a run."""
+    if not len(counter_j) or not (counter_j > 0).all():
+        return False
+    difference = relative_difference(float(counter_j.sum()), float(trapezoid_j.sum()))
+    return abs(difference) <= agreement(V1_1, averaged).run
+
+
+def _half_widths(part_points: Ints, parts_j: Floats, images: Floats, count: int) -> Floats:
+    """The interval of the ratio of energy to images of each point over its parts, as a share of the
+    ratio, shape (count,). The formula is that of `rules.metrics.figures.estimate_ratio`."""
+
+    def sum_by_point(values: Floats) -> Floats:
+        return np.bincount(part_points, weights=values, minlength=count).astype(np.float64)
+
+    n = np.bincount(part_points, minlength=count)
+    # Points of one part have no spread.
+    n = np.where(n > 1, n, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total_j, total_images = sum_by_point(parts_j), sum_by_point(images)
+        residuals = parts_j - (total_j / total_images)[part_points] * images
+        sd = np.sqrt(sum_by_point(residuals**2) / (n - 1)) / (total_j / n)
+        quantiles = np.array(
+            [student_t95(k - 1) if k > 1 else np.nan for k in range(int(n.max(initial=0)) + 1)]
+        )
+        return np.where(n > 1, quantiles[n] * sd / np.sqrt(n), np.nan)
+
+
+def _check_points(points: Table, ran: Mask) -> None:
+    for wrong, what in (
+        (points.ints("end_ns") <= points.ints("start_ns"), "has no duration"),
+        (points.ints("items") <= 0, "has no images"),
+        (points.ints("batch") <= 0, "has no batch size"),
+    ):
+        if (wrong & ran).any():
+            row = format_rows(points, np.flatnonzero(wrong & ran)[:1])
+            raise MetricsError(f"{POINTS_FILE}, {row}: the point {what}, but its outcome is ok")
+
+
+def _check_parts(points: Table, parts: Table, ran: Mask) -> None:
+    numbers = parts.ints("point")
+    known = (numbers >= 0) & (numbers < len(points))
+    known[known] = ran[numbers[known]]
+    if not known.all():
+        row = format_rows(parts, np.flatnonzero(~known)[:1])
+        raise MetricsError(
+            f"{STUDY_BATCHES_FILE}, {row}: {POINTS_FILE} has no point of this number with the "
+            "outcome ok"
+        )
+    inside = (parts.ints("start_ns") >= points.ints("start_ns")[numbers]) & (
+        parts.ints("end_ns") <= points.ints("end_ns")[numbers]
+    )
+    if not inside.all():
+        row = format_rows(parts, np.flatnonzero(~inside)[:1])
+        raise MetricsError(f"{STUDY_BATCHES_FILE}, {row}: the part lies outside its point")
+
+
+def _check_covered(points: Table, rows: Ints, trace: Trace, place: str) -> None:
+    """Raises MetricsError if a window leaves the readings of power or counter."""
+    starts_s, ends_s = _seconds(trace, points.ints("start_ns")[rows], points.ints("end_ns")[rows])
+    for times_s in (trace.usable_power_times_s, trace.counter_times_s):
+        # One reading of a counter gives no energy, so it covers nothing and is not used.
+        if len(times_s) < 2:
+            continue
+        outside = (starts_s < times_s[0]) | (ends_s > times_s[-1])
+        if outside.any():
+            row = format_rows(points, rows[outside][:1])
+            raise MetricsError(
+                f"{POINTS_FILE}, {row}: the window reaches outside the samples of {place}"
+            )
