@@ -121,17 +121,16 @@ def main(
         raise UnwritableError(describe_unwritable(error, target)) from None
     finally:
         show_step("")
-    click.echo(f"{out}: {_count_results(collected, local)}")
+    click.echo(f"{out}: {_count_results(collected)}")
     sys.exit(FAILED if collected.rejected else 0)
 
 
-def _count_results(collected: "Collected", local: bool) -> str:
-    from checker.verdict import TrustLevel
-
+def _count_results(collected: "Collected") -> str:
     passed = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - passed
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
-    judged = f"{TrustLevel.LOCAL}: {passed} without errors" if local else f"{passed} passed"
+    label = collected.local_label
+    judged = f"{label}: {passed} without errors" if label else f"{passed} passed"
     return f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
 
 

@@ -41,8 +41,9 @@ class Collected:
     papers: Sequence[Paper]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
-    is_local: bool = False
-    """Whether signatures, reviews, waivers and the LOG were not read."""
+    local_label: str = ""
+    """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
+    Empty for a report that read signatures, reviews, waivers and the LOG."""
 
     @property
     def bundles_rejected(self) -> int:
@@ -78,7 +79,13 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     failed, withdrawn = (
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
-    return Collected(rows, papers, failed, withdrawn, local)
+    return Collected(rows, papers, failed, withdrawn, _name_local_level(verdicts) if local else "")
+
+
+def _name_local_level(verdicts: Sequence[Verdict]) -> str:
+    others = (*NON_BUNDLE_STANDINGS, "published")
+    levels = {v.trust_level for v in verdicts if v.standing not in others}
+    return levels.pop() if len(levels) == 1 else "local"
 
 
 def _keep_run(bundle: AnyBundle) -> RunRecord | None:

@@ -15,7 +15,6 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from checker.verdict import TrustLevel
 from reporting.charts import draw, load_scripts
 from reporting.charts.chart import DrawnChart
 from reporting.collect import Collected
@@ -102,7 +101,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         passed=PassedBundles.count_findings(
             [row.provenance.findings for row in bundles if row.provenance]
         ),
-        local_label=TrustLevel.LOCAL if page.collected.is_local else "",
+        local_label=page.collected.local_label,
         link=make_linker(output),
         format_finding=format_finding,
     )
@@ -144,7 +143,7 @@ def _describe_report(page: PageModel, now: datetime) -> dict[str, Any]:
         "format": FORMAT,
         "made_at": now.isoformat(timespec="seconds"),
         "rules_version": VERSION,
-        **({"trust_level": TrustLevel.LOCAL} if page.collected.is_local else {}),
+        **({"trust_level": page.collected.local_label} if page.collected.local_label else {}),
         "assumptions": asdict(DEFAULTS),
         "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
         "rack_tolerance_w": TOLERANCE_W,

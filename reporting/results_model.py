@@ -201,6 +201,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             if verdict.reproduces
             else None,
             verdict.manifest_sha256,
+            verdict.trust_level,
         ),
     )
 

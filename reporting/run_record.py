@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.verdict import TrustLevel
 from reporting.traces import summarize_power
 from rules.bundle import Bundle
 from rules.contract import RequestSet
@@ -145,6 +146,7 @@ class Provenance:
 
     manifest_sha256: str = ""
     """The SHA-256 of the manifest that was judged."""
+    trust_level: TrustLevel = TrustLevel.SUBMITTED
 
     @property
     def trust(self) -> str:

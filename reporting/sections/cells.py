@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from checker.verdict import TrustLevel
 from reporting.report_table import Column, Value
 from reporting.results_model import Figure, ResultRow, name_submitted_line
+from reporting.run_record import Provenance
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
 
@@ -60,7 +60,7 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "evidence": row.table
         if provenance is None
         # `html_tables` splits this text at `; `.
-        else f"{describe_signer(provenance.signer)}; {count_findings(provenance.findings)}",
+        else f"{describe_signer(provenance)}; {count_findings(provenance.findings)}",
         "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
@@ -73,9 +73,9 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
     }
 
 
-def describe_signer(signer: str | None) -> str:
+def describe_signer(provenance: Provenance) -> str:
     """Who signed a bundle that is shown. Only a local report shows bundles without a signer."""
-    return f"signed by {signer}" if signer else TrustLevel.LOCAL
+    return f"signed by {provenance.signer}" if provenance.signer else provenance.trust_level
 
 
 def name_line(row: ResultRow) -> str:

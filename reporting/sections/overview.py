@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from checker.verdict import TrustLevel, Verdict
+from checker.verdict import Verdict
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance
@@ -223,7 +223,7 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "system": row.system,
         "workload": row.workload,
         "standing": row.standing,
-        "signer": provenance.signer or TrustLevel.LOCAL,
+        "signer": provenance.signer or provenance.trust_level,
         "reviewed": _format_reviews(provenance),
         "accepted": provenance.accepted or None,
         "scope": SCOPE,

@@ -111,6 +111,24 @@ def test_page_of_a_local_run_shows_its_figures_and_says_that_it_is_local(
     assert rows["resnet50-train-results"]["evidence"].startswith(f"{LABEL}; ")
 
 
+def test_page_of_a_local_run_says_of_a_signed_bundle_that_its_signature_was_not_verified(
+    submissions: Submissions, unsigned_run: Path, tmp_path: Path
+) -> None:
+    page, tables = tmp_path / "page.html", tmp_path / "tables"
+    level, signed = "local, signature not verified", submissions.add()
+    result = run_bench_report("--local", signed, "-o", page, "--tables", tables)
+    assert f"{page}: {level}: 1 without errors" in result.output
+    assert f"<title>wattmark report ({level})</title>" in page.read_text()
+    report = (tables / "report.json").read_text()
+    assert json.loads(report)["trust_level"] == level
+    assert f'"{level}; ' in report and LABEL not in page.read_text() + report
+    # Of a page of both, each bundle says what holds of it. They fail as copies of each other.
+    result = run_bench_report("--local", signed, unsigned_run, "-o", page)
+    assert f"{page}: local: 0 without errors, 2 failed" in result.output
+    assert "<title>wattmark report (local)</title>" in page.read_text()
+    assert f"<td>{LABEL}</td>" in page.read_text() and f"<td>{level}</td>" in page.read_text()
+
+
 def test_page_of_a_round_does_not_say_that_it_is_local(
     submissions: Submissions, tmp_path: Path
 ) -> None:
