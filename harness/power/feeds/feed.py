@@ -2,7 +2,7 @@
 values."""
 
 import ssl
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from http.client import HTTPException
 
@@ -15,6 +15,8 @@ LOGIN_PAUSE_S = 30.0
 STALE_AFTER_S = 15.0
 """How long all quantities of a feed may stay the same. Power of a node in use changes with every
 measurement; real management controllers repeat 1 to 20 % of their values."""
+QUANTITIES = ("power_mw", "energy_mj", "voltage_mv", "current_ma")
+"""Fields of `FeedReading`."""
 
 
 class FeedError(Exception):
@@ -86,21 +88,24 @@ class LoginPause:
 
 
 class StaleDetector:
-    """Finds feeds whose quantities no longer change."""
+    """Finds feeds whose measurements are no longer renewed.
 
-    def __init__(self) -> None:
+    A measurement is new if its sequence number (`fresh`) is. Without such a number, it is new if
+    one of `fields` of `FeedReading` has changed.
+    """
+
+    def __init__(self, fields: Sequence[str] = QUANTITIES) -> None:
+        self._fields = fields
         self._changes: dict[str, tuple[tuple[int | None, ...], float]] = {}
 
     def mark(self, feed: str, reading: FeedReading, now_s: float) -> FeedReading:
-        """Give the reading the status `stale` if nothing in it has changed for `STALE_AFTER_S`. It
-        keeps its values."""
-        if reading.status != "ok":
+        """Give the reading the status `stale` if its measurement was not renewed for
+        `STALE_AFTER_S`. It keeps its values. A reading without any of the fields is left as it
+        is."""
+        fields = self._fields if reading.fresh is None else ("fresh",)
+        content = tuple(getattr(reading, field) for field in fields)
+        if reading.status != "ok" or content.count(None) == len(content):
             return reading
-        content = (
-            (reading.fresh,)
-            if reading.fresh is not None
-            else (reading.power_mw, reading.energy_mj, reading.voltage_mv, reading.current_ma)
-        )
         last_content, changed_s = self._changes.get(feed, (None, now_s))
         if content != last_content:
             self._changes[feed] = (content, now_s)

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from harness.power.feeds.counter import CounterUnwrapper
-from harness.power.feeds.feed import FeedError, LoginPause
+from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
@@ -77,6 +77,8 @@ class SnmpMeter(NodeMeter):
         self._session: SnmpSession | None = None
         self._used_s = 0.0
         self._pause = LoginPause()
+        # A PDU rounds its power to watts, so a steady node can repeat it. Only the stamp tells.
+        self._stale = StaleDetector(("meter_ns",))
         self._quantities: dict[str, tuple[Quantity, ...]] = {}
 
     @classmethod
@@ -102,8 +104,9 @@ class SnmpMeter(NodeMeter):
             counts = self._get(oids)
         except FeedError as error:
             return [(feed, FeedReading(status=error.status)) for feed in self._quantities]
+        now_s = time.monotonic()
         return [
-            (feed, _make_reading(feed, quantities, counts))
+            (feed, self._stale.mark(feed, _make_reading(feed, quantities, counts), now_s))
             for feed, quantities in self._quantities.items()
         ]
 

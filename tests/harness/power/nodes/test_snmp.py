@@ -1,7 +1,9 @@
 """The SNMP meter: gufo-snmp against net-snmp's snmpd (tests/support/meters/pdu.py)."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.meters.pdu import (
@@ -16,7 +18,7 @@ from support.meters.pdu import (
 from harness.power.feeds import feed as feed_module
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes import open_node_meter
+from harness.power.nodes import open_node_meter, snmp
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -97,6 +99,18 @@ def test_the_objects_of_each_vendor_give_power_and_energy(pdu, model):
 def test_an_absent_outlet_is_absent_and_the_others_are_read(pdu):
     meter = open_node_meter(make_access(pdu, feeds={"left": "1.8", "right": "1.9"}))
     assert meter.read() == [("left", PX_READING), ("right", FeedReading(status="absent"))]
+
+
+@needs_snmpd
+def test_a_stamp_that_no_longer_advances_is_stale(pdu, monkeypatch):
+    meter, statuses = open_node_meter(make_access(pdu)), []
+    for elapsed_s in (0, 14, 16):
+        clock = SimpleNamespace(monotonic=lambda ahead_s=elapsed_s: time.monotonic() + ahead_s)
+        monkeypatch.setattr(snmp, "time", clock)
+        statuses.append(meter.read()[0][1].status)
+    # A new measurement may have the power of the last.
+    pdu.set(PX | {f"{RARITAN}.5.1.8.5": ("gauge", 1_795_348_801)})
+    assert [*statuses, meter.read()[0][1].status] == ["ok", "ok", "stale", "ok"]
 
 
 @needs_snmpd
