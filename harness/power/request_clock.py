@@ -34,22 +34,25 @@ def place_clocks(meters: Sequence[MeterDeclaration], node_samples: Table) -> lis
     clocks = []
     for meter in meters:
         resolution_ns = round(1e6 * (meter.stamp_resolution_ms or 0))
+        delay_ns = round(1e6 * (meter.publication_delay_ms or 0))
         for node in dict.fromkeys(feed.node for feed in meter.feeds):
             # All feeds of a meter have the same clock, and one request.
             feed = next(feed for feed in meter.feeds if feed.node == node)
             readings = select_feed(node_samples, meter.id, feed)
-            bound = bound_clock(readings, resolution_ns) if meter.clock == "own" else None
-            if bound is not None:
+            if meter.clock == "own" and (bound := bound_clock(readings, resolution_ns, delay_ns)):
                 clocks.append(
                     {"meter": meter.id, "node": node, **asdict(bound), "source": "requests"}
                 )
     return clocks
 
 
-def bound_clock(readings: Table, stamp_resolution_ns: int) -> ClockBound | None:
+def bound_clock(
+    readings: Table, stamp_resolution_ns: int, publication_delay_ns: int = 0
+) -> ClockBound | None:
     """Bound the offset of a meter's clock by the readings of one feed, in the order of reading.
 
-    A stamp is cut off to `stamp_resolution_ns`. None with fewer than two different stamps.
+    A stamp is cut off to `stamp_resolution_ns`, and answers contain it at most
+    `publication_delay_ns` after it was made. None with fewer than two different stamps.
 
     Where a clock drifts or is set during the run, the windows contradict each other, and the bound
     covers all of them.
@@ -60,9 +63,10 @@ def bound_clock(readings: Table, stamp_resolution_ns: int) -> ClockBound | None:
     is_new = np.flatnonzero(np.diff(stamps_ns)) + 1
     if not len(is_new):
         return None
-    # The meter had not made the stamp when it answered the request before. The cut off part of the
-    # stamp makes the time of its making later.
-    lowest_ns = sent_ns[is_new - 1] - stamps_ns[is_new] - stamp_resolution_ns
+    # The meter had not published the stamp when it answered the request before. The cut off part of
+    # the stamp makes the time of its making later.
+    unpublished_ns = sent_ns[is_new - 1] - publication_delay_ns
+    lowest_ns = unpublished_ns - stamps_ns[is_new] - stamp_resolution_ns
     highest_ns = read_ns[is_new] - stamps_ns[is_new]
     lows, highs = _intersect_windows(read_ns[is_new], lowest_ns, highest_ns)
     # Bounds that contradict each other a little are both ends of what the clock did.

@@ -105,6 +105,8 @@ class MeterDeclaration(JsonRecord):
     resolution_mw: float | None
     energy_step_mj: float | None
     stamp_resolution_ms: float | None
+    publication_delay_ms: float | None
+    """The longest time from a stamp to the first answer that has it."""
     clock: str
     """`node`, `own` or `import`."""
     clock_error_ms: float | None

@@ -6,9 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from harness.power.request_clock import ClockBound, bound_clock
+from harness.power.request_clock import ClockBound, bound_clock, place_clocks
 from rules.bundle_format.records import NO_STAMP
-from rules.bundle_format.table import Table
+from rules.bundle_format.table import Table, Text
+from rules.checks.node.clock_bound_too_wide import MAX_BOUND_S
+from rules.checks.node.node_readings_repeat import USUAL_SHARE
+from rules.declarations.system import MeterDeclaration
 
 S = 1_000_000_000
 START_NS = 5_000 * S
@@ -24,8 +27,10 @@ def simulate(
     update_s: float = 0.5,
     resolution_s: float = 0.001,
     answer_s: float = 0.01,
+    delay_s: float = 0.0,
 ) -> tuple[Table, int]:
-    """Readings of a meter that measures every `update_s`, and the true offset at their middle.
+    """Readings of a meter that measures every `update_s` and publishes `delay_s` later, and the
+    true offset at their middle.
 
     The clock of the meter is `off_s` behind the wall clock, and drifts.
     """
@@ -33,8 +38,9 @@ def simulate(
     rate = 1 + drift_ppm * 1e-6
 
     def stamp_ns(node_ns: int) -> int:
-        """The stamp of the last measurement before a time of the node."""
-        measured_ns = node_ns - node_ns % round(update_s * S)
+        """The stamp of the last measurement that is published at a time of the node."""
+        latest_ns = node_ns - round(delay_s * S)
+        measured_ns = latest_ns - latest_ns % round(update_s * S)
         meter_ns = EPOCH_NS - round(off_s * S) + round((measured_ns - START_NS) * rate)
         return meter_ns - meter_ns % round(resolution_s * S)
 
@@ -59,6 +65,39 @@ def test_the_true_offset_is_within_the_bound(interval_s, update_s, resolution_s,
     bound = bound_clock(table, round(resolution_s * S))
     assert abs(bound.offset_ns - offset_ns) <= bound.bound_ns + 1e6
     assert bound.bound_ns / S <= bound_s
+
+
+def test_whole_second_stamps_read_every_900_ms_are_placed_and_repeat_seldom():
+    """As docs/node-power.md advises. Once a second places them within more than 1 s (N105), and
+    twice a second repeats half of them (N104)."""
+    bounds_s, repeated_shares = {}, {}
+    for interval_s in (0.5, 0.9, 1.0):
+        table, _ = simulate(400, interval_s, update_s=1.0, resolution_s=1.0)
+        bounds_s[interval_s] = bound_clock(table, S).bound_ns / S
+        repeated_shares[interval_s] = np.mean(np.diff(table.ints("meter_ns")) == 0)
+    assert bounds_s[0.9] < 0.6 and repeated_shares[0.9] < 0.15
+    assert bounds_s[1.0] > MAX_BOUND_S
+    assert repeated_shares[0.5] > USUAL_SHARE
+
+
+def test_a_declared_delay_of_publication_is_within_the_bound():
+    table, offset_ns = simulate(400, 0.5, update_s=0.1, delay_s=0.8)
+    undeclared = bound_clock(table, S // 1000)
+    assert abs(undeclared.offset_ns - offset_ns) > undeclared.bound_ns
+    names = {"meter": "bmc", "feed": "inlet", "node": "node0"}
+    codes = np.zeros(len(table), dtype=np.int32)
+    readings = Table.of(
+        {**table.columns, **{column: Text(codes, (name,)) for column, name in names.items()}}
+    )
+    meter = MeterDeclaration.from_json(
+        "/meters/0",
+        {
+            **{"id": "bmc", "clock": "own", "stamp_resolution_ms": 1, "publication_delay_ms": 800},
+            "feeds": [{"feed": "inlet", "node": "node0"}],
+        },
+    )
+    (clock,) = place_clocks([meter], readings)
+    assert abs(clock["offset_ns"] - offset_ns) <= clock["bound_ns"] < S
 
 
 def test_a_drift_widens_the_bound_by_what_the_clock_drifts():
