@@ -120,5 +120,10 @@ class NodeMeter(ABC):
         necessary with a new connection.
         """
 
+    def count_cap_changes(self) -> int | None:
+        """How often the power caps of the node changed since the meter was opened; None for a meter
+        that does not tell. Never raises."""
+        return None
+
     def close(self) -> None:  # noqa: B027  # some meters have nothing to release
         """Release what `open` acquired."""

@@ -45,6 +45,8 @@ class MeterSampling:
     interval_ms: float
     ticks: int
     missed: int
+    cap_changes: int | None = None
+    """How often the power caps of the node changed meanwhile; None if the meter does not tell."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,11 @@ class NodeReaders:
                 raise
             except SamplerError as error:
                 self._log_line(f"meter {settings.meter}: {error}")
+            if count := counts.get("cap_changes"):
+                self._log_line(
+                    f"meter {settings.meter}: the power caps of the node changed while it was read "
+                    f"(times: {count})"
+                )
             sampling.append(
                 MeterSampling(settings.meter, settings.node, settings.interval_ms, **counts)
             )
@@ -165,6 +172,9 @@ class _Loop(ReadingLoop):
         if read_ns - self._flushed_ns >= FLUSH_NS:
             self._flushed_ns = read_ns
             self.flush()
+
+    def count(self) -> Json:
+        return {**super().count(), "cap_changes": self._meter.count_cap_changes()}
 
     def execute(self, command: Json) -> None:
         raise AssertionError(f"a reader has no command {command['command']!r}")

@@ -100,10 +100,9 @@ class ReadingProcess:
             process.wait()
 
     def stop(self) -> Json:
-        """Write all rows to disk and end. Returns the counts `ticks` and `missed`. Raises
-        SamplerError."""
-        answer = self._ask({"command": "stop"}, "stopped")
-        return {"ticks": answer["ticks"], "missed": answer["missed"]}
+        """Write all rows to disk and end. Returns the counts of the loop. Raises SamplerError."""
+        counts: Json = self._ask({"command": "stop"}, "stopped")["counts"]
+        return counts
 
     def _ask(self, command: Json, expected: str) -> Json:
         assert self._process is not None and self._process.stdin is not None
@@ -173,6 +172,10 @@ class ReadingLoop(ABC):
     @abstractmethod
     def execute(self, command: Json) -> None:
         """Execute a command other than `stop`."""
+
+    def count(self) -> Json:
+        """What the loop counted."""
+        return {"ticks": self.ticks, "missed": self.missed}
 
     def first_deadline_ns(self, now_ns: int) -> int:
         """The first deadline of a loop that starts now."""
@@ -269,12 +272,13 @@ def run_loop(
             loop = make_loop(meter, file, send)
             send({"kind": "started"})
             loop.run(commands)
+            counts = loop.count()
     except OSError as error:
         send({"kind": "unwritable", "reason": describe_write_failure(path, error)})
         return
     finally:
         meter.close()
-    send({"kind": "stopped", "ticks": loop.ticks, "missed": loop.missed})
+    send({"kind": "stopped", "counts": counts})
 
 
 def describe_write_failure(path: Path, error: BaseException) -> str:

@@ -191,6 +191,8 @@ class NodeSampling(JsonRecord):
     interval_ms: float
     ticks: int
     missed: int
+    cap_changes: int | None
+    """How often the power caps of the node changed meanwhile; None if the meter does not tell."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ on. The parts do not add up to the node, so a meter has either the node or parts
 meters.toml may name another directory as `tree`.
 
 The controller renews all files ten times a second and then advances `freshness`. Each reading has
-this number, so that repeats are found. A file contains a value and its time, as in
-`125 W 1700000000123456 us`; older controllers give no time. Source: HPE Cray Operating System
-Administration Guide, "PM counters".
+this number, so that repeats are found. It advances `generation` when a power cap of the node
+changes. A file contains a value and its time, as in `125 W 1700000000123456 us`; older controllers
+give no time. Source: HPE Cray Operating System Administration Guide, "PM counters".
 """
 
 import re
@@ -37,6 +37,8 @@ class PmCountersMeter(NodeMeter):
         self._feeds = dict(access.feeds)
         self._tree = Path(access.options.get("tree", TREE))
         self._stale = StaleDetector()
+        self._generation: int | None = None
+        """At the opening."""
 
     @classmethod
     def open(cls, access: MeterAccess) -> "PmCountersMeter":
@@ -48,6 +50,7 @@ class PmCountersMeter(NodeMeter):
             )
         try:
             meter._read_consistently()
+            meter._generation = meter._read_generation()
         except FeedError as error:
             raise MeterError(
                 f"meter {access.id}: {error.problem}; the feeds here are "
@@ -62,6 +65,18 @@ class PmCountersMeter(NodeMeter):
             return [(feed, FeedReading(status=error.status)) for feed in self._feeds]
         now_s = time.monotonic()
         return [(feed, self._stale.mark(feed, reading, now_s)) for feed, reading in readings]
+
+    def count_cap_changes(self) -> int | None:
+        first, last = self._generation, self._read_generation()
+        # A controller that was restarted counts anew.
+        return None if first is None or last is None or last < first else last - first
+
+    def _read_generation(self) -> int | None:
+        """None where the controller has no such number."""
+        try:
+            return self._read_number("generation")
+        except FeedError:
+            return None
 
     def _read_consistently(self) -> list[tuple[str, FeedReading]]:
         """Read all feeds of one renewal. Raises FeedError."""

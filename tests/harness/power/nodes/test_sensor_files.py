@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.harness.node_power import METER
 
 from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.power.node_reader import NodeReaders
 from harness.power.nodes import open_node_meter
 from harness.power.source import MeterError
+from harness.run.plan import parse_meters
 from rules.bundle_format.records import FeedReading
 
 PERIOD_S = 0.1
@@ -24,7 +27,7 @@ class Controller:
     the one before, with 10 W more."""
 
     def __init__(self, directory: Path) -> None:
-        self.tree, self.number = directory / "pm_counters", 0
+        self.tree, self.number, self.generation = directory / "pm_counters", 0, 17
         self.renew()
 
     def write(self, name: str, text: str) -> None:
@@ -41,7 +44,11 @@ class Controller:
         link.rename(self.tree)
 
     def _fill(self, files: Path) -> None:
-        texts = {"generation": "17", "raw_scan_hz": "10", "freshness": str(self.number)}
+        texts = {
+            "generation": str(self.generation),
+            "raw_scan_hz": "10",
+            "freshness": str(self.number),
+        }
         stamp = f"{FIRST_US + 100_000 * self.number} us"
         for prefix, base_w in (("", 2000), ("cpu_", 300), ("accel0_", 500)):
             power_w = base_w + 10 * self.number
@@ -134,6 +141,31 @@ def test_a_renewal_during_a_reading_makes_the_meter_read_again(
     monkeypatch.setattr(type(meter), "_read_feed", renew_meanwhile)
     ((_, reading),) = meter.read()
     assert (reading.fresh, reading.power_mw) == (3, 2_030_000)
+
+
+def test_changes_of_a_power_cap_during_a_run_are_counted_and_logged(
+    controller: Controller, tmp_path: Path
+) -> None:
+    access_file = tmp_path / "meters.toml"
+    access_file.write_text(
+        f'[cray]\nkind = "pm_counters"\ntree = "{controller.tree}"\nfeeds = {{ node = "node" }}\n'
+    )
+    access_file.chmod(0o600)
+    entry = METER | {"id": "cray", "kind": "pm_counters", "interval_ms": 50}
+    meters = parse_meters({"meters": [entry | {"feeds": [{"feed": "node", "node": "node0"}]}]})
+    lines: list[str] = []
+    with NodeReaders(meters, "node0", tmp_path, access_file, lines.append).run() as readers:
+        controller.generation += 2
+        controller.renew()
+        (sampling,) = readers.stop()
+    assert sampling.cap_changes == 2
+    assert lines == ["meter cray: the power caps of the node changed while it was read (times: 2)"]
+
+
+def test_a_controller_without_a_generation_tells_no_changes_of_caps(controller: Controller) -> None:
+    (controller.tree / "generation").unlink()
+    meter = open_counters(controller.tree, "node")
+    assert (meter.read()[0][1].status, meter.count_cap_changes()) == ("ok", None)
 
 
 def test_a_controller_that_stands_still_is_stale(
