@@ -1,5 +1,5 @@
 """Checks that every log gets: impossible values, the order of times, powers that contradict volts
-and amperes, gaps and repeats."""
+and amperes or the energy counter, gaps and repeats."""
 
 from bisect import bisect_left
 
@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from harness.power_logs.records import (
     CURRENT,
+    ENERGY,
     POWER,
     POWER_FACTOR,
     VOLTAGE,
     PowerLog,
 )
-from rules.bundle_format.table import Ints
+from rules.bundle_format.table import Floats, Ints
+from rules.metrics.energy import cumulate_interval_means, trapezoid_energies
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""
@@ -23,6 +25,9 @@ PRODUCT_TOLERANCE = 0.01
 _MIN_SHARE_OF_LARGEST = 0.05
 """Below this share of the largest power, the rounding of volts and amperes is larger than the
 tolerance."""
+ENERGY_TOLERANCE = 0.02
+LARGEST_STEP_J = 3.6e6
+"""No energy counter of a node meter has larger steps than a kilowatt-hour."""
 GAP_INTERVALS = 2.5
 """A gap is longer than this many median intervals: two readings or more are missing."""
 MAX_REPEATED_SHARE = 0.25
@@ -34,6 +39,7 @@ def check(log: PowerLog) -> PowerLog:
     log = _drop_impossible(log)
     log = _drop_unordered(log)
     _check_products(log)
+    _check_energy(log)
     _check_gaps(log)
     _check_repeats(log)
     return log
@@ -43,6 +49,16 @@ def find_repeated_share(log: PowerLog) -> float:
     """Share of the readings that repeat the power before, among all but the first; 0 for one
     reading."""
     return float(np.mean(np.diff(log.power_w) == 0)) if len(log) > 1 else 0.0
+
+
+def integrate_power(log: PowerLog, power_w: Floats) -> float:
+    """Energy in J from the first reading to the last, of a power with the times of the log."""
+    times_s = (log.times_ns - log.times_ns[0]) / 1e9
+    if len(log) < 2:
+        return 0.0
+    if log.interval_means:
+        return float(cumulate_interval_means(times_s, power_w)[-1])
+    return float(trapezoid_energies(times_s, power_w, times_s[:1], times_s[-1:])[0])
 
 
 def _drop_impossible(log: PowerLog) -> PowerLog:
@@ -146,6 +162,53 @@ def _check_products(log: PowerLog) -> None:
                 f"{feed}: {power_w[row]:g} W, but V·I·PF is {product_w[row]:g} W",
                 "the reading is used; check the wiring and the ratios of the meter",
             )
+
+
+def _check_energy(log: PowerLog) -> None:
+    """Report energy counters that contradict the power of the same feed, or fall."""
+    for feed in log.feeds:
+        if (feed, ENERGY) not in log.columns:
+            continue
+        counted = log.at(np.isfinite(log.columns[feed, ENERGY]))
+        counter_j = counted.columns[feed, ENERGY]
+        if len(counted) < 2:
+            continue
+        if len(falls := np.flatnonzero(np.diff(counter_j) < 0)):
+            row = int(falls[0])
+            log.problems.add(
+                "energy-falls",
+                int(counted.lines[row + 1]),
+                f"{feed}: the energy falls from {counter_j[row]:g} to {counter_j[row + 1]:g} J",
+                "the energy is not compared with the power; leave out the readings before, with "
+                "--from",
+            )
+            continue
+        power_j = integrate_power(counted, counted.columns[feed, POWER])
+        energy_j, step_j = float(counter_j[-1] - counter_j[0]), _find_step_j(counter_j)
+        span_s = (counted.times_ns[-1] - counted.times_ns[0]) / 1e9
+        # At each end, the counter and the power may be apart by a part of a step or of an interval.
+        edge_s = float(np.median(np.diff(counted.times_ns))) / 2e9
+        tolerance_j = max(ENERGY_TOLERANCE, edge_s / span_s) * energy_j + step_j
+        if abs(power_j - energy_j) > tolerance_j:
+            difference = (
+                f"{power_j / energy_j - 1:+.1%}" if energy_j else "the counter stands still"
+            )
+            log.problems.add(
+                "energy-mismatch",
+                0,
+                f"{feed}: over {span_s:.0f} s, the power gives {power_j:.0f} J and the energy "
+                f"counter {energy_j:.0f} J ({difference})",
+                "both are used; check column and unit of the energy, and what the counter counts",
+            )
+
+
+def _find_step_j(counter_j: Floats) -> float:
+    """The step of a counter by the readings of it, 0 if they do not show one."""
+    rises_mj = np.rint(1e3 * np.diff(counter_j)).astype(np.int64)
+    if not rises_mj.any():
+        return LARGEST_STEP_J
+    # A counter with coarse steps rises by more at one reading than at another.
+    return float(np.gcd.reduce(rises_mj)) / 1e3 if len(np.unique(rises_mj)) > 1 else 0.0
 
 
 def _check_gaps(log: PowerLog) -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.power_logs.checks import find_repeated_share
+from harness.power_logs.checks import find_repeated_share, integrate_power
 from harness.power_logs.local_time import format_time
 from harness.power_logs.records import LogProblem, PowerLog
-from rules.metrics.energy import cumulate_interval_means, trapezoid_energies
 
 
 @dataclass(frozen=True)
@@ -48,23 +47,13 @@ def summarise(log: PowerLog) -> LogSummary:
         start=format_time(int(log.times_ns[0]), has_zone),
         end=format_time(int(log.times_ns[-1]), has_zone),
         mean_w=float(log.power_w.mean()),
-        energy_j=compute_energy_j(log),
+        energy_j=integrate_power(log, log.power_w),
         longest_gap_s=float(steps_s.max(initial=0.0)),
         repeated_share=find_repeated_share(log),
         current=log.current,
         conversion_efficiency=log.conversion_efficiency,
         problems=log.problems.list_all(),
     )
-
-
-def compute_energy_j(log: PowerLog) -> float:
-    """Energy from the first reading to the last."""
-    times_s = (log.times_ns - log.times_ns[0]) / 1e9
-    if len(log) < 2:
-        return 0.0
-    if log.interval_means:
-        return float(cumulate_interval_means(times_s, log.power_w)[-1])
-    return float(trapezoid_energies(times_s, log.power_w, times_s[:1], times_s[-1:])[0])
 
 
 def format_summary(summary: LogSummary) -> Iterator[str]:

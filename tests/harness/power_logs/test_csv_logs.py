@@ -1,11 +1,12 @@
 """CSV logs with a map: units, times, damage, and maps that are refused."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.records import LogProblem, PowerLog, PowerLogError
 from harness.power_logs.summary import summarise
 
 MAP = """
@@ -95,6 +96,66 @@ def test_mean_and_instant_readings_differ_in_energy(tmp_path):
     assert summarise(read_csv(tmp_path, MAP, *rows)).energy_j == 3000
     instant = MAP.replace("mean-before", "instant")
     assert summarise(read_csv(tmp_path, instant, *rows)).energy_j == 2000
+
+
+ENERGY_MAP = MAP + '[energy]\ncolumn = "energy"\nunit = "Wh"\n'
+
+
+def list_energy_problems(tmp_path: Path, energies_wh: Iterable[float]) -> list[LogProblem]:
+    """The problems of a log of about 1 kW, with one reading per second and this counter."""
+    rows = [
+        f"2025-01-01T{i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}Z,{1000 + i % 3},{energy_wh:.4f}"
+        for i, energy_wh in enumerate(energies_wh)
+    ]
+    log = read_csv(tmp_path, ENERGY_MAP, "time,power,energy", *rows)
+    problems = log.problems.list_all()
+    assert {p.kind for p in problems} <= {"energy-mismatch", "energy-falls", "repeats"}
+    return [p for p in problems if p.kind != "repeats"]
+
+
+def count_wh(seconds: int, factor: float = 1.0, step_wh: float = 1e-4) -> list[float]:
+    """A counter of 1001 W, read once a second, that is wrong by a factor."""
+    return [i * 1001 / 3600 * factor // step_wh * step_wh for i in range(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("factor", "step_wh"), [(1.0, 1e-4), (0.99, 1e-4), (1.01, 1e-4), (0.97, 10), (1.5, 100)]
+)
+def test_counter_that_agrees_with_the_power_or_is_too_coarse_is_no_problem(
+    tmp_path, factor, step_wh
+):
+    assert list_energy_problems(tmp_path, count_wh(300, factor, step_wh)) == []
+
+
+@pytest.mark.parametrize(
+    ("factor", "step_wh", "difference"),
+    [
+        (0.97, 1e-4, "+3.1%"),
+        (1.03, 1e-4, "-2.9%"),
+        (1.15, 1, "-12.5%"),
+        (3.6, 1e-4, "-72.2%"),
+    ],
+)
+def test_counter_that_contradicts_the_power_is_a_problem(tmp_path, factor, step_wh, difference):
+    (problem,) = list_energy_problems(tmp_path, count_wh(300, factor, step_wh))
+    assert (problem.kind, problem.line) == ("energy-mismatch", 0)
+    assert problem.found.startswith("total: over 299 s") and difference in problem.found
+
+
+def test_counter_that_advances_by_the_same_at_each_reading_is_compared(tmp_path):
+    (problem,) = list_energy_problems(tmp_path, [0.27 * i for i in range(60)])
+    assert problem.kind == "energy-mismatch"
+
+
+def test_counter_that_stands_still_for_a_kilowatt_hour_is_a_problem(tmp_path):
+    assert list_energy_problems(tmp_path, [7.0] * 3000) == []
+    (problem,) = list_energy_problems(tmp_path, [7.0] * 7200)
+    assert problem.kind == "energy-mismatch" and "stands still" in problem.found
+
+
+def test_counter_that_falls_is_a_problem_and_not_compared(tmp_path):
+    (problem,) = list_energy_problems(tmp_path, [*count_wh(100), *count_wh(50, 2.0)])
+    assert (problem.kind, problem.line) == ("energy-falls", 102)
 
 
 def test_local_times_need_a_declared_zone(tmp_path):
