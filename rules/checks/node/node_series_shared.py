@@ -4,7 +4,8 @@
 Compares the readings of node meters of all bundles that are checked together: sequences of 32 power
 readings of a feed to the milliwatt, with at least eight different values, forwards or backwards.
 Times and names are ignored. Meters that cover nodes outside the run are left out: they may be in
-several bundles.
+several bundles. Bundles that another rule refuses are left out, as by all rules across bundles:
+what they state proves nothing about others. A copy is reported once it has no other error.
 
 The rule reports the later of two bundles, by the same order as X102.
 
