@@ -129,7 +129,7 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
     assert (
         len(traced)
         == len(whole.results)
-        == len(list(SUBMISSIONS.glob("*/*/*/MANIFEST.json"))) + 10 + 95
+        == len(list(SUBMISSIONS.glob("*/*/*/result.json"))) + 10 + 95
     )
 
 

@@ -240,14 +240,14 @@ def test_blank_behind_the_last_number_is_refused(end: str) -> None:
     assert refused.value.problems[0].violation.pointer == "row 2"
 
 
-COMMITTED = sorted(Path(__file__).parents[3].glob("submissions/reference/*/*/MANIFEST.json"))
+COMMITTED = sorted(Path(__file__).parents[3].glob("submissions/reference/*/*/result.json"))
 
 
-@pytest.mark.parametrize("manifest", COMMITTED, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("result", COMMITTED, ids=lambda path: path.parent.name)
 def test_evidence_of_a_committed_bundle_is_written_again_with_the_same_content(
-    manifest: Path, tmp_path: Path
+    result: Path, tmp_path: Path
 ) -> None:
-    files = read_files(manifest.parent)
+    files = read_files(result.parent)
     evidence, problems = read_evidence(files)
     assert evidence is not None and problems == []
     from_frames = EvidenceFrames.of(evidence).evidence()
