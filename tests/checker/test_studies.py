@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import PRINCIPAL, Submissions, make_key
+from conftest import PRINCIPAL, Submissions, copy_study, make_key
 from support.trust_rounds import TrustRound, list_errors, run_command
 from support.trust_rounds import a_round as a_round
 from support.verdicts import run_bench_check
@@ -73,7 +73,10 @@ def test_json_states_the_standing(submissions: Submissions) -> None:
 
 
 def test_rules_of_runs_and_of_studies_are_run_on_their_own_kind(submissions: Submissions) -> None:
-    study, run = submissions.add_study(), submissions.add()
+    # A short study is judged as a demo, a standing that runs have too.
+    short = copy_study()
+    short.study["settings"]["long_s"] = 2.0
+    study, run = submissions.add_study(short), submissions.add()
     root = ET.fromstring(run_bench_check("--format", "junit", submissions.root).output)
     not_run = {
         Path(suite.get("name", "")): {
@@ -168,6 +171,14 @@ def test_acceptance_that_contradicts_a_study_does_not_count(
     verdict = judge(bundle)
     findings = {(f.rule, f.file, f.pointer) for f in verdict.findings}
     assert ("I126", "study.json", place) in findings and not verdict.accepted
+
+
+def test_acceptance_is_compared_with_a_study_that_cannot_be_read(submissions: Submissions) -> None:
+    bundle = submissions.add_study()
+    forge.write_log(bundle, {"rules_version": "1.6.0"})
+    (bundle / "points.csv.gz").unlink()
+    findings = {(f.rule, f.file) for f in judge(bundle).findings}
+    assert findings == {("S101", "points.csv.gz"), ("I126", "study.json")}
 
 
 def test_accepted_study_that_is_missing_is_found(submissions: Submissions) -> None:

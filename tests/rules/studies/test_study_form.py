@@ -10,13 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import copy_study
 from support.bundles import write_study_bundle
 from support.rules.hostile_edits import edit_table, make_bomb, replace_content
 
 from checker.engine import judge
-from rules.bundle_format.files import read_files
+from rules.bundle_format import counts
+from rules.bundle_format.counts import MAX_POINTS
+from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.records import RUN, STUDY, find_kind
 from rules.bundle_format.seal import seal
 from rules.bundle_format.study_load import read_study
@@ -307,3 +310,22 @@ def test_kind_does_not_depend_on_one_file() -> None:
             assert find_kind(kind.required_files - {name}) is kind
         assert find_kind({*kind.required_files, other.main_file}) is kind
     assert find_kind({"MANIFEST.json"}) is RUN
+
+
+def test_study_has_more_architectures_than_a_run_has_accelerators() -> None:
+    counts.check_texts("points.csv.gz", "architecture", counts.MAX_ARCHITECTURES)
+    for column, limit in (
+        ("architecture", counts.MAX_ARCHITECTURES),
+        ("accelerator", counts.MAX_ACCELERATORS),
+    ):
+        with pytest.raises(Refused) as refusal:
+            counts.check_texts("points.csv.gz", column, limit + 1)
+        assert refusal.value.problems[0].rule == "S111"
+
+
+def test_points_are_limited(small_study: StudyFrames) -> None:
+    points = small_study.evidence().points
+    few, many = (np.zeros(count, dtype=np.intp) for count in (MAX_POINTS, MAX_POINTS + 1))
+    counts.check_table("points.csv.gz", points.at(few))
+    with pytest.raises(Refused):
+        counts.check_table("points.csv.gz", points.at(many))
