@@ -1,6 +1,9 @@
-"""The figures of a run as result.json states them, written and read back."""
+"""The figures of a run as result.json states them: written, read back, and compared."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
@@ -159,3 +162,34 @@ def sweep_run_from_json(result: Json) -> SweepRun:
         max_peak_share=PROTOCOLS[run.protocol].max_peak_share,
         figures=figures_from_json(result),
     )
+
+
+def find_differences(
+    pointer: str, stated: Any, computed: Any, tolerance: float, absolute: float = 0.0
+) -> Iterator[tuple[str, Any, Any]]:
+    """Pointer, stated and computed value of every leaf that differs. Keys that only `stated` has
+    are extensions of the format and are skipped. Numbers may differ by the share `tolerance`,
+    or by `absolute`."""
+    if stated == computed:
+        return
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        # The schema requires the mandatory keys. Older harnesses did not write the others.
+        for key in filter(stated.__contains__, computed):
+            yield from find_differences(
+                f"{pointer}/{key}", stated[key], computed[key], tolerance, absolute
+            )
+    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
+        for i, (stated_item, computed_item) in enumerate(zip(stated, computed, strict=True)):
+            yield from find_differences(
+                f"{pointer}/{i}", stated_item, computed_item, tolerance, absolute
+            )
+    elif isinstance(stated, (int, float)) and isinstance(computed, (int, float)):
+        # Libraries sum in different orders, so the last digits may differ.
+        if not math.isclose(stated, computed, rel_tol=tolerance, abs_tol=absolute):
+            yield pointer, stated, computed
+    elif stated != computed:
+        yield pointer, _abbreviate(stated), _abbreviate(computed)
+
+
+def _abbreviate(value: Any) -> Any:
+    return f"{len(value)} entries" if isinstance(value, (dict, list)) else value

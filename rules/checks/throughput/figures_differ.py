@@ -18,7 +18,6 @@ Submit result.json and the tables as `bench-submit` wrote them. To write result.
 Protocol, section "what counts"; `rules/metrics/run.py`.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +26,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.figures import FIGURES
-from rules.metrics.figures_json import figures_to_json
+from rules.metrics.figures_json import figures_to_json, find_differences
 from rules.metrics.node.figures import add_node_figures, node_headline_to_json
 from rules.rule import BundleRule
 
@@ -63,7 +62,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if "node" in result or bundle.node_figures is not None:
         pairs.append(("/node", _take_node_means(result.get("node")), _compute_node_means(bundle)))
     for pointer, stated_json, computed_json in pairs:
-        differences = _find_differences(
+        differences = find_differences(
             pointer, stated_json, computed_json, bundle.protocol.recompute_tolerance
         )
         for leaf_pointer, stated, expected in differences:
@@ -92,29 +91,3 @@ def _take_node_means(node: Json | None) -> Json | None:
         # N112 compares the level.
         if name != "level"
     }
-
-
-def _find_differences(
-    pointer: str, stated: Any, computed: Any, tolerance: float
-) -> Iterator[tuple[str, Any, Any]]:
-    """Pointer, stated and computed value of every leaf that differs. Keys that only `stated` has
-    are extensions of the format and are skipped."""
-    if stated == computed:
-        return
-    if isinstance(stated, dict) and isinstance(computed, dict):
-        # The schema requires the mandatory keys. Older harnesses did not write the others.
-        for key in filter(stated.__contains__, computed):
-            yield from _find_differences(f"{pointer}/{key}", stated[key], computed[key], tolerance)
-    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
-        for i, (stated_item, computed_item) in enumerate(zip(stated, computed, strict=True)):
-            yield from _find_differences(f"{pointer}/{i}", stated_item, computed_item, tolerance)
-    elif isinstance(stated, (int, float)) and isinstance(computed, (int, float)):
-        # Libraries sum in different orders, so the last digits may differ.
-        if not math.isclose(stated, computed, rel_tol=tolerance):
-            yield pointer, stated, computed
-    elif stated != computed:
-        yield pointer, _abbreviate(stated), _abbreviate(computed)
-
-
-def _abbreviate(value: Any) -> Any:
-    return f"{len(value)} entries" if isinstance(value, (dict, list)) else value
