@@ -121,8 +121,13 @@ def count_facts(architecture: str, size: int) -> ModelFacts:
     """Count operations, parameters and activations of the model for one image, on the device
     `meta`, which computes nothing. Raises ModelRefused if the model does not take the size."""
     meta = torch.device("meta")
+    try:
+        network = make_network(architecture, size, meta)
+    # The constructor of RegNet in timm 1.0.29 computes with tensors, which `meta` cannot.
+    except ModelRefused:
+        network = make_network(architecture, size, torch.device("cpu"))
     # FlopCounterMode fails if a module receives a parameter that requires gradients.
-    network = make_network(architecture, size, meta).to(meta).requires_grad_(False)
+    network = network.to(meta).requires_grad_(False)
     flop_counter, activation_counter = FlopCounterMode(display=False), ActivationCounter()
     try:
         with torch.no_grad(), flop_counter, activation_counter:

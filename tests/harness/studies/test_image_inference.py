@@ -123,6 +123,22 @@ def test_a_model_of_fixed_size_takes_another_one() -> None:
     assert run(model, batches=1, parts=1) == 2
 
 
+def test_a_model_whose_constructor_computes_with_tensors_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = count_facts("test_resnet", 96)
+    make_network = image_inference.make_network
+
+    def refuse_meta(architecture: str, size: int, device: torch.device) -> torch.nn.Module:
+        if device.type == "meta":
+            raise ModelRefused("no Meta kernel registered")
+        return make_network(architecture, size, device)
+
+    monkeypatch.setattr(image_inference, "make_network", refuse_meta)
+    count_facts.cache_clear()
+    assert count_facts("test_resnet", 96) == expected
+
+
 @pytest.mark.parametrize(
     ("architecture", "size", "gmac", "activations_m"),
     # Published by timm with its release 1.0 (results/benchmark-infer-….csv).
