@@ -1,6 +1,7 @@
 """Simulated nodes around measured traces of accelerators, and meters that read them."""
 
 import gzip
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +72,12 @@ class Place:
 
 
 def read_committed_traces() -> dict[str, list[Trace]]:
-    """The traces of the accelerators of every measured bundle below submissions/."""
+    """The traces of the accelerators of every measured run of a workload below submissions/."""
     traces_of = {}
-    for path in sorted(SUBMISSIONS.rglob(SAMPLES)):
+    for result in sorted(SUBMISSIONS.rglob("result.json")):
+        if json.loads(result.read_bytes())["standing"] == "control":
+            continue
+        path = result.with_name(SAMPLES)
         samples = read_table(SAMPLES, gzip.decompress(path.read_bytes()))
         traces_of[path.parent.name] = [
             build_trace(rows) for rows in group_by_accelerator(samples).values()
