@@ -37,6 +37,7 @@ from forgeries.outcome import MIN_GAIN, Outcome, is_warned, render_findings  # n
 from forgeries.readings import READING_FORGERIES, make_bundle  # noqa: E402
 from forgeries.strategies import STRATEGIES  # noqa: E402
 from support.bundles import rederive  # noqa: E402
+from support.committed_runs import find_reference_runs  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
@@ -257,8 +258,8 @@ def render_tables() -> dict[str, str]:
     """All generated parts of the page by their names."""
     evidences = [
         evidence
-        for path in sorted((ROOT / "submissions" / "reference").glob("*/*/result.json"))
-        if (evidence := read_frames(read_files(path.parent))[0]) is not None
+        for path in find_reference_runs()
+        if (evidence := read_frames(read_files(path))[0]) is not None
     ]
     before, after = judge_strategies_before(), judge_strategies(ROOT)
     return {

@@ -22,6 +22,10 @@ from pathlib import Path
 
 from check_bundles import ROOT, RUNS_A_SYSTEM, allow, count_cores, get_children_cpu_s, make_run
 
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.committed_runs import find_reference_runs
+
 
 def main() -> None:
     """Print seconds, memory, size, first paint and the time of a sort."""
@@ -60,8 +64,7 @@ def fill(submissions: Path, count: int) -> None:
     submissions.mkdir(parents=True)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
     allow(submissions, key)
-    sources = sorted(m.parent for m in ROOT.glob("submissions/reference/*/*/MANIFEST.json"))
-    sources = [source for source in sources if not (source / "requests.csv.gz").exists()]
+    sources = [run for run in find_reference_runs() if not (run / "requests.csv.gz").exists()]
     runs = []
     for number in range(count):
         place, of_source = number % len(sources), number // len(sources)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
+from support.committed_runs import find_reference_runs
 from support.trust_rounds import list_errors
 
 from checker.engine import judge_all
@@ -24,10 +25,7 @@ from rules.testing import tampering as forge
 from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.mutations import move_after, select_load
 
-MEASURED = sorted(
-    result.parent
-    for result in (Path(__file__).parents[2] / "submissions/reference").rglob("result.json")
-)
+MEASURED = find_reference_runs()
 COPY_RULES = ("X102", "X103", "X112")
 STEP_MW = 322
 SKETCH = 16

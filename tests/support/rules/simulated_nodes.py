@@ -1,20 +1,17 @@
 """Simulated nodes around measured traces of accelerators, and meters that read them."""
 
 import gzip
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+from support.committed_runs import find_workload_runs
 
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.table import SAMPLES
 from rules.metrics.energy import Trace, build_trace
 from rules.metrics.intervals import group_by_accelerator
 from rules.metrics.node.clock import ClockEstimate, MeterReadings, estimate_clock
-
-SUBMISSIONS = Path(__file__).parents[3] / "submissions"
 
 STEP_S = 0.1
 LEAD_S = 10.0
@@ -74,12 +71,10 @@ class Place:
 def read_committed_traces() -> dict[str, list[Trace]]:
     """The traces of the accelerators of every measured run of a workload below submissions/."""
     traces_of = {}
-    for result in sorted(SUBMISSIONS.rglob("result.json")):
-        if json.loads(result.read_bytes())["standing"] == "control":
-            continue
-        path = result.with_name(SAMPLES)
+    for bundle in find_workload_runs():
+        path = bundle / SAMPLES
         samples = read_table(SAMPLES, gzip.decompress(path.read_bytes()))
-        traces_of[path.parent.name] = [
+        traces_of[bundle.name] = [
             build_trace(rows) for rows in group_by_accelerator(samples).values()
         ]
     return traces_of
