@@ -46,7 +46,7 @@ def main(name: str) -> None:
     mutation_table.main([rule.id])
     print("pages: written")
     tests = ["tests/rules/test_rules.py", "tests/rules/test_mutations.py"]
-    names = f"{rule.id} and not noticed or current or good_bundle"
+    names = f"{rule.id} and not noticed or current or good_bundle or good_study"
     run("tests", sys.executable, "-m", "pytest", "-q", "-x", *tests, "-k", names)
     findings = [
         f"{verdict.path}: {finding.found}; expected: {finding.expected}"

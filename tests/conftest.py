@@ -51,14 +51,14 @@ def copy_evidence(serving: bool = False) -> EvidenceFrames:
 
 
 @cache
-def _make_good_study() -> StudyFrames:
-    return make_study_frames()
+def _make_good_study(sessions: int) -> StudyFrames:
+    return make_study_frames(sessions=sessions)
 
 
-def copy_study() -> StudyFrames:
+def copy_study(sessions: int = 1) -> StudyFrames:
     """The good study of rules/testing/studies.py, made once and copied, so that a test may alter
     it."""
-    return copy.deepcopy(_make_good_study())
+    return copy.deepcopy(_make_good_study(sessions))
 
 
 def make_key(path: Path) -> Path:

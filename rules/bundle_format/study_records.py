@@ -68,6 +68,28 @@ class Point:
     accelerator: str
     """UUID."""
 
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        """Architecture, size, engine and precision."""
+        return self.architecture, self.size, self.engine, self.precision
+
+    @property
+    def model(self) -> str:
+        """The model for messages."""
+        return f"{self.architecture}@{self.size} {self.engine} {self.precision}"
+
+    @property
+    def duration_s(self) -> float:
+        return (self.end_ns - self.start_ns) / 1e9
+
+    @property
+    def images_per_s(self) -> float:
+        """Throughput; the outcome must be `ok`."""
+        return self.items / self.duration_s
+
+    def __str__(self) -> str:
+        return f"{self.model}, {self.kind} at batch {self.batch}"
+
 
 @dataclass(frozen=True, slots=True)
 class PointPart:

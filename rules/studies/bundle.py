@@ -1,9 +1,13 @@
 """The bundle of a study as the rules see it: the evidence, and what rules derive from it."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from rules.bundle_format.records import TEXT_COLUMNS, Json
 from rules.bundle_format.study_records import (
@@ -16,13 +20,30 @@ from rules.bundle_format.study_records import (
 from rules.bundle_format.table import Table
 from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Problem
+from rules.metrics.energy import MetricsError
 from rules.metrics.intervals import group_by_accelerator
 from rules.protocol import STUDY_METHODS, StudyMethod
 from rules.studies.declaration import Session, StudyDeclaration
+from rules.studies.ladder import LadderStep
+from rules.studies.measurements import Measurement, list_measurements
+from rules.studies.metrics.points import PointFigures, compute_point_figures
+from rules.studies.plausibility import Observation
+from rules.studies.windows import BoardWindows
 
 BoardKey = tuple[str, str]
 """Node of a session, and UUID of an accelerator. Two sessions may use the same accelerator, and
 each has a clock of its own."""
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Windows of a study, each with what its twins share. All have the same order."""
+
+    numbers: Sequence[int]
+    """Rows of points.csv.gz, from 0."""
+    groups: Sequence[tuple[str, int, str, str, int]]
+    """Architecture, size, engine, precision and batch."""
+    observations: Sequence[Observation]
 
 
 @dataclass
@@ -125,6 +146,102 @@ class StudyBundle:
         for row in zip(*columns, strict=True):
             parts.setdefault(row[0], []).append(PointPart(*row))
         return {point: tuple(rows) for point, rows in parts.items()}
+
+    @cached_property
+    def windows(self) -> tuple[BoardWindows, ...]:
+        """The windows of each board that has samples, by session."""
+        windows = []
+        for key, numbers in self._points_of.items():
+            rows = np.array([i for i in numbers if self.points[i].outcome == "ok"], dtype=np.int64)
+            if key in self.samples_of and len(rows):
+                session = self.sessions[self.points[rows[0]].session]
+                starts_ns, ends_ns = (
+                    self.point_table.ints(name)[rows] for name in ("start_ns", "end_ns")
+                )
+                board, samples = self.accelerators[key], self.samples_of[key]
+                windows.append(BoardWindows(session, board, rows, starts_ns, ends_ns, samples))
+        return tuple(windows)
+
+    @cached_property
+    def mean_power_w(self) -> Mapping[int, float]:
+        """The mean of the power samples in the window of each point that has some, by its number.
+        Ladders are climbed by it."""
+        return {
+            number: power_w
+            for windows in self.windows
+            for number, power_w in zip(
+                windows.rows.tolist(), windows.mean_power_w.tolist(), strict=True
+            )
+            if math.isfinite(power_w)
+        }
+
+    @cached_property
+    def measurements_of(self) -> Mapping[BoardKey, tuple[Measurement, ...]]:
+        """What each board measured in each session, in order of time."""
+        return {
+            key: tuple(list_measurements((i, self.points[i]) for i in numbers))
+            for key, numbers in self._points_of.items()
+        }
+
+    @property
+    def measurements(self) -> Iterator[Measurement]:
+        """What all boards measured."""
+        return chain.from_iterable(self.measurements_of.values())
+
+    def list_steps(self, measurement: Measurement) -> list[LadderStep]:
+        """The steps of the ladder of a measurement, with the energies that the harness climbed
+        by."""
+        steps = []
+        for number in measurement.steps:
+            point, power_w = self.points[number], self.mean_power_w.get(number)
+            joules = None if power_w is None else power_w / point.images_per_s
+            steps.append(LadderStep(point.batch, joules))
+        return steps
+
+    @cached_property
+    def twins(self) -> Twins:
+        """The windows with samples."""
+        numbers = list(self.mean_power_w)
+        points = [self.points[number] for number in numbers]
+        return Twins(
+            numbers,
+            [(*point.key, point.batch) for point in points],
+            [
+                Observation(point.images_per_s, self.mean_power_w[number])
+                for number, point in zip(numbers, points, strict=True)
+            ],
+        )
+
+    @cached_property
+    def _figures_or_reason(self) -> PointFigures | str:
+        samples_by_board = {
+            (session.session, uuid): samples
+            for session in self.sessions
+            for (node, uuid), samples in self.samples_of.items()
+            if node == session.node
+        }
+        try:
+            return compute_point_figures(self.point_table, self.part_table, samples_by_board)
+        except MetricsError as error:
+            return str(error)
+
+    @property
+    def point_figures(self) -> PointFigures | None:
+        """The figures of all points; None if the evidence does not allow them."""
+        return None if isinstance(self._figures_or_reason, str) else self._figures_or_reason
+
+    @property
+    def point_figures_error(self) -> str:
+        """Why there are no `point_figures`; empty if there are."""
+        return self._figures_or_reason if isinstance(self._figures_or_reason, str) else ""
+
+    @cached_property
+    def _points_of(self) -> Mapping[BoardKey, list[int]]:
+        """The numbers of the points of each board in each session, in order of time."""
+        numbers: dict[BoardKey, list[int]] = {}
+        for i in np.argsort(self.point_table.ints("start_ns"), kind="stable").tolist():
+            numbers.setdefault(self.board_key(self.points[i]), []).append(i)
+        return numbers
 
     @property
     def sessions(self) -> tuple[Session, ...]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from rules.declarations.record import JsonRecord, Parts
 from rules.declarations.run import ClockPair, PowerSetting, ReadbackRecord, Sampling
 from rules.protocol import StudyMethod
+from rules.studies.ladder import LadderLimits
 
 MEASURED, SKIPPED, NOT_REACHED = "measured", "skipped", "not-reached"
 """What became of an entry of the work."""
@@ -52,6 +53,11 @@ class StudySettings(JsonRecord):
     burn_in_s: float
     anchor: AnchorSetting
     input: str
+
+    @property
+    def ladder_limits(self) -> LadderLimits:
+        """Where ladders end."""
+        return LadderLimits(self.max_batch, self.early_stop_sizes, self.early_stop_share, self.full)
 
     def is_shorter_than(self, method: StudyMethod) -> bool:
         """Whether any window is shorter than the method requires."""

@@ -42,6 +42,10 @@ class Observation:
     images_per_s: float
     mean_power_w: float
 
+    @property
+    def joules_per_image(self) -> float:
+        return self.mean_power_w / self.images_per_s
+
 
 def share_of_peak(board: Board, precision: str, flops: float, images_per_s: float) -> float | None:
     """Rate of computation over the dense peak of the precision; None if the board has no such

@@ -1,8 +1,8 @@
 """Cases: ways to alter good bundles that a rule must find.
 
 A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
-`@tampering(RULE, ...)` or `@pairing(RULE, ...)`. Only tests import these files, and the wheel does
-not contain them.
+`@study_mutation(RULE, ...)`, `@tampering(RULE, ...)` or `@pairing(RULE, ...)`. Only tests import
+these files, and the wheel does not contain them.
 """
 
 import importlib
@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from rules.rule import Rule
-from rules.testing.frames import EvidenceFrames
+from rules.testing.frames import EvidenceFrames, StudyFrames
 
 Mutate = Callable[[EvidenceFrames], None]
+MutateStudy = Callable[[StudyFrames], None]
 Tamper = Callable[[Path], None]
 Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
 
@@ -36,6 +37,20 @@ class Mutation:
     would do."""
     serving: bool
     """Whether the good bundle is that of a server."""
+
+
+@dataclass(frozen=True)
+class StudyMutation:
+    """One way to alter the evidence of a good study before it is sealed and signed."""
+
+    name: str
+    apply: MutateStudy
+    also_reported: frozenset[str]
+    """The ids of other rules that must also report the altered bundle."""
+    rederive: bool
+    """Whether the stated figures are computed again from the altered evidence."""
+    sessions: int
+    """How many sessions the good study has."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,7 @@ class Pairing:
     """Whether the first bundle states that it reproduces the second."""
 
 
-Case = Mutation | Tampering | Pairing
+Case = Mutation | StudyMutation | Tampering | Pairing
 _CASES: dict[str, list[Case]] = {}
 
 
@@ -81,6 +96,19 @@ def mutation(
     def mark(function: Mutate) -> Mutate:
         rule_ids = frozenset(also_reported), frozenset(may_report)
         _add(rule, Mutation(function.__name__, function, *rule_ids, rederive, serving))
+        return function
+
+    return mark
+
+
+def study_mutation(
+    rule: Rule, *also_reported: str, rederive: bool = True, sessions: int = 1
+) -> Callable[[MutateStudy], MutateStudy]:
+    """Mark a function that alters the evidence of a good study."""
+
+    def mark(function: MutateStudy) -> MutateStudy:
+        rule_ids = frozenset(also_reported)
+        _add(rule, StudyMutation(function.__name__, function, rule_ids, rederive, sessions))
         return function
 
     return mark
@@ -116,7 +144,7 @@ def pairing(
 def cases_of(rule: Rule) -> Sequence[Case]:
     """The cases of a rule, in the order of its file: mutations, tamperings, pairings."""
     _load_cases()
-    kinds = (Mutation, Tampering, Pairing)
+    kinds = (Mutation, StudyMutation, Tampering, Pairing)
     return sorted(_CASES.get(rule.id, []), key=lambda case: kinds.index(type(case)))
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,15 @@ from rules.bundle_format.study_records import (
     Point,
     PointPart,
 )
+from rules.studies.accuracy import read_shipped_table
+from rules.studies.bundle import StudyBundle
+from rules.studies.figures_json import study_figures_to_json
 from rules.studies.ladder import LadderLimits, LadderStep, choose_long_batches, choose_next_batch
+from rules.studies.metrics.study import compute_study_figures
 from rules.studies.order import order_work
 from rules.testing.frames import StudyFrames
 from rules.testing.study_documents import (
+    ANCHOR_EVERY,
     CAP_MW,
     make_environment,
     make_session,
@@ -241,8 +247,8 @@ def make_study_frames(
     sessions: int = 1,
     seed: int = 7,
 ) -> StudyFrames:
-    """The evidence of a good study, without figures. Each session measures its share of the
-    entries on a board of its own, between two anchors."""
+    """The evidence of a good study. Each session measures its share of the entries on a board of
+    its own, between two anchors."""
     entries = order_work([_Entry(model, *setup) for model in models for setup in setups], seed)
     random = np.random.default_rng(seed)
     points: list[Point] = []
@@ -260,7 +266,9 @@ def make_study_frames(
         anchor_batch = anchor_batch or session.climb(anchor)[0]
         session.measure(anchor, anchor_batch, ANCHOR)
         moments = ["before"]
-        for place in share:
+        for count, place in enumerate(share):
+            if count and count % ANCHOR_EVERY == 0:
+                session.measure(anchor, anchor_batch, ANCHOR)
             entry = entries[place]
             for batch in session.climb(entry):
                 session.measure(entry, batch, LONG)
@@ -273,7 +281,7 @@ def make_study_frames(
         records.append(
             make_session(number, session.board, span_ns, len(samples[-1]), [*moments, "after"])
         )
-    return StudyFrames(
+    study = StudyFrames(
         make_study(seed, work, records),
         make_system({f"session{number}": BOARDS[number] for number in range(sessions)}),
         make_environment(),
@@ -282,6 +290,15 @@ def make_study_frames(
         pd.DataFrame(map(astuple, parts), columns=list(STUDY_BATCH_COLUMNS)),
         "study done\n",
     )
+    state_figures(study)
+    return study
+
+
+def state_figures(study: StudyFrames) -> None:
+    """State the figures that follow from the tables. Raises MetricsError."""
+    bundle = StudyBundle(Path(), (), study.evidence())
+    figures = compute_study_figures(bundle, read_shipped_table())
+    study.study["figures"] = study_figures_to_json(figures)
 
 
 def _make_work(entry: _Entry, session: _Session) -> Json:

@@ -20,8 +20,8 @@ from rules.checks.forensics import (
     power_apart_from_counter,
     power_patterns_repeated,
     readings_without_grain,
-    steps_of_another_scale,
 )
+from rules.copies.readings import find_step_mw
 from rules.finding import Severity
 from rules.metrics.power_series import (
     ENOUGH,
@@ -71,7 +71,7 @@ def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
     judged = make_bundle(read_measured(path))
     for series in judged.measured_series:
         assert readings_without_grain.compute_distinct_share(sort_readings_mw(series)) < 0.6
-        assert 318 <= (steps_of_another_scale.find_step_mw(sort_readings_mw(series)) or 0) <= 326
+        assert 318 <= (find_step_mw(sort_readings_mw(series)) or 0) <= 326
         assert average_derived.find_nearest_mean(series)[0] > 1.5 * average_derived.LEAST_SHARE
         assert counter_derived.compute_deviation_share(series) > 4 * counter_derived.LEAST_SHARE
         assert (
@@ -250,9 +250,9 @@ def test_only_long_series_are_halved() -> None:
 def test_step_is_that_of_the_readings() -> None:
     random = np.random.default_rng(0)
     steps = np.sort(np.round(random.normal(690_000, 40_000, 3000) / 322).astype(np.int64))
-    assert steps_of_another_scale.find_step_mw(steps * 322) == 322
-    assert steps_of_another_scale.find_step_mw(steps * 161) == 161
-    assert steps_of_another_scale.find_step_mw(np.array([690_000, 690_400])) is None
+    assert find_step_mw(steps * 322) == 322
+    assert find_step_mw(steps * 161) == 161
+    assert find_step_mw(np.array([690_000, 690_400])) is None
 
 
 def test_value_that_is_hidden_from_half_the_run_shows_in_the_other() -> None:

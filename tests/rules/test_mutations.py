@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, copy_evidence
+from conftest import Submissions, copy_evidence, copy_study
 from support.mutation_cases import Case, list_cases
 
 from checker.engine import judge
@@ -29,6 +29,13 @@ def score(request: pytest.FixtureRequest) -> Iterator[list[bool]]:
 @pytest.mark.parametrize("serving", [False, True])
 def test_good_bundle_gives_no_finding(submissions: Submissions, serving: bool) -> None:
     verdict = judge(submissions.add(copy_evidence(serving)))
+    assert verdict.findings == ()
+    assert verdict.rules_not_run == 0
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_good_study_gives_no_finding(submissions: Submissions, sessions: int) -> None:
+    verdict = judge(submissions.add_study(copy_study(sessions)))
     assert verdict.findings == ()
     assert verdict.rules_not_run == 0
 

@@ -54,7 +54,7 @@ def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_id_is_a_family_and_a_number(rule: Rule) -> None:
-    assert re.fullmatch(r"[SIPWCETMNX][1-9]\d\d", rule.id)
+    assert re.fullmatch(r"[SIPWCETMNYX][1-9]\d\d", rule.id)
 
 
 def test_pages_in_docs_are_current() -> None:

@@ -2,8 +2,8 @@
 and for docs/mutations.md.
 
 Exactly the rule of the case and its `also_reported` rules must report the altered bundle. Rules
-in `may_report` and statistical rules may report it. The cases also alter the evidence of a measured
-run where reference bundles are committed.
+in `may_report` and statistical rules may report it. The cases of runs also alter the evidence of
+a measured run where reference bundles are committed.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from conftest import PRINCIPAL, Submissions, copy_evidence, copy_study, make_key
 from support.bundles import make_other_run, rederive
 
 from checker.engine import judge, judge_all
@@ -21,8 +21,10 @@ from rules.bundle_format.files import read_files
 from rules.metrics.run import MetricsError
 from rules.registry import rules_by_id
 from rules.rule import Rule
-from rules.testing.case import Mutation, Pairing, Tampering, cases_of
+from rules.testing.case import Case as Alteration
+from rules.testing.case import Mutation, Pairing, StudyMutation, Tampering, cases_of
 from rules.testing.frames import EvidenceFrames, read_frames
+from rules.testing.studies import state_figures
 from rules.testing.tampering import describe_original
 
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
@@ -37,7 +39,7 @@ class Case:
     """One alteration, of the synthetic good bundle or, with `origin`, of a measured one."""
 
     rule: Rule
-    alteration: Mutation | Tampering | Pairing
+    alteration: Alteration
     origin: Path | None = None
 
     @property
@@ -49,6 +51,8 @@ class Case:
         case passes."""
         if isinstance(self.alteration, Mutation):
             return self._judge_mutation(self.alteration, submissions)
+        if isinstance(self.alteration, StudyMutation):
+            return self._judge_study_mutation(self.alteration, submissions)
         if isinstance(self.alteration, Tampering):
             return self._judge_tampering(self.alteration, submissions)
         return self._judge_pairing(self.alteration, submissions)
@@ -77,6 +81,15 @@ class Case:
         return _describe_difference(
             reported, self._expected_rules, mutation.may_report | self._rules_before
         )
+
+    def _judge_study_mutation(self, mutation: StudyMutation, submissions: Submissions) -> str:
+        study = copy_study(mutation.sessions)
+        mutation.apply(study)
+        if mutation.rederive:
+            with contextlib.suppress(MetricsError):
+                state_figures(study)
+        reported = {f.rule for f in judge(submissions.add_study(study)).findings}
+        return _describe_difference(reported, self._expected_rules)
 
     def _judge_tampering(self, tampering: Tampering, submissions: Submissions) -> str:
         directory = submissions.add()
@@ -121,7 +134,7 @@ def list_cases() -> Iterator[Case]:
     for rule in rules_by_id().values():
         for alteration in cases_of(rule):
             origins: tuple[Path | None, ...] = (None, TRAINING_BUNDLE)
-            if isinstance(alteration, Tampering):
+            if isinstance(alteration, StudyMutation | Tampering):
                 origins = (None,)
             elif isinstance(alteration, Mutation) and alteration.serving:
                 origins = (None, SERVING_BUNDLE)

@@ -82,6 +82,10 @@ def compute_point_figures(
         parts_j[own_parts] = _trapezoid_j(
             trace, parts.ints("start_ns")[own_parts], parts.ints("end_ns")[own_parts]
         )
+    energy_j = np.where(by_counter, counter_j, trapezoid_j)
+    if (energy_j[ran] <= 0).any():
+        row = format_rows(points, np.flatnonzero(energy_j <= 0)[:1])
+        raise MetricsError(f"{POINTS_FILE}, {row}: the energy of the window is not above zero")
     batch = points.floats("batch")
     images = np.where(ran, points.floats("items"), np.nan)
     part_images = parts.floats("batches") * batch[part_points]
@@ -91,7 +95,7 @@ def compute_point_figures(
         energy_j_trapezoid=trapezoid_j,
         energy_j_counter=counter_j,
         by_counter=by_counter,
-        energy_j=np.where(by_counter, counter_j, trapezoid_j),
+        energy_j=energy_j,
         joules_half_width=_half_widths(part_points, parts_j, part_images, shape),
         images=images,
         batches=images / batch,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from rules.metrics.energy import MetricsError
 from rules.studies.accuracy import AccuracyTable
 from rules.studies.bundle import StudyBundle
 from rules.studies.metrics.anchors import AnchorDrift, compute_drifts
@@ -29,7 +30,7 @@ from rules.studies.metrics.fronts import (
 )
 from rules.studies.metrics.models import BoardInSession, compute_results
 from rules.studies.metrics.naive import NaiveComparison, choose_estimates, compare_with_naive
-from rules.studies.metrics.points import BoardKey, compute_point_figures
+from rules.studies.metrics.points import BoardKey
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
 from rules.studies.results import ModelResult, Setup
 
@@ -79,14 +80,9 @@ class StudyFigures:
 def compute_study_figures(bundle: StudyBundle, accuracies: AccuracyTable) -> StudyFigures:
     """Compute the figures of a study from its tables. Raises MetricsError where the evidence does
     not allow it."""
-    samples_by_board = {
-        (session.session, uuid): samples
-        for session in bundle.sessions
-        for (node, uuid), samples in bundle.samples_of.items()
-        if node == session.node
-    }
-    points = bundle.point_table
-    figures = compute_point_figures(points, bundle.part_table, samples_by_board)
+    if bundle.point_figures is None:
+        raise MetricsError(bundle.point_figures_error)
+    points, figures = bundle.point_table, bundle.point_figures
     results = compute_results(points, figures, _list_boards(bundle), accuracies)
     groups = sort_setups(group_by_setup(results))
     return StudyFigures(

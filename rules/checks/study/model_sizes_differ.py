@@ -1,0 +1,55 @@
+"""FLOPs, parameters or activations of a model are wrong
+
+## What it does
+Compares FLOPs, parameters and activations of each point with those of the other points of the model
+at this size, which must be equal. Compares FLOPs of models from 1 GMAC on with the table that comes
+with the rule book, within 2 %, and parameters within 2 % of it.
+
+## Why it is bad
+They follow from architecture and size. Other numbers belong to another model, and energy against
+FLOPs or activations says something else.
+
+## What to do
+Restore points.csv.gz from the machine that measured. If timm changed the model, name the version in
+an issue.
+
+## Source
+`infer_gmacs` and `param_count` of timm's benchmark table. FLOPs counted on the device `meta` agree
+with it within 2 % from 1 GMAC on.
+"""
+
+from collections.abc import Iterator
+
+from rules.bundle_format.study_records import POINTS_FILE
+from rules.finding import Severity, Violation
+from rules.rule import StudyRule
+from rules.studies.accuracy import read_shipped_table
+from rules.studies.bundle import StudyBundle
+
+RULE = StudyRule(__name__, "Y117", Severity.ERROR, added="1.7.0")
+
+TOLERANCE = 0.02
+MIN_FLOPS = 2e9
+
+
+@RULE.check
+def check(bundle: StudyBundle) -> Iterator[Violation]:
+    table = read_shipped_table()
+    first_points: dict[tuple[str, int], int] = {}
+    for number, point in enumerate(bundle.points):
+        first = first_points.setdefault((point.architecture, point.size), number)
+        known = table.find(point.architecture, point.size) if first == number else None
+        first_point, place = bundle.points[first], f"row {number + 1}"
+        for name in ("flops", "params", "activations"):
+            value, expected = getattr(point, name), getattr(first_point, name)
+            if value != expected:
+                found = f"{point}: {value} {name}"
+                yield Violation(POINTS_FILE, place, found, f"{expected} as in row {first + 1}")
+        if known is None:
+            continue
+        if known.flops >= MIN_FLOPS and abs(point.flops / known.flops - 1) > TOLERANCE:
+            found = f"{point.model}: {point.flops / 1e9:.4g} GFLOP per image"
+            yield Violation(POINTS_FILE, place, found, f"{known.flops / 1e9:.4g}, as timm counts")
+        if abs(point.params / known.params - 1) > TOLERANCE:
+            found = f"{point.model}: {point.params / 1e6:.4g} million parameters"
+            yield Violation(POINTS_FILE, place, found, f"{known.params / 1e6:.4g}, as timm counts")

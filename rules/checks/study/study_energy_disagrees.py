@@ -1,0 +1,53 @@
+"""Counter and power samples disagree over a long window
+
+## What it does
+Compares the energy of each long window and anchor by the energy counter with the integral of the
+power samples. They must agree within 2 %, or within 5 % if the board only has averaged power. Short
+windows are not compared, because the counter of some boards advances every 100 ms.
+
+## Why it is bad
+Both measure the same energy. If they disagree, one of them is wrong or was altered.
+
+## What to do
+Measure the model again. If the finding remains, look for a driver that reports another power.
+
+## Source
+Section "energy of record" of the protocol.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rules.bundle_format.study_records import LADDER, POINTS_FILE
+from rules.finding import Severity, Violation
+from rules.metrics.readings import is_averaged
+from rules.metrics.run import agreement, relative_difference
+from rules.protocol import CURRENT
+from rules.rule import StudyRule
+from rules.studies.bundle import StudyBundle
+
+RULE = StudyRule(__name__, "Y112", Severity.ERROR, added="1.7.0", standings=("study",))
+
+
+@RULE.check
+def check(bundle: StudyBundle) -> Iterator[Violation]:
+    figures = bundle.point_figures
+    if figures is None:
+        return  # Y116 reports it.
+    for windows in bundle.windows:
+        limit = agreement(CURRENT, is_averaged(windows.samples)).epoch
+        for number in windows.rows.tolist():
+            point, counter_j = bundle.points[number], figures.energy_j_counter[number]
+            if point.kind == LADDER or np.isnan(counter_j):
+                continue
+            trapezoid_j = figures.energy_j_trapezoid[number]
+            difference = relative_difference(counter_j, trapezoid_j) if counter_j > 0 else np.inf
+            if abs(difference) > limit:
+                yield Violation(
+                    POINTS_FILE,
+                    f"row {number + 1}",
+                    f"{point}: {trapezoid_j:.6g} J by the power samples and {counter_j:.6g} J by "
+                    "the counter",
+                    f"within {100 * limit:g} %",
+                )

@@ -1,0 +1,81 @@
+"""Signs that power readings were copied or multiplied: sequences that occur twice, and the steps of
+the sensor."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from rules.bundle_format.table import Floats, Ints, Mask
+from rules.metrics.power_series import IN_A_ROW, hash_windows, select_distinct
+from rules.metrics.readings import to_whole_milliwatts
+
+MIN_DISTINCT = 8
+"""Sequences with fewer different values may repeat by chance."""
+STEPS_MW = (312.0, 334.0)
+"""Range of plausible steps of the sensor of an H200; measured boards have 320 to 324 mW
+(docs/forensics.md)."""
+STEP_DISTANCES_MW = (60, 800)
+"""Range of the distances among which the step is sought."""
+STEP_WIDTH_MW = 6
+"""Width of the range of distances that count as one step."""
+MIN_STEPS = 30
+
+
+def find_copied_sequences(columns: Sequence[Floats]) -> Ints:
+    """The sequences of `IN_A_ROW` readings that occurred before, as the places of their first
+    readings among all readings, rising, shape (m,). Each column has readings in W in the order of
+    time."""
+    if sum(map(len, columns)) < IN_A_ROW:
+        return np.empty(0, dtype=np.int64)
+    power_w = np.concatenate(columns)
+    # NaN differs from itself. A value that no reading has makes equal gaps compare as equal.
+    power_w = np.where(np.isnan(power_w), -1.0, power_w)
+    # A sequence across two columns would join readings that were not taken in a row.
+    starts = np.flatnonzero(_is_within_column(list(map(len, columns))))
+    hashes = hash_windows(to_whole_milliwatts(power_w))[starts]
+    if np.diff(np.sort(hashes)).all():
+        return np.empty(0, dtype=np.int64)  # the usual case: all sequences differ
+    # A stable sort keeps equal hashes in the order of the table, so the later copy is reported.
+    order = np.argsort(hashes, kind="stable")
+    equal_hash = np.flatnonzero(np.diff(hashes[order]) == 0)
+    sequences = sliding_window_view(power_w, IN_A_ROW)
+    earlier = sequences[starts[order[equal_hash]]]
+    later = sequences[starts[order[equal_hash + 1]]]
+    # Equal hashes can be collisions, so compare the readings themselves as well.
+    distinct = (np.diff(np.sort(earlier, axis=1), axis=1) != 0).sum(axis=1) + 1
+    is_copy = (earlier == later).all(axis=1) & (distinct >= MIN_DISTINCT)
+    copies: Ints = starts[np.sort(order[equal_hash + 1][is_copy])]
+    return copies
+
+
+def _is_within_column(lengths: Sequence[int]) -> Mask:
+    """Which sequences begin and end in the same column, for columns of `lengths` readings in a
+    row."""
+    within = np.ones(sum(lengths) - IN_A_ROW + 1, dtype=bool)
+    for end in np.cumsum(lengths)[:-1]:
+        within[max(end - IN_A_ROW + 1, 0) : end] = False
+    return within
+
+
+def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
+    """The most frequent distance in mW between neighbouring readings; None if none is frequent.
+
+    `ordered_mw` are readings in mW in ascending order, shape (n,).
+    """
+    distances = np.diff(select_distinct(ordered_mw))
+    distances = distances[(distances >= STEP_DISTANCES_MW[0]) & (distances <= STEP_DISTANCES_MW[1])]
+    # Readings are rounded to milliwatts, so the distances of one step scatter over a few values.
+    # Count them in a window.
+    counts = np.convolve(
+        np.bincount(distances, minlength=STEP_DISTANCES_MW[1] + 1),
+        np.ones(STEP_WIDTH_MW, dtype=np.int64),
+        mode="valid",
+    )
+    first = int(counts.argmax())
+    # Readings with few neighbours one step apart do not determine the step.
+    if counts[first] < MIN_STEPS:
+        return None
+    near = distances[(distances >= first) & (distances < first + STEP_WIDTH_MW)]
+    return float(np.median(near.astype(np.float64)))

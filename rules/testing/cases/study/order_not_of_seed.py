@@ -1,0 +1,21 @@
+"""Mutations that the rule `order-not-of-seed` must find."""
+
+from rules.checks.study.order_not_of_seed import RULE
+from rules.testing.case import study_mutation
+from rules.testing.frames import StudyFrames
+
+
+@study_mutation(RULE)
+def another_seed(study: StudyFrames) -> None:
+    study.study["seed"] += 1
+
+
+@study_mutation(RULE)
+def work_sorted_by_name(study: StudyFrames) -> None:
+    study.study["work"].sort(key=lambda entry: str(entry["architecture"]))
+
+
+@study_mutation(RULE, sessions=2)
+def two_entries_of_one_board_swapped(study: StudyFrames) -> None:
+    work = study.study["work"]
+    work[0], work[1] = work[1], work[0]

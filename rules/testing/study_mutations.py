@@ -1,0 +1,76 @@
+"""Helpers for mutations of studies: which rows belong to which windows, and alterations that
+several mutations share."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.bundle_format.table import Mask
+from rules.testing.frames import StudyFrames
+
+LARGEST = "vit_base_patch16_224"
+"""The model of the good study with the highest rate of computation."""
+ANCHOR_MODEL = "resnet50"
+MODEL = "swin_tiny_patch4_window7_224"
+OTHER_MODEL = "convnext_base"
+
+
+def find_points(
+    study: StudyFrames, architecture: str | None = None, kind: str | None = None
+) -> NDArray[np.intp]:
+    """The numbers of the points that ran, of a model and of a kind."""
+    selected = (study.points["outcome"] == "ok").to_numpy()
+    if architecture is not None:
+        selected = selected & (study.points["architecture"] == architecture).to_numpy()
+    if kind is not None:
+        selected = selected & (study.points["kind"] == kind).to_numpy()
+    return np.flatnonzero(selected)
+
+
+def select_samples(study: StudyFrames, numbers: Iterable[int]) -> Mask:
+    """Mask of the samples in the windows of these points, shape (n,)."""
+    read_ns = study.samples["read_ns"].to_numpy()
+    nodes = study.samples["node"].to_numpy()
+    mask = np.zeros(len(read_ns), dtype=bool)
+    for number in numbers:
+        point = study.points.iloc[number]
+        mask |= (
+            (nodes == f"session{point['session']}")
+            & (read_ns >= point["start_ns"])
+            & (read_ns <= point["end_ns"])
+        )
+    return mask
+
+
+def scale_readings(study: StudyFrames, mask: Mask, share: float) -> None:
+    """Multiply power, averaged power and the steps of the counter by `share` in the rows of `mask`,
+    as a forger would who knows all three."""
+    samples = study.samples
+    for column in ("power_mw", "power_avg_mw"):
+        samples.loc[mask, column] = (samples.loc[mask, column] * share).round()
+    for _, rows in samples.groupby("node", sort=False):
+        energy_mj = rows["energy_mj"].to_numpy()
+        steps_mj = np.diff(energy_mj, prepend=energy_mj[0])
+        steps_mj[mask[rows.index]] *= share
+        samples.loc[rows.index, "energy_mj"] = np.round(energy_mj[0] + np.cumsum(steps_mj))
+
+
+def drop_points(study: StudyFrames, numbers: Iterable[int]) -> None:
+    """Remove points and their parts, and number the parts of the others anew."""
+    kept = np.setdiff1d(np.arange(len(study.points)), np.fromiter(numbers, dtype=np.int64))
+    places = np.full(len(study.points), -1)
+    places[kept] = np.arange(len(kept))
+    study.points = study.points.iloc[kept].reset_index(drop=True)
+    parts = study.batches.assign(point=places[study.batches["point"]])
+    study.batches = parts[parts["point"] >= 0].reset_index(drop=True)
+
+
+def count_batches(study: StudyFrames, number: int, share: float) -> None:
+    """Multiply the batches of a point and its parts by `share`. The times stay."""
+    parts = study.batches["point"] == number
+    study.batches.loc[parts, "batches"] = (
+        (study.batches.loc[parts, "batches"] * share).round().clip(lower=1).astype("int64")
+    )
+    batches = int(study.batches.loc[parts, "batches"].sum())
+    study.points.loc[number, "items"] = batches * study.points["batch"].iloc[number]

@@ -1,0 +1,155 @@
+"""No rule on studies breaks on evidence that has the right form and makes no sense."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import copy_study
+
+from rules.finding import Finding
+from rules.registry import study_rules
+from rules.rule import MAX_FINDINGS
+from rules.studies.bundle import StudyBundle
+from rules.testing.frames import StudyFrames
+from rules.testing.study_mutations import drop_points
+
+
+def list_findings(study: StudyFrames) -> list[Finding]:
+    bundle = StudyBundle(Path("example"), (), study.evidence())
+    return [finding for rule in study_rules() for finding in rule.judge(bundle)]
+
+
+def no_samples(study: StudyFrames) -> None:
+    study.samples = study.samples.iloc[:0]
+
+
+def one_sample(study: StudyFrames) -> None:
+    study.samples = study.samples.iloc[:1]
+
+
+def no_points(study: StudyFrames) -> None:
+    drop_points(study, range(len(study.points)))
+
+
+def one_point(study: StudyFrames) -> None:
+    drop_points(study, range(1, len(study.points)))
+
+
+def only_anchors(study: StudyFrames) -> None:
+    drop_points(study, np.flatnonzero(study.points["kind"] != "anchor"))
+
+
+def only_long_points(study: StudyFrames) -> None:
+    drop_points(study, np.flatnonzero(study.points["kind"] != "long"))
+
+
+def no_point_ran(study: StudyFrames) -> None:
+    study.points["outcome"] = "out-of-memory"
+    study.points["items"] = 0
+    study.points["end_ns"] = study.points["start_ns"]
+    study.batches = study.batches.iloc[:0]
+
+
+def points_in_reverse(study: StudyFrames) -> None:
+    count = len(study.points)
+    study.points = study.points.iloc[::-1].reset_index(drop=True)
+    study.batches["point"] = count - 1 - study.batches["point"]
+
+
+def all_readings_empty(study: StudyFrames) -> None:
+    for column in study.samples.columns[4:-1]:
+        study.samples[column] = "" if column == "power_state" else float("nan")
+
+
+def all_readings_zero(study: StudyFrames) -> None:
+    for column in study.samples.columns[4:-1]:
+        study.samples[column] = "" if column == "power_state" else 0.0
+
+
+def readings_as_large_as_can_be(study: StudyFrames) -> None:
+    for column in study.samples.columns[4:-1]:
+        study.samples[column] = "" if column == "power_state" else 2.0**63
+
+
+def sample_times_all_the_same(study: StudyFrames) -> None:
+    study.samples[["scheduled_ns", "read_ns"]] = 0
+
+
+def windows_as_late_as_can_be(study: StudyFrames) -> None:
+    for table in (study.points, study.batches):
+        table["start_ns"], table["end_ns"] = 2**63 - 2, 2**63 - 1
+
+
+def models_of_size_zero(study: StudyFrames) -> None:
+    study.points[["flops", "params", "activations"]] = 0
+
+
+def unknown_board(study: StudyFrames) -> None:
+    study.system["nodes"][0]["accelerators"][0]["name"] = "Unheard-of 9000"
+
+
+def nothing_declared(study: StudyFrames) -> None:
+    session = study.study["sessions"][0]
+    session["power"] = {"mode": "as-found", "cap_w": None, "state": None}
+    session.update(idle_w=None, versions={}, readbacks=[], clocks=[])
+    study.study["figures"] = {}
+
+
+def settings_of_zero(study: StudyFrames) -> None:
+    settings = study.study["settings"]
+    settings.update(max_batch=1, early_stop_sizes=1, early_stop_share=0.0)
+    settings["anchor"]["every"] = 1
+
+
+def work_of_other_models(study: StudyFrames) -> None:
+    for entry in study.study["work"]:
+        entry["architecture"] += "_other"
+
+
+NONSENSE = [
+    no_samples,
+    one_sample,
+    no_points,
+    one_point,
+    only_anchors,
+    only_long_points,
+    no_point_ran,
+    points_in_reverse,
+    all_readings_empty,
+    all_readings_zero,
+    readings_as_large_as_can_be,
+    sample_times_all_the_same,
+    windows_as_late_as_can_be,
+    models_of_size_zero,
+    unknown_board,
+    nothing_declared,
+    settings_of_zero,
+    work_of_other_models,
+]
+HARMLESS = (points_in_reverse, unknown_board)
+"""The order of rows means nothing, and another board only changes the name of the setup."""
+
+
+@pytest.mark.parametrize("spoil", NONSENSE, ids=lambda spoil: spoil.__name__)
+def test_no_rule_breaks_on_a_study_of_right_form(spoil: Callable[[StudyFrames], None]) -> None:
+    study = copy_study()
+    spoil(study)
+    findings = list_findings(study)
+    assert findings or spoil in HARMLESS, "nonsense passed for a good study"
+    for rule in study_rules():
+        assert sum(finding.rule == rule.id for finding in findings) <= MAX_FINDINGS + 1
+
+
+def test_simulated_boards_are_judged_as_a_demo() -> None:
+    study = copy_study()
+    study.system["nodes"][0]["accelerators"][0]["name"] = "Simulated H200"
+    bundle = StudyBundle(Path("example"), (), study.evidence())
+    assert bundle.judged_standing == "demo"
+
+
+def test_shortened_windows_are_judged_as_a_demo() -> None:
+    study = copy_study()
+    study.study["settings"]["long_s"] = 1.0
+    bundle = StudyBundle(Path("example"), (), study.evidence())
+    assert bundle.judged_standing == "demo"
