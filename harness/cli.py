@@ -3,22 +3,15 @@
 The commands import their modules when they are called, which keeps --help fast.
 """
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from checker.terminal import (
-    UNWRITABLE,
-    UnavailableError,
-    UnwritableError,
-    describe_unwritable,
-    run_program,
-)
+from checker.terminal import run_program
 from harness import __version__
+from harness.cli_errors import report_errors
 from harness.cli_options import (
     CAP,
     DRY_RUN,
@@ -33,6 +26,7 @@ from harness.cli_options import (
     make_request,
     refuse_other_options,
 )
+from harness.cli_study import study
 from harness.power_logs.commands import attach_power, power_log
 
 
@@ -204,49 +198,6 @@ def sweep(
         sys.exit(0 if sweep_run.run(request, caps, gpus, repeats, out, dry_run) else 1)
 
 
-@contextlib.contextmanager
-def report_errors() -> Iterator[None]:
-    """Turn the errors of a run into messages and exit codes: 1 for a failure, 2 for wrong usage, 3
-    for what this machine cannot do or write, 128 + N for signal N."""
-    from harness.host_load import HostLoadError
-    from harness.interrupts import Interrupted
-    from harness.power.caps.restore import RestoreError
-    from harness.power.caps.watchdog import WatchdogError
-    from harness.power.reading_process import SamplerError, SamplesUnwritable
-    from harness.power.source import MeterError, MeterNameError
-    from harness.run.cluster import ClusterError
-    from harness.run.plan import MachineError, PlanError
-    from harness.run.session import RunFailed, RunUnwritable
-
-    try:
-        yield
-    except (RunUnwritable, SamplesUnwritable) as error:
-        raise UnwritableError(str(error)) from None
-    # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
-    except (
-        RunFailed,
-        RestoreError,
-        WatchdogError,
-        ClusterError,
-        SamplerError,
-        HostLoadError,
-    ) as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        if error.errno in UNWRITABLE:
-            raise UnwritableError(describe_unwritable(error)) from None
-        raise click.ClickException(str(error)) from None
-    # MeterNameError comes first, because it is a MeterError, and MachineError before PlanError.
-    except MeterNameError as error:
-        raise click.UsageError(str(error)) from None
-    except (MachineError, MeterError) as error:
-        raise UnavailableError(str(error)) from None
-    except PlanError as error:
-        raise click.UsageError(str(error)) from None
-    except Interrupted as interrupt:
-        sys.exit(128 + interrupt.number)
-
-
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
@@ -384,6 +335,7 @@ def workloads() -> None:
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
+main.add_command(study)
 main.add_command(power_log)
 main.add_command(attach_power)
 

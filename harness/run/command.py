@@ -251,7 +251,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
         if plan.node == 0 and target.exists():
-            _run_pre_check(target, console)
+            run_pre_check(target, console)
         raise
     # NFS may keep files that a process still has open. The bundle is complete all the same.
     shutil.rmtree(directory, ignore_errors=True)
@@ -260,10 +260,10 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True
         )
         return True
-    return _run_pre_check(target, console)
+    return run_pre_check(target, console)
 
 
-def _run_pre_check(target: Path, console: Console) -> bool:
+def run_pre_check(target: Path, console: Console) -> bool:
     """Judge the bundle by the rules of bench-check, and print findings and outcome. Returns whether
     there is no error."""
     findings = judge(target, signed=False).findings

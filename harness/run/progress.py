@@ -4,6 +4,7 @@ log."""
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -38,7 +39,7 @@ class View:
         self._log = log_path.open("a")
         self._live: Progress | None = None
 
-    def __enter__(self) -> "View":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -159,6 +160,16 @@ def describe_results(result: Json) -> Iterator[str]:
         yield f"per output token: {_format_percentiles(serving.tpot_s, 'ms', 1000)}"
         yield f"latency: {_format_percentiles(serving.latency_s, 's')}"
         yield f"{serving.input_tokens_per_s:.6g} input tokens/s over {serving.requests} requests"
+
+
+def format_minutes(seconds: float) -> str:
+    """Format an estimated time, rounded to 10 s below 90 s and to 1 min above."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds / 10)) * 10} s"
+    minutes = round(seconds / 60)
+    return (
+        f"about {minutes} min" if minutes < 120 else f"about {minutes // 60} h {minutes % 60} min"
+    )
 
 
 def _describe_idle(idle: IdleSummary) -> str:

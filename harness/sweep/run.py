@@ -22,6 +22,7 @@ from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.cluster import ClusterError
 from harness.run.plan import MachineError, Plan, PlanError, RunRequest
+from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
 from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
@@ -324,16 +325,6 @@ def _resume_entry(sweep: Sweep, entry: Entry, out: Path) -> bool:
             except PlanError as error:
                 print_line(f"{error}; run {entry.place} starts again from its beginning")
     return False
-
-
-def format_minutes(seconds: float) -> str:
-    """Format an estimated time, rounded to 10 s below 90 s and to 1 min above."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds / 10)) * 10} s"
-    minutes = round(seconds / 60)
-    return (
-        f"about {minutes} min" if minutes < 120 else f"about {minutes // 60} h {minutes % 60} min"
-    )
 
 
 @contextmanager

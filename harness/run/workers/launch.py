@@ -1,12 +1,14 @@
 """Starts the worker processes of a run on this node."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from checker.judging.cpu import count_cores
 from harness.power.node_reader import NodeReaders
 from harness.power.rocm_devices import VISIBLE_VARIABLES
+from harness.power.source import Device
 from harness.processes import Workers
 from harness.run.cluster import parse_address
 from harness.run.plan import Plan
@@ -56,23 +58,46 @@ def _make_rendezvous_arguments(plan: Plan) -> list[str]:
 def make_worker_environment(plan: Plan) -> dict[str, str]:
     """Return the environment variables of the workers. They select the GPUs, or the number of
     threads if the workers compute on the CPU."""
-    uuids = ",".join(d.uuid for d in plan.devices)
-    if plan.torch_device == "cpu":
+    return make_environment(plan.torch_device, plan.devices, plan.processes)
+
+
+def make_board_environment(
+    torch_device: str, devices: Sequence[Device], index: int
+) -> tuple[dict[str, str], str]:
+    """Return the environment variables of a worker that computes on the device with this index
+    only, and the name of the device in torch there. `torch_device` is `cuda` or `cpu`."""
+    if torch_device == "cpu":
+        return make_environment(torch_device, devices, len(devices)), torch_device
+    environment = make_environment(torch_device, (devices[index],), 1)
+    # Without a UUID for ROCm's variables, the worker sees all GPUs of the node.
+    return environment, f"cuda:{index if _lacks_uuids(devices) else 0}"
+
+
+def make_environment(
+    torch_device: str, devices: Sequence[Device], processes: int
+) -> dict[str, str]:
+    """Return the environment variables of `processes` workers on these devices."""
+    uuids = ",".join(d.uuid for d in devices)
+    if torch_device == "cpu":
         # Torch starts a thread per core in each process. Several processes would then slow each
         # other down.
-        threads = max(1, count_cores() // plan.processes)
+        threads = max(1, count_cores() // processes)
         variables = {
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
         }
         return {**os.environ, **variables}
-    if plan.devices[0].vendor != "AMD":
+    if devices[0].vendor != "AMD":
         # UUIDs instead of numbers, because CUDA and NVML may count in different orders.
         return {**os.environ, "CUDA_VISIBLE_DEVICES": uuids}
-    # GPUs of virtual machines have no UUID but a PCI address, which ROCm's variables do not take.
-    if any(d.uuid.startswith("PCI-") for d in plan.devices):
+    if _lacks_uuids(devices):
         return dict(os.environ)
     # A HIP or CUDA variable of the user would select once more among the GPUs that ROCr leaves.
     return {k: v for k, v in os.environ.items() if k not in VISIBLE_VARIABLES} | {
         "ROCR_VISIBLE_DEVICES": uuids
     }
+
+
+def _lacks_uuids(devices: Sequence[Device]) -> bool:
+    # GPUs of virtual machines have no UUID but a PCI address, which ROCm's variables do not take.
+    return any(d.uuid.startswith("PCI-") for d in devices)

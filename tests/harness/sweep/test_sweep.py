@@ -19,6 +19,7 @@ from harness.power.caps.restore import RestoreError
 from harness.power.source import MeterError, NotAllowedError
 from harness.run import command
 from harness.run.plan import PlanError, RunRequest
+from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import run as sweep
 
@@ -188,7 +189,7 @@ def test_two_processes_do_not_work_on_one_sweep(tmp_path: Path, runs: FakeRuns) 
 
 
 def test_length_of_a_sweep_is_told_as_a_guess() -> None:
-    assert [sweep.format_minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
+    assert [format_minutes(s) for s in (1, 44, 100, 7199, 7260)] == [
         "about 10 s",
         "about 40 s",
         "about 2 min",

@@ -1,0 +1,114 @@
+"""Measures one model on one board: its ladder of batch sizes and its long windows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from harness.power.sampler import Sampler
+from harness.studies.plan import StudySettings
+from harness.studies.records import MeasuredPoint
+from harness.studies.worker_process import StudyWorker
+from rules.bundle_format.study_records import LADDER, LONG
+from rules.protocol import CURRENT
+from rules.studies.ladder import LadderStep, choose_long_batches, choose_next_batch
+from rules.study_contract import BatchRefused, ModelRefused
+
+FIRST_BATCH_S = 1.0
+"""About the longest time of a batch of one image."""
+BURN_IN_BATCH = 64
+INTERVAL_NS = CURRENT.sample_interval_ms * 1_000_000
+
+
+class PowerUnread(Exception):
+    """The meter gave no power during a window."""
+
+
+class ModelMeter:
+    """Measures windows of the model that a worker has open.
+
+    `log_line` adds a line to the log of the study.
+    """
+
+    def __init__(
+        self,
+        worker: StudyWorker,
+        sampler: Sampler,
+        settings: StudySettings,
+        log_line: Callable[[str], None],
+    ) -> None:
+        self._worker, self._sampler, self._settings = worker, sampler, settings
+        self._log_line = log_line
+        self._batch_s: dict[int, float] = {}
+        """Measured time of a batch, by batch size."""
+
+    def measure_model(self) -> tuple[MeasuredPoint, ...]:
+        """Measure the ladder and the long windows of the open model.
+
+        Raises ModelRefused if not even one image runs, and PowerUnread, WorkerDied or SamplerError.
+        """
+        ladder = self.measure_ladder()
+        steps = [LadderStep(point.batch, point.joules_per_image) for point in ladder]
+        points = [self.measure_long(LONG, batch) for batch in choose_long_batches(steps)]
+        return (*ladder, *points)
+
+    def measure_ladder(self) -> tuple[MeasuredPoint, ...]:
+        """Measure a short window of each batch size up to the end of the ladder. Raises as
+        `measure_model`."""
+        points: list[MeasuredPoint] = []
+        steps: list[LadderStep] = []
+        while (batch := choose_next_batch(steps, self._settings.ladder_limits)) is not None:
+            point = self._measure(LADDER, batch, self._settings.ladder_s, 1, 1)
+            if point.outcome != "ok" and not points:
+                raise ModelRefused(f"{point.outcome} at batch 1; the log has the error")
+            points.append(point)
+            steps.append(LadderStep(batch, point.joules_per_image))
+        return tuple(points)
+
+    def measure_long(self, kind: str, batch: int) -> MeasuredPoint:
+        """Measure a long window, of a model or of the anchor. Raises as `measure_model`."""
+        settings = self._settings
+        return self._measure(kind, batch, settings.long_s, settings.long_batches, settings.parts)
+
+    def burn_in(self) -> None:
+        """Run the open model until the board is warm, and record nothing. Raises ModelRefused or
+        WorkerDied."""
+        batch = min(BURN_IN_BATCH, self._settings.max_batch)
+        while batch:
+            try:
+                self._worker.measure(batch, self._settings.burn_in_s, 1, 1, FIRST_BATCH_S)
+                return
+            except BatchRefused:
+                batch //= 2
+        raise ModelRefused("not even one image runs; the log has the error")
+
+    def _measure(
+        self, kind: str, batch: int, seconds: float, min_batches: int, parts: int
+    ) -> MeasuredPoint:
+        expected_batch_s = self._batch_s.get(batch) or 2 * self._batch_s.get(
+            batch // 2, FIRST_BATCH_S
+        )
+        try:
+            window = self._worker.measure(batch, seconds, min_batches, parts, expected_batch_s)
+        except BatchRefused as refusal:
+            self._log_line(f"batch {batch}: {refusal.outcome}: {refusal}")
+            now_ns = time.monotonic_ns()
+            return MeasuredPoint(kind, batch, refusal.outcome, now_ns, now_ns)
+        start_ns, end_ns = window.parts[0].start_ns, window.parts[-1].end_ns
+        point = MeasuredPoint(kind, batch, "ok", start_ns, end_ns, window.peak_bytes, window.parts)
+        batches = sum(part.batches for part in window.parts)
+        self._batch_s[batch] = point.duration_s / batches
+        energy_j = self._measure_power_w(start_ns, end_ns) * point.duration_s
+        joules_per_image = energy_j / point.items
+        self._log_line(
+            f"{kind} batch {batch}: {point.duration_s:.2f} s, "
+            f"{point.items / point.duration_s:.6g} images/s, {1e3 * joules_per_image:.5g} mJ/image"
+        )
+        return replace(point, joules_per_image=joules_per_image)
+
+    def _measure_power_w(self, start_ns: int, end_ns: int) -> float:
+        # A window shorter than the interval may contain no sample.
+        for margin_ns in (0, INTERVAL_NS):
+            (power_w,) = self._sampler.measure_power(start_ns - margin_ns, end_ns + margin_ns)
+            if power_w is not None:
+                return power_w
+        raise PowerUnread("the meter gave no power during a window")

@@ -1,0 +1,121 @@
+"""What a study does with models that fail, workers that die, and boards that fail."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from support.harness import fake_study_worker as fake
+from support.harness.session_runs import TESTS
+
+from harness.run.plan import RunRequest
+from harness.run.session import RunFailed
+from harness.studies import command, worker_process
+from harness.studies.planning import StudyRequest
+from harness.studies.records import FAILED_PREFIX
+from rules.bundle_format.csv_table import read_table
+from rules.bundle_format.records import SAMPLES_FILE, STUDY
+from rules.bundle_format.study_records import POINTS_FILE
+from rules.bundle_format.table import Table
+
+pytestmark = pytest.mark.xdist_group("signals")
+LONG_S = 0.2
+SOUND = "resnet50@224"
+LOG_ADVICE = "the log has its output"
+
+
+@pytest.fixture(autouse=True)
+def fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_fake_workers(monkeypatch)
+
+
+def use_fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setattr(worker_process, "MODULE", fake.__name__)
+    monkeypatch.setattr(worker_process, "BUILD_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(worker_process, "SLACK", 0.1)
+
+
+def make_request(models: str | None) -> StudyRequest:
+    run = RunRequest("image-inference", simulate="h200")
+    return StudyRequest(run, models=models, long_s=None if models is None else LONG_S)
+
+
+def run_study(out: Path, request: StudyRequest, resume: Path | None = None) -> Path:
+    command.run(request, resume, out)
+    (bundle,) = (path for path in out.iterdir() if not path.name.startswith("."))
+    return bundle
+
+
+def read_points(bundle: Path) -> Table:
+    return read_table(POINTS_FILE, gzip.decompress((bundle / POINTS_FILE).read_bytes()), STUDY)
+
+
+def read_samples(bundle: Path) -> Table:
+    return read_table(SAMPLES_FILE, gzip.decompress((bundle / SAMPLES_FILE).read_bytes()), STUDY)
+
+
+def read_outcomes(bundle: Path) -> dict[str, tuple[str, str | None]]:
+    study = json.loads((bundle / "study.json").read_text())
+    return {work["architecture"]: (work["status"], work["reason"]) for work in study["work"]}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a study with a sound model, and one of each fault."""
+    names = (fake.REFUSED, fake.LARGE, fake.DYING, fake.HANGING, fake.FAILING)
+    models = ",".join((SOUND, *(f"{name}@224" for name in names)))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        use_fake_workers(monkeypatch)
+        return run_study(tmp_path_factory.mktemp("faulty"), make_request(models))
+
+
+def test_models_that_fail_are_skipped_with_their_reason(faulty: Path) -> None:
+    assert read_outcomes(faulty) == {
+        "resnet50": ("measured", None),
+        fake.REFUSED: ("skipped", "no such size"),
+        fake.LARGE: ("skipped", "out-of-memory at batch 1; the log has the error"),
+        fake.DYING: ("skipped", f"{FAILED_PREFIX}the worker ended with status 7; {LOG_ADVICE}"),
+        fake.HANGING: ("skipped", f"{FAILED_PREFIX}the worker did not answer within 1 s"),
+        fake.FAILING: ("skipped", f"{FAILED_PREFIX}the worker failed: RuntimeError: CUDA error"),
+    }
+    points = read_points(faulty)
+    assert points.text("architecture").distinct() == ["resnet50"]
+    rows = zip(*(points.text(name).to_list() for name in ("kind", "outcome")), strict=True)
+    ladder = [("ladder", "ok"), ("ladder", "ok"), ("ladder", "out-of-memory")]
+    long_points = [("long", "ok")] * 2
+    anchor = [("anchor", "ok")]
+    assert list(rows) == [*ladder, *anchor, *ladder, *long_points, *anchor]
+    log = gzip.decompress((faulty / "log.txt.gz").read_bytes()).decode()
+    assert "a line of a library" in log
+
+
+def test_resume_tries_only_models_again_whose_worker_died(
+    faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(fake.SOUND_VARIABLE, "1")
+    bundle = run_study(tmp_path, make_request(None), faulty)
+    outcomes = read_outcomes(bundle)
+    skipped = {name for name, (status, _) in outcomes.items() if status == "skipped"}
+    assert skipped == {fake.REFUSED, fake.LARGE}
+    before, after = read_points(faulty), read_points(bundle)
+    architectures = after.at(after.ints("session") == 1).text("architecture").distinct()
+    assert architectures == ["resnet50", fake.DYING, fake.HANGING, fake.FAILING]
+    # The rows of the earlier session are those of the earlier bundle.
+    kept = after.at(slice(0, len(before)))
+    assert all((kept.ints(name) == before.ints(name)).all() for name in ("start_ns", "items"))
+    times_ns = [read_samples(path).ints("read_ns") for path in (faulty, bundle)]
+    assert (times_ns[1][: len(times_ns[0])] == times_ns[0]).all()
+    # The second session starts at the batch size of the anchor that the first has found.
+    anchors = after.at(after.text("kind").equals("anchor"))
+    assert anchors.ints("batch").tolist() == [2] * 4
+    assert anchors.ints("repeat").tolist() == [0, 1, 2, 3]
+
+
+def test_anchor_that_cannot_be_measured_ends_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(fake.REFUSING_VARIABLE, "resnet50")
+    with pytest.raises(RunFailed, match=r"the anchor resnet50@224 .*: no such size"):
+        run_study(tmp_path, make_request("resnet101@224"))
+    assert "--resume" in capsys.readouterr().err
