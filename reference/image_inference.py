@@ -106,7 +106,11 @@ def make_network(architecture: str, size: int, device: torch.device) -> nn.Modul
         # On the device itself: a CPU takes many seconds to initialise large models.
         with device:
             network: nn.Module = timm.create_model(
-                architecture, pretrained=False, **({"img_size": size} if is_resized else {})
+                architecture,
+                pretrained=False,
+                # Those of ImageNet. The default of some models is another number.
+                num_classes=1000,
+                **({"img_size": size} if is_resized else {}),
             )
     except torch.OutOfMemoryError:
         raise

@@ -158,6 +158,11 @@ def test_counts_agree_with_those_of_timm(
     assert facts.activations / 1e6 == pytest.approx(activations_m, rel=0.02)
 
 
+def test_model_has_the_classes_of_the_published_accuracy() -> None:
+    # timm builds this model with 21 841 classes by default, and 33.2 million parameters.
+    assert count_facts("tiny_vit_21m_224", 224).params / 1e6 == pytest.approx(21.2, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
