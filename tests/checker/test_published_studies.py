@@ -12,6 +12,8 @@ import pytest
 
 from checker.judging.bundle_judge import judge_published
 from rules.bundle_format.files import Refused
+from rules.studies.metrics.comparisons import group_by_setup
+from rules.studies.metrics.fits import fit_energy
 from rules.studies.models import MODEL_CLASSES
 from rules.studies.published import PublishedStudy, parse_published_study, read_published_study
 from rules.studies.results import ModelResult
@@ -102,6 +104,44 @@ def test_results_carry_the_doubts_of_the_rules(study: PublishedStudy) -> None:
         "NVIDIA H100 PCIe": 72,
     }
     assert {result.setup.engine for result in doubted} == {"eager"}
+
+
+def _read_rows(heading: str) -> list[list[str]]:
+    """The cells of the table of the page whose first line begins with `heading`."""
+    page = (ROOT / "docs/image-inference.md").read_text(encoding="utf-8")
+    table = page[page.index(heading) :].partition("\n\n")[0]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
+    ]
+
+
+def test_page_states_the_doubts_of_the_rules(study: PublishedStudy) -> None:
+    *rules, (_, *any_doubt) = _read_rows("| rule | A100 PyTorch |")
+    groups = group_by_setup(study.results).values()
+    assert [rule[:4] for rule, *_ in rules] == ["Y101", "Y102", "Y103", "Y104"]
+    for rule, *counts in rules:
+        assert [int(count) for count in counts] == [
+            sum(rule[:4] in result.doubts for result in results) for results in groups
+        ]
+    assert [count.replace("1 4", "14") for count in any_doubt] == [
+        f"{sum(bool(result.doubts) for result in results)} of {len(results)}" for results in groups
+    ]
+
+
+def test_page_states_the_fits_of_energy(study: PublishedStudy) -> None:
+    fits = [fit_energy(results) for results in group_by_setup(study.results).values()]
+    for (setup, *cells), fit in zip(
+        _read_rows("| setup | rows | b, activations |"), fits, strict=True
+    ):
+        assert fit is not None
+        assert cells == [
+            f"{fit.n:,}".replace(",", " "),
+            *(
+                f"{c.value:.3f} ± {(c.ci95[1] - c.ci95[0]) / 2:.3f}".replace("-", "\N{MINUS SIGN}")
+                for c in (fit.activations, fit.flops)
+            ),
+            f"{fit.r2:.3f}",
+        ], setup
 
 
 def test_source_and_licence_are_stated(study: PublishedStudy) -> None:
