@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS
+from rules.bundle_format.study_records import POINT_COLUMNS, STUDY_BATCH_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "bundle_fields.py"))
@@ -76,14 +77,17 @@ def test_descriptions_name_the_units_that_names_have() -> None:
     assert bare == []
 
 
-@pytest.mark.parametrize("columns", [SAMPLE_COLUMNS, BATCH_COLUMNS, REQUEST_COLUMNS])
+@pytest.mark.parametrize(
+    "columns",
+    [SAMPLE_COLUMNS, BATCH_COLUMNS, REQUEST_COLUMNS, POINT_COLUMNS, STUDY_BATCH_COLUMNS],
+)
 def test_format_names_every_column_in_order(columns: tuple[str, ...]) -> None:
     page = (ROOT / "docs" / "bundle-format.md").read_text()
     assert f"`{','.join(columns)}`" in page
     _, _, after = page.partition(f"`{','.join(columns)}`")
     cells = [
         line.split("|")[1]
-        for line in after.partition("\n## ")[0].splitlines()
+        for line in re.split(r"\n##+ ", after)[0].splitlines()
         if line.startswith("| `")
     ]
     assert tuple(re.findall(r"`(\w+)`", "".join(cells))) == columns
