@@ -56,19 +56,24 @@ from harness.power.caps.journal import (  # noqa: E402
 from reporting.paper import Paper  # noqa: E402
 from reporting.results_model import build_published_rows, build_submitted_row  # noqa: E402
 from reporting.run_record import RunRecord, summarize_bundle  # noqa: E402
+from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format import records  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.csv_table import read_table  # noqa: E402
 from rules.bundle_format.documents import read_document  # noqa: E402
 from rules.bundle_format.events import read_events  # noqa: E402
 from rules.bundle_format.files import Refused, unpack  # noqa: E402
+from rules.bundle_format.study_write import write_study  # noqa: E402
 from rules.testing import tampering as forge  # noqa: E402
+from rules.testing.studies import MODELS, make_study_frames  # noqa: E402
+from rules.views import AnyBundle  # noqa: E402
 
 CHUNK = 2000
 SHM = Path("/dev/shm")
 """Where there is memory to write to, writing a case costs less there."""
 FORMATS = {
     **records.RUN.documents,
+    **records.STUDY.documents,
     records.MANIFEST_FILE: records.MANIFEST_FORMAT,
     "review": records.REVIEW_FORMAT,
     "withdrawal": records.WITHDRAWAL_FORMAT,
@@ -86,7 +91,7 @@ RENDERERS = (text.render, json_format.render, sarif.render, junit.render, github
 
 def make_bases(scratch: Path) -> list[Tree]:
     """Small good submissions: a simulated run with review, waiver and LOG, that withdrawn, training
-    and serving on two boards."""
+    and serving on two boards, and a study of two models."""
     trees = []
     for withdrawn in (False, True):
         submissions = scratch / f"simulated-{withdrawn}"
@@ -103,9 +108,13 @@ def make_bases(scratch: Path) -> list[Tree]:
         forge.write_log(directory, {})
         trees.append(submissions)
     good.BATCHES, good.CONCURRENCY, good.REQUESTS = 5, 10, 12
-    for name, make in (("training", good.make_evidence), ("serving", good.make_serving_evidence)):
+    for name, write in {
+        "training": partial(bundle.write, good.make_evidence().evidence()),
+        "serving": partial(bundle.write, good.make_serving_evidence().evidence()),
+        "study": partial(write_study, make_study_frames(MODELS[:2]).evidence()),
+    }.items():
         trees.append(scratch / name)
-        bundle.write(make().evidence(), scratch / name / "example/system" / name)
+        write(scratch / name / "example/system" / name)
         (scratch / name / "keyring").mkdir()
         (scratch / name / "keyring/allowed_signers").touch()
     return [
@@ -117,9 +126,14 @@ def make_bases(scratch: Path) -> list[Tree]:
 # What is asked of each case
 
 
+def keep_run(view: AnyBundle) -> RunRecord | None:
+    """What a report keeps of a run; nothing of a study."""
+    return summarize_bundle(view) if isinstance(view, Bundle) else None
+
+
 def judge_round(submissions: Path, trust: bool) -> Round:
     """Judge everything below a directory, and build the rows that a report shows of it."""
-    judged = engine.judge_all([submissions], signed=trust, keep=summarize_bundle)
+    judged = engine.judge_all([submissions], signed=trust, keep=keep_run)
     for verdict in judged.verdicts:
         if verdict.status == "pass" and isinstance(verdict.kept, RunRecord):
             build_submitted_row(verdict.kept, verdict)
@@ -161,13 +175,14 @@ def read_single_file(tree: Tree, scratch: Path, random: Random, peaks: Peaks) ->
     """One document or table, read as the checker reads it."""
     name = random.choice(sorted(n for n in tree if not n.endswith((".sig", "signers"))))
     raw, file_name = mutate_file(name, tree[name], random), Path(name).name
+    kind = records.find_kind([path.rpartition("/")[2] for path in tree])
     if file_name == "LOG":
         (scratch / "LOG").write_bytes(raw)
     with peaks.measure(), contextlib.suppress(Refused):
         if file_name == "LOG":
             read_log(scratch)
-        elif file_name in records.RUN.tables:
-            read_table(file_name, unpack(file_name, raw))
+        elif file_name in kind.tables:
+            read_table(file_name, unpack(file_name, raw, kind), kind)
         elif file_name == records.LOG_FILE:
             unpack(file_name, raw)
         elif file_name == records.EVENTS_FILE:
