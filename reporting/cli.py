@@ -73,7 +73,7 @@ def main(
     local: bool,
 ) -> None:
     """Check all bundles below each PATH and write one HTML page with their results and the
-    published figures found there.
+    published figures found there. Studies of image models get a second page beside it.
 
     The page needs no network. Without JavaScript it is static. Bundles that fail the check are
     listed with their findings but without their figures, and the exit code is then 1.
@@ -85,7 +85,14 @@ def main(
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError, build_charts
     from reporting.collect import EvidenceChangedError, NothingFoundError, collect
-    from reporting.page import build_page, render_page, write_tables
+    from reporting.page import (
+        build_page,
+        describe_report,
+        name_study_page,
+        render_page,
+        write_tables,
+    )
+    from reporting.studies.page import build_study_page, describe_studies, render_study_page
 
     refuse_keyring(keyring, local)
     now = datetime.now(UTC)
@@ -99,17 +106,25 @@ def main(
         # The page is written first: tables and figures are extra.
         page = build_page(collected, out)
         write_output(out, render_page(page, out, now), MARK)
+        study_page = build_study_page(collected, out) if collected.has_study_results else None
+        study_tables = list(study_page.tables.values()) if study_page else []
+        if study_page is not None:
+            html = render_study_page(study_page, out, now)
+            write_output(name_study_page(out), html, MARK)
         if tables is not None:
             target = tables
             show_step("writing the tables")
-            write_tables(page, tables, now)
+            write_tables(page.tables, describe_report(page, now), tables / "report.json")
+            if study_page is not None:
+                document = describe_studies(study_page, now)
+                write_tables(study_tables, document, tables / "image-inference.json")
         if figures is not None:
             from reporting.charts.render import write_figures
 
             target = figures
             show_step("drawing the figures")
             write_figures(
-                (chart for table in page.tables for chart in build_charts(table)), figures
+                (c for table in (*page.tables, *study_tables) for c in build_charts(table)), figures
             )
     except OutputError as error:
         raise click.UsageError(str(error)) from None
@@ -122,12 +137,15 @@ def main(
     finally:
         show_step("")
     click.echo(f"{out}: {_count_results(collected)}")
+    if study_page is not None:
+        click.echo(f"{name_study_page(out)}: {study_page.describe()}")
     sys.exit(FAILED if collected.rejected else 0)
 
 
 def _count_results(collected: "Collected") -> str:
-    passed = sum(row.provenance is not None for row in collected.rows)
-    published = len(collected.rows) - passed
+    runs = sum(row.provenance is not None for row in collected.rows)
+    published = len(collected.rows) - runs
+    passed = runs + len(collected.study_bundles)
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
     label = collected.local_label
     judged = f"{label}: {passed} without errors" if label else f"{passed} passed"

@@ -1,6 +1,6 @@
 """Collects the accepted bundles and published figures below some paths."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,10 +17,20 @@ from reporting.results_model import (
     name_centers,
 )
 from reporting.run_record import RunRecord, summarize_bundle
+from reporting.study_record import (
+    BundleOrigin,
+    StudyRecord,
+    record_published_study,
+    record_study,
+)
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import MANIFEST_FILE
+from rules.studies.accuracy import read_shipped_table
+from rules.studies.metrics.study import compute_study_figures
+from rules.studies.published import PublishedStudy
+from rules.studies.results import ModelResult
 from rules.views import AnyBundle
 
 
@@ -39,11 +49,22 @@ class Collected:
 
     rows: Sequence[ResultRow]
     papers: Sequence[Paper]
+    studies: Sequence[StudyRecord]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
     local_label: str = ""
     """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
     Empty for a report that read signatures, reviews, waivers and the LOG."""
+
+    @property
+    def study_bundles(self) -> list[BundleOrigin]:
+        """The bundles of studies that passed."""
+        return [s.origin for s in self.studies if isinstance(s.origin, BundleOrigin)]
+
+    @property
+    def has_study_results(self) -> bool:
+        """Whether there is a page of studies. A study may have no result yet."""
+        return any(study.results for study in self.studies)
 
     @property
     def bundles_rejected(self) -> int:
@@ -67,7 +88,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
-    verdicts = judge_all(paths, keyring, signed=not local, keep=_keep_run).verdicts
+    verdicts = judge_all(paths, keyring, signed=not local, keep=_summarize).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]
@@ -79,7 +100,9 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     failed, withdrawn = (
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
-    return Collected(rows, papers, failed, withdrawn, _name_local_level(verdicts) if local else "")
+    studies = list(_record_studies(passed))
+    local_label = _name_local_level(verdicts) if local else ""
+    return Collected(rows, papers, studies, failed, withdrawn, local_label)
 
 
 def _name_local_level(verdicts: Sequence[Verdict]) -> str:
@@ -88,9 +111,19 @@ def _name_local_level(verdicts: Sequence[Verdict]) -> str:
     return levels.pop() if len(levels) == 1 else "local"
 
 
-def _keep_run(bundle: AnyBundle) -> RunRecord | None:
-    """What the report keeps of a bundle that passed; nothing of a study."""
-    return summarize_bundle(bundle) if isinstance(bundle, Bundle) else None
+def _summarize(bundle: AnyBundle) -> RunRecord | tuple[ModelResult, ...]:
+    """What the report keeps of a bundle that passed."""
+    if isinstance(bundle, Bundle):
+        return summarize_bundle(bundle)
+    return compute_study_figures(bundle, read_shipped_table()).results
+
+
+def _record_studies(passed: Sequence[Verdict]) -> Iterator[StudyRecord]:
+    for verdict in passed:
+        if isinstance(verdict.kept, PublishedStudy):
+            yield record_published_study(verdict.kept)
+        elif isinstance(verdict.kept, tuple):
+            yield record_study(verdict.kept, verdict)
 
 
 def read_bundle(path: Path, manifest_sha256: str) -> Bundle:

@@ -65,14 +65,24 @@ class Paper(JsonRecord):
     @property
     def citation(self) -> str:
         """Such as `Mayr et al. 2026`."""
-        first, *others = self.authors.split(",")
-        return f"{first}{' et al.' if others else ''} {self.year}"
+        return cite(self.authors, self.year)
 
     @property
     def link(self) -> str | None:
-        """The address of the paper; None if it is not a web address.
+        """The address of the paper; None if it is not a web address."""
+        return keep_web_address(self.url)
 
-        Only web addresses become links, because the file of a paper comes from strangers.
-        """
-        # A `javascript:` link would run code when a reader clicks on it.
-        return self.url if self.url.startswith(("https://", "http://")) else None
+
+def cite(authors: str, year: int) -> str:
+    """Such as `Mayr et al. 2026`. Names of authors are separated by commas."""
+    first, *others = authors.split(",")
+    return f"{first}{' et al.' if others else ''} {year}"
+
+
+def keep_web_address(url: str) -> str | None:
+    """The address; None if it is not a web address.
+
+    Only web addresses become links, because the file of a paper comes from strangers.
+    """
+    # A `javascript:` link would run code when a reader clicks on it.
+    return url if url.startswith(("https://", "http://")) else None

@@ -30,7 +30,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import bars, curves, spans
+    from reporting.charts import bars, curves, fronts, spans
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
@@ -39,6 +39,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
         "best": bars.build_best_charts,
         "tuned": bars.build_tuned_chart,
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
+        "front": fronts.build_front_chart,
         "trace": spans.build_trace_chart,
     }
     # Ids of traces end with a number: `…-trace-1`.

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from checker.verdict import TrustLevel
 from reporting.report_table import Column, Value
 from reporting.results_model import Figure, ResultRow, name_submitted_line
-from reporting.run_record import Provenance
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
 
@@ -59,8 +59,7 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "standing": row.standing,
         "evidence": row.table
         if provenance is None
-        # `html_tables` splits this text at `; `.
-        else f"{describe_signer(provenance)}; {count_findings(provenance.findings)}",
+        else describe_evidence(provenance.signer, provenance.trust_level, provenance.findings),
         "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
@@ -73,9 +72,14 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
     }
 
 
-def describe_signer(provenance: Provenance) -> str:
-    """Who signed a bundle that is shown. Only a local report shows bundles without a signer."""
-    return f"signed by {provenance.signer}" if provenance.signer else provenance.trust_level
+def describe_evidence(
+    signer: str | None, trust_level: TrustLevel, findings: Sequence[Finding]
+) -> str:
+    """Who signed a bundle that is shown, and what the check found. Only a local report shows
+    bundles without a signer."""
+    # `html.tables` splits this text at `; `.
+    signed = f"signed by {signer}" if signer else trust_level
+    return f"{signed}; {count_findings(findings)}"
 
 
 def name_line(row: ResultRow) -> str:

@@ -222,3 +222,8 @@
     if (!same && Math.abs(relative(row[key], base[key])) < about.board_spread_percent) return "within board spread";
     return row[key] > base[key] ? "higher" : "lower";
   }
+
+  function createPanels() {
+    const baselines = Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline);
+    return [whatIf(), nodeShare(), rack(), ...baselines].filter(Boolean);
+  }

@@ -81,15 +81,14 @@
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
-  function csv(id) {
+  function writeCsv(keys, rows) {
     const cell = (value) => {
       if (value === null || value === undefined) return "";
       if (typeof value !== "string") return String(value);
       const safe = value.replace(/(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'"); // as in report_table.py
       return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
     };
-    const { keys } = tables[id];
-    return [keys, ...objects(id).map((row) => keys.map((key) => row[key]))].map((row) => row.map(cell).join(",") + "\r\n").join("");
+    return [keys, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
   }
 
   function createReportJson() {
@@ -183,7 +182,7 @@
     searchBox.addEventListener("input", () => { choose(`${id}.find`, searchBox.value); apply(); });
     const download = element("button", { type: "button", textContent: "CSV" });
     download.setAttribute("aria-label", `download ${table.title} as CSV`);
-    download.addEventListener("click", () => save(`${id}.csv`, "text/csv", csv(id)));
+    download.addEventListener("click", () => save(`${id}.csv`, "text/csv", writeCsv(table.keys, rows.map((row) => table.keys.map((key) => row[key])))));
     const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [searchBox, ...facets.map((one) => one.select)] : []), count, more, download);
     tableElement.closest(".scroll").before(tools);
     view.tools = tools;
@@ -222,7 +221,7 @@ PANELS
   }
 
   for (const tableElement of document.querySelectorAll("table[data-table]")) views[tableElement.dataset.table] = createView(tableElement);
-  const panels = [whatIf(), nodeShare(), rack(), ...Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline)].filter(Boolean);
+  const panels = createPanels();
   window.wattmark = { tables, objects, text, interval, chosen, choose, panels, redraws };
   const all = document.querySelector("[data-everything]");
   const button = element("button", { type: "button", textContent: "All tables as JSON" });

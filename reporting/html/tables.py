@@ -26,21 +26,23 @@ _LAZY_ROWS = 100
 
 
 class TableMarkup:
-    """Renders the tables of one page. Rows link to the evidence of their bundle on the same
-    page."""
+    """Renders the tables of one page. With a `page`, rows link to the evidence of their bundle on
+    the same page."""
 
-    def __init__(self, page: PageModel) -> None:
-        bundles = [str(row["bundle"]) for row in page.evidence.rows] if page.evidence else []
+    def __init__(self, page: PageModel | None = None) -> None:
+        evidence_rows = page.evidence.rows if page and page.evidence else ()
+        bundles = [str(row["bundle"]) for row in evidence_rows]
         self.evidence_anchors = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
         self.notes = {
             caution: (f"{section.workload.id}-caution-{n}", "§" * (n + 1))
-            for section in page.sections
+            for section in (page.sections if page else ())
             for n, caution in enumerate(section.cautions)
         }
+        submitted_rows = page.collected.rows if page else ()
         self.findings: Mapping[str, Sequence[Finding]] = {
             bundle: row.provenance.findings
             for bundle, row in zip(
-                bundles, (r for r in page.collected.rows if r.provenance), strict=True
+                bundles, (r for r in submitted_rows if r.provenance), strict=True
             )
             if row.provenance
         }

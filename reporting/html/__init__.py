@@ -1,0 +1,1 @@
+"""What the HTML files of a report share."""

@@ -1,0 +1,58 @@
+"""What the HTML files of a report share: templates, embedded JSON, and a policy against injected
+scripts."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reporting.report_table import escape_invisible
+from reporting.sections.cells import count_findings, pluralize
+
+
+def make_environment() -> Environment:
+    """The environment of the templates."""
+    environment = Environment(
+        loader=PackageLoader("reporting"),
+        # Bundles come from strangers, so all their text is escaped.
+        autoescape=True,
+        # A misspelt name in a template is an error, not an empty text.
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Names of systems and signers come from strangers.
+        finalize=lambda value: escape_invisible(value) if type(value) is str else value,
+    )
+    environment.filters.update(count_findings=count_findings, pluralize=pluralize)
+    return environment
+
+
+def read_template(name: str) -> str:
+    """The text of a file in `templates/`."""
+    return (files("reporting") / "templates" / name).read_text(encoding="utf-8")
+
+
+def embed_json(value: object) -> Markup:
+    """JSON for a script element. `<` is escaped, so that no text of a bundle ends the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    # Markup: HTML entities are not decoded in a script.
+    return Markup(text)
+
+
+def make_policy(scripts: Sequence[str]) -> str:
+    """A Content-Security-Policy that allows only these scripts and no network access."""
+    # The policy names each script by its hash, so that injected scripts do not run.
+    digests = (
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    )
+    script_sources = " ".join(f"'sha256-{digest}'" for digest in digests)
+    policy = (
+        # Vega writes style attributes, so inline styles are allowed. They cannot run code.
+        f"default-src 'none'; script-src {script_sources}; style-src 'unsafe-inline'; "
+        "connect-src 'none'"
+    )
+    return f"{policy}; base-uri 'none'; form-action 'none'"

@@ -1,0 +1,1 @@
+"""The page of studies of models, beside the main page."""

@@ -1,0 +1,138 @@
+"""The results of studies as the JSON of their page: columns of numbers, and each name once.
+
+`templates/study/data.js` reads it. Power is energy times throughput, so it is not stored.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reporting.study_record import DEMO
+from rules.bundle_format.records import Json
+from rules.studies.metrics.study import keep_sound
+from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
+from rules.studies.results import BatchFigures, ModelResult, Setup
+
+CLASSES = ("cnn", "transformer", "hybrid", "mlp")
+_DIGITS = 4
+"""Significant digits of figures: more than the noise of the method has."""
+_ACCURACY_DECIMALS = 3
+"""Decimals of an accuracy in percent, as in its source."""
+
+
+def list_doubts(result: ModelResult) -> tuple[str, ...]:
+    """The ids of the rules that doubt the energy of a result."""
+    return () if keep_sound([result]) else result.doubts
+
+
+@dataclass(frozen=True)
+class _ModelKey:
+    architecture: str
+    tag: str | None
+    size: int
+
+    @classmethod
+    def from_result(cls, result: ModelResult) -> "_ModelKey":
+        return cls(result.architecture, result.tag, result.size)
+
+
+@dataclass
+class _Numbering:
+    """Numbers values in the order of their first use."""
+
+    values: list[list[int]] = field(default_factory=list)
+
+    def number(self, value: list[int]) -> int:
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)
+
+
+def group_by_setup(results: Iterable[ModelResult]) -> dict[Setup, list[ModelResult]]:
+    """The results of each setup: measured setups first, then published ones, then demos."""
+    groups: dict[Setup, list[ModelResult]] = {}
+    for result in results:
+        groups.setdefault(result.setup, []).append(result)
+    order = ("measured", "published", DEMO)
+    return dict(sorted(groups.items(), key=lambda group: order.index(group[0].provenance)))
+
+
+def build_dataset(groups: Mapping[Setup, Sequence[ModelResult]]) -> Json:
+    """The dataset of the page. Numbers are rounded to `_DIGITS` significant digits."""
+    by_key = {_ModelKey.from_result(r): r for group in groups.values() for r in reversed(group)}
+    keys = sorted(by_key, key=lambda key: (key.architecture, key.tag or "", key.size))
+    places = {key: place for place, key in enumerate(keys)}
+    models = [by_key[key] for key in keys]
+    image_sets = sorted({name for model in models for name in model.accuracy_pct})
+    # The set that accuracies refer to by default comes first.
+    image_sets.sort(key=lambda name: name != "imagenet")
+    ladders = _Numbering()
+    return {
+        "classes": CLASSES,
+        "image_sets": image_sets,
+        "models": {
+            "architecture": [model.architecture for model in models],
+            "tag": [model.tag for model in models],
+            "size": [model.size for model in models],
+            "class": [CLASSES.index(model.model_class) for model in models],
+            "params": [_round(model.params) for model in models],
+            "flops": [_round(model.flops) for model in models],
+            "activations": [_round(model.activations) for model in models],
+            "accuracy": [
+                [_round_accuracy(model.accuracy_pct.get(name)) for model in models]
+                for name in image_sets
+            ],
+        },
+        "results": [
+            _build_columns(group, [places[_ModelKey.from_result(r)] for r in group], ladders)
+            for group in groups.values()
+        ],
+        "ladders": ladders.values,
+    }
+
+
+def _build_columns(
+    results: Sequence[ModelResult], models: Sequence[int], ladders: _Numbering
+) -> Json:
+    bests = [result.best for result in results]
+    intervals = [best.joules_ci95 or (None, None) for best in bests]
+    columns: dict[str, Any] = {
+        "model": models,
+        "batch": [best.batch for best in bests],
+        "images_per_s": [_round(best.images_per_s) for best in bests],
+        "joules": [_round(best.joules_per_image) for best in bests],
+        "joules_low": [_round(low) for low, _ in intervals],
+        "joules_high": [_round(high) for _, high in intervals],
+        "latency_s": [_round(best.latency_s) for best in bests],
+        "max_batch": [result.max_batch for result in results],
+        "doubts": {str(n): doubts for n, r in enumerate(results) if (doubts := list_doubts(r))},
+        # Above the peak of the precision that the publication states.
+        "mislabelled": [n for n, r in enumerate(results) if THROUGHPUT_ABOVE_PEAK in r.doubts],
+    }
+    if any(len(result.batches) > 1 for result in results):
+        columns |= {
+            "ladder": [ladders.number([b.batch for b in r.batches]) for r in results],
+            "ladder_images_per_s": [_round_all(r.batches, "images_per_s") for r in results],
+            "ladder_joules": [_round_all(r.batches, "joules_per_image") for r in results],
+        }
+    # A column without a value would hold thousands of nulls.
+    return {
+        k: v
+        for k, v in columns.items()
+        if k in ("doubts", "mislabelled") or any(x is not None for x in v)
+    }
+
+
+def _round_all(batches: Sequence[BatchFigures], name: str) -> list[float | int | None]:
+    return [_round(getattr(batch, name)) for batch in batches]
+
+
+def _round(value: float | None) -> float | int | None:
+    if value is None:
+        return None
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _round_accuracy(value: float | None) -> float | None:
+    return None if value is None else round(value, _ACCURACY_DECIMALS)

@@ -1,0 +1,137 @@
+"""The page of studies: the choices, plots and tables of all results as one HTML file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reporting.charts import draw
+from reporting.collect import Collected
+from reporting.html.document import embed_json, make_environment, make_policy, read_template
+from reporting.html.tables import TableMarkup
+from reporting.page import make_linker
+from reporting.page_data import share_cells
+from reporting.report_table import ReportTable, to_record
+from reporting.sections.cells import pluralize
+from reporting.studies.dataset import build_dataset, group_by_setup, list_doubts
+from reporting.studies.labels import (
+    CLASS_NAMES,
+    choose_shapes,
+    identify_setup,
+    label_setup,
+)
+from reporting.studies.tables import build_setup_table, build_tables
+from reporting.study_record import DEMO
+from rules import VERSION
+from rules.bundle_format.records import Json
+from rules.studies.metrics.naive import choose_estimates
+from rules.studies.results import ModelResult, Setup
+
+FORMAT = "wattmark-study-report/1"
+"""The format of the JSON of the page."""
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """The content of the page."""
+
+    groups: Mapping[Setup, Sequence[ModelResult]]
+    """All results by setup, doubtful ones too."""
+    tables: Mapping[str, ReportTable]
+    local_label: str
+    """See `Collected.local_label`."""
+
+    def describe(self) -> str:
+        """Such as `5 setups, 5680 results, 48 of them doubtful`."""
+        count, doubtful = self.count_results()
+        setups = pluralize(len(self.groups), "setup")
+        return f"{setups}, {pluralize(count, 'result')}, {doubtful} of them doubtful"
+
+    def count_results(self) -> tuple[int, int]:
+        """The number of results, and of doubtful results."""
+        results = [result for group in self.groups.values() for result in group]
+        return len(results), sum(bool(list_doubts(result)) for result in results)
+
+    @property
+    def shown_at_first(self) -> list[int]:
+        """The setups that are chosen at first: the first that is no demo, if there is one."""
+        setups = list(self.groups)
+        first = next((s for s in setups if s.provenance != DEMO), setups[0])
+        return [setups.index(first)]
+
+
+def build_study_page(collected: Collected, main_page: Path) -> StudyPage:
+    """Build the tables of the page beside `main_page`. There is at least one result."""
+    groups = group_by_setup(result for study in collected.studies for result in study.results)
+    setup_table = build_setup_table(groups, collected.studies, make_linker(main_page))
+    tables = {"setups": setup_table, **build_tables(groups)}
+    return StudyPage(groups, tables, collected.local_label)
+
+
+def describe_studies(page: StudyPage, now: datetime) -> Json:
+    """The JSON of the page without its tables: setups, models and results in columns."""
+    setups = list(page.groups)
+    shapes = choose_shapes(setups)
+    return {
+        "format": FORMAT,
+        "made_at": now.isoformat(timespec="seconds"),
+        "rules_version": VERSION,
+        **({"trust_level": page.local_label} if page.local_label else {}),
+        "study": {
+            "setups": [
+                _describe_setup(setup, shape) for setup, shape in zip(setups, shapes, strict=True)
+            ],
+            **build_dataset(page.groups),
+        },
+    }
+
+
+def _describe_setup(setup: Setup, shape: str) -> dict[str, Any]:
+    # The last has the highest peak.
+    estimates = choose_estimates(setup)
+    return {
+        "id": identify_setup(setup),
+        "label": label_setup(setup),
+        **vars(setup),
+        "shape": shape,
+        "naive": estimates[-1].describe() if estimates else None,
+        "naive_joules_per_flop": estimates[-1].compute_joules(1) if estimates else None,
+    }
+
+
+def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
+    """Render the HTML of the page beside `main_page`.
+
+    Raises ChartError without the extra `report`.
+    """
+    result_count, doubtful_count = page.count_results()
+    panels = read_template("study/panels.js")
+    for name in ("data", "plot"):
+        panels = panels.replace(f"{name.upper()}\n", read_template(f"study/{name}.js"))
+    script = read_template("report.js").replace("PANELS\n", panels)
+    tables = list(page.tables.values())
+    about = describe_studies(page, now)
+    template = make_environment().get_template("study/study.html")
+    return template.render(
+        tables=page.tables,
+        render_table=TableMarkup().render,
+        # Only this table has a chart without JavaScript.
+        drawn_charts=draw([page.tables[name] for name in ("front",) if name in page.tables]),
+        table_data=embed_json(share_cells([to_record(table) for table in tables])),
+        about=embed_json(about),
+        script=script,
+        policy=make_policy([script]),
+        setup_labels=[label_setup(setup) for setup in page.groups],
+        class_names=list(CLASS_NAMES.values()),
+        image_sets=about["study"]["image_sets"],
+        shown_at_first=page.shown_at_first,
+        model_count=len(about["study"]["models"]["size"]),
+        result_count=result_count,
+        doubtful_count=doubtful_count,
+        main_page=quote(main_page.name),
+        now=now,
+        rules_version=VERSION,
+        local_label=page.local_label,
+    )

@@ -1,0 +1,348 @@
+"""The page of studies in a browser: the choices of a reader give the figures that the rules
+compute, and keyboard, address, phone and downloads work as on the main page."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.verdict import TrustLevel
+from reporting.collect import Collected
+from reporting.page import name_study_page
+from reporting.studies.labels import identify_setup
+from reporting.studies.page import build_study_page, render_study_page
+from reporting.study_record import DEMO, BundleOrigin, StudyRecord, record_published_study
+from rules.studies.metrics.comparisons import group_by_setup
+from rules.studies.metrics.fronts import compute_centres, find_front
+from rules.studies.metrics.scores import find_energy_range, rank_by_score
+from rules.studies.metrics.study import keep_sound
+from rules.studies.published import PublishedStudy, read_published_study
+from rules.studies.results import ModelResult, Setup
+from rules.testing.study_results import make_measured_results
+
+pytestmark = pytest.mark.xdist_group("study-page")  # one test process builds it, once
+
+PUBLISHED = Path(__file__).parents[3] / "submissions/published/yang2025.json"
+MEASURED = Setup("2026-11-h200", "measured", "NVIDIA H200", "cudagraph", "bf16", 700.0)
+SIMULATED = replace(MEASURED, source="2026-11-demo", provenance=DEMO)
+SETS = ("imagenet", "imagenet-real")
+
+
+@pytest.fixture(scope="module")
+def published() -> PublishedStudy:
+    """A quarter of the published models, those with failed power readings among them."""
+    study = read_published_study(PUBLISHED)
+    doubtful = {name(r) for r in study.results if r.doubts and not keep_sound([r])}
+    names = sorted({name(result) for result in study.results})
+    kept = {*names[::4], *doubtful}
+    return replace(study, results=tuple(r for r in study.results if name(r) in kept))
+
+
+@pytest.fixture(scope="module")
+def study_page(published: PublishedStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the published results, of a made-up measured study, and of a demo."""
+    main_page = tmp_path_factory.mktemp("study") / "report.html"
+    seeded = [replace(result, tag=None) for result in published.results[:60]]
+    first = {(r.architecture, r.size): r for r in seeded}.values()
+    origin = BundleOrigin(main_page.parent, "example@wattmark", TrustLevel.SUBMITTED, ())
+    studies = [
+        StudyRecord(tuple(make_measured_results(first, setup)), origin)
+        for setup in (MEASURED, SIMULATED)
+    ]
+    collected = Collected([], [], [*studies, record_published_study(published)], [], [])
+    page = build_study_page(collected, main_page)
+    path = name_study_page(main_page)
+    path.write_text(render_study_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, study_page: Path) -> Iterator[Any]:
+    """The page, open; it fails a test in which the page says anything on the console or asks for
+    anything."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(60_000)
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            messages.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
+        ),
+    )
+    page.goto(study_page.as_uri())
+    yield page
+    assert messages == []
+    page.close()
+
+
+def choose(page: Any, **choices: object) -> None:
+    """Set fields of the panel: a list checks the boxes of these values only."""
+    page.evaluate(
+        """(choices) => {
+          for (const [name, value] of Object.entries(choices)) {
+            const fields = [...document.querySelectorAll(`[name="${name}"]`)];
+            for (const field of fields) {
+              if (Array.isArray(value)) field.checked = value.includes(Number(field.value));
+              else if (field.type === "checkbox") field.checked = value;
+              else field.value = value;
+            }
+            fields[0].dispatchEvent(new Event("input", { bubbles: true }));
+          }
+        }""",
+        choices,
+    )
+
+
+def read_selection(page: Any) -> dict[str, Any]:
+    """The ranked rows, the doubtful rows and the fronts that the page shows."""
+    selection: dict[str, Any] = page.evaluate("""() => {
+      const { shown, doubted, fronts } = window.wattmark.selection;
+      const copy = (rows) => rows.map(({ name, size, joules, score, rank, doubts, ladder }) => (
+        { name, size, joules, score, rank, doubts, batches: ladder.length }
+      ));
+      return { shown: copy(shown), doubted: copy(doubted), fronts: fronts.map(copy) };
+    }""")
+    return selection
+
+
+def find_setup(page: Any, board: str, engine: str) -> int:
+    """The number of a published setup on the page."""
+    setups = page.evaluate("JSON.parse(document.getElementById('about').textContent).study.setups")
+    (number,) = [
+        n
+        for n, s in enumerate(setups)
+        if board in s["label"] and s["engine"] == engine and s["provenance"] == "published"
+    ]
+    return int(number)
+
+
+def draw_plot(page: Any, id: str) -> Any:
+    figure = page.locator(f"figure#{id}")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
+    return figure
+
+
+def round_as_page(result: ModelResult) -> ModelResult:
+    joules = float(f"{result.best.joules_per_image:.4g}")
+    return replace(result, best=replace(result.best, joules_per_image=joules))
+
+
+def name(result: ModelResult) -> tuple[str, int]:
+    return ".".join(filter(None, (result.architecture, result.tag))), result.size
+
+
+@pytest.mark.parametrize(("board", "engine"), [("A100", "eager"), ("H100", "tensorrt")])
+def test_fronts_scores_and_centres_are_those_of_the_rules(
+    page: Any, published: PublishedStudy, board: str, engine: str
+) -> None:
+    results = [
+        round_as_page(result)
+        for setup, members in group_by_setup(published.results).items()
+        for result in keep_sound(members)
+        if board in setup.board and setup.engine == engine
+    ]
+    energies = find_energy_range(results)
+    image_sets = page.evaluate(
+        "JSON.parse(document.getElementById('about').textContent).study.image_sets"
+    )
+    choose(
+        page,
+        setup=[find_setup(page, board, engine)],
+        set=[image_sets.index(n) for n in SETS],
+        minacc="60",
+        maxmj="3000",
+        weight="0.7",
+    )
+    candidates = rank_by_score(results, 0.7, energies, "equal", SETS)
+    accuracy = {name(s.result): sum(s.result.accuracy_pct[n] for n in SETS) / 2 for s in candidates}
+    for scaling in ("printed", "log", "equal"):
+        choose(page, scaling=scaling)
+        ranked = [
+            score
+            for score in rank_by_score(results, 0.7, energies, scaling, SETS)  # type: ignore[arg-type]
+            if accuracy[name(score.result)] >= 60 and score.result.best.joules_per_image <= 3
+        ]
+        shown = read_selection(page)["shown"]
+        assert len(shown) == len(ranked) < len(results)
+        assert [row["score"] for row in shown] == pytest.approx([s.score for s in ranked])
+        assert {(r["name"], r["size"]) for r in shown} == {name(s.result) for s in ranked}
+    chosen = [score.result for score in ranked]
+    (front,) = read_selection(page)["fronts"]
+    expected = find_front(chosen, SETS)
+    assert [(row["name"], row["size"]) for row in front] == [name(r) for r in expected]
+    assert len(expected) > 10
+    centres = page.evaluate("window.wattmark.centres()")
+    classes = page.evaluate(
+        "JSON.parse(document.getElementById('about').textContent).study.classes"
+    )
+    for centre in compute_centres(chosen, SETS):
+        (shown_centre,) = [c for c in centres if classes[c["class"]] == centre.model_class]
+        assert shown_centre["joules"] == pytest.approx(centre.joules_per_image.value)
+        assert shown_centre["accuracy"] == pytest.approx(centre.accuracy_pct)
+
+
+def test_doubtful_results_are_crossed_out_until_the_reader_ranks_them(page: Any) -> None:
+    choose(page, setup=[find_setup(page, "H100", "eager")])
+    selection = read_selection(page)
+    doubted = {(row["name"], row["size"]) for row in selection["doubted"]}
+    assert ("eva_large_patch14_196.in22k_ft_in22k_in1k", 196) in doubted
+    assert len(doubted) > 30
+    assert doubted.isdisjoint((r["name"], r["size"]) for r in selection["fronts"][0])
+    assert all(row["rank"] is None and row["doubts"] for row in selection["doubted"])
+    figure = draw_plot(page, "study-scatter")
+    assert figure.locator("path.mark.doubt").count() == 1
+    assert figure.locator("path.mark.hollow.published").count() >= 1
+    sound = len(selection["shown"])
+    choose(page, doubtful=True)
+    selection = read_selection(page)
+    assert selection["doubted"] == []
+    assert len(selection["shown"]) == sound + len(doubted)
+    assert not doubted.isdisjoint((r["name"], r["size"]) for r in selection["fronts"][0])
+    assert draw_plot(page, "study-scatter").locator("path.mark.doubt").count() == 1
+
+
+def test_measured_published_and_demo_results_differ_in_shape_or_fill(page: Any) -> None:
+    boxes = page.locator('input[name="setup"]').count()
+    choose(page, setup=list(range(boxes)))
+    setups = page.evaluate("JSON.parse(document.getElementById('about').textContent).study.setups")
+    assert [s["provenance"] for s in setups] == ["measured", *["published"] * 4, "demo"]
+    assert setups[0]["shape"] == "circle"
+    assert {s["shape"].split("-")[0] for s in setups[1:5]} == {"triangle"}
+    figure = draw_plot(page, "study-scatter")
+    assert figure.locator("path.mark.measured:not(.hollow)").count() >= 1
+    assert figure.locator("path.mark.demo.hollow").count() >= 1
+    assert figure.locator("path.mark.demo:not(.hollow)").count() == 0
+    assert figure.locator("path.line.front.published").count() == 1
+    assert read_selection(page)["shown"], "setups[5] is the demo"
+
+
+def test_choices_come_back_from_the_address(page: Any, browser: Any) -> None:
+    choose(
+        page, setup=[1, 3], set=[0, 1], weight="0.8", minacc="75", find="res", model="resnet50@224"
+    )
+    choose(page, sizeof="flops", **{"class": [0, 2]})
+    shown = read_selection(page)["shown"]
+    assert f"setups={identify_setup(MEASURED)}" not in page.url and "weight=0.8" in page.url
+    other = browser.new_page()
+    other.goto(page.url)
+    other.reload()
+    assert [r["name"] for r in read_selection(other)["shown"]] == [r["name"] for r in shown]
+    assert other.locator('[name="sizeof"]').input_value() == "flops"
+    assert other.locator('[name="model"]').input_value() == "resnet50@224"
+    other.close()
+
+
+def test_downloads_hold_the_chosen_rows_and_everything(page: Any) -> None:
+    choose(page, setup=[find_setup(page, "H100", "eager")], find="eva", minacc="88")
+    selection = read_selection(page)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Shown rows as CSV").click()
+    with Path(saved.value.path()).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(selection["shown"]) + len(selection["doubted"]) > 0
+    assert rows[0]["model"] == selection["shown"][0]["name"]
+    assert float(rows[0]["energy_mj"]) == pytest.approx(
+        1e3 * selection["shown"][0]["joules"], rel=1e-3
+    )
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="All tables as JSON").click()
+    everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    tables = {table["id"]: table for table in everything["tables"]}
+    assert "activations_low" in tables["image-inference-fits"]["keys"]
+    assert {"image-inference-pairs", "image-inference-front", "image-inference-decades"} <= {
+        *tables
+    }
+    assert len(everything["study"]["results"]) == 6
+
+
+def test_points_answer_the_keyboard(page: Any) -> None:
+    figure = draw_plot(page, "study-scatter")
+    cursor = figure.locator(".cursor")
+    cursor.focus()
+    tip = page.locator(".tip")
+    first = tip.text_content()
+    for word in ("model", "input", "accuracy", "mJ/image", "images/s", " ms", "batch"):
+        assert word in first
+    page.keyboard.press("ArrowRight")
+    assert tip.text_content() != first
+    assert "mJ/image" in cursor.get_attribute("aria-label")
+    page.keyboard.press("Home")
+    assert tip.text_content() == first
+    page.keyboard.press("Enter")
+    assert "model=" in page.url
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_a_bar_shows_its_point_and_opens_its_model(page: Any) -> None:
+    cursor = draw_plot(page, "study-scatter").locator(".cursor")
+    bar = page.locator("[data-ranking] button").nth(2)
+    assert cursor.get_attribute("d") == ""
+    bar.focus()
+    assert cursor.get_attribute("d") != ""
+    page.keyboard.press("Enter")
+    third = read_selection(page)["shown"][2]
+    assert page.locator('[name="model"]').input_value() == f"{third['name']}@{third['size']}"
+    choose(page, top="20")
+    assert page.locator("[data-ranking] button").count() == 20
+
+
+def test_one_model_is_shown_at_all_batch_sizes_with_the_cap(page: Any) -> None:
+    row = next(r for r in read_selection(page)["shown"] if r["batches"] > 8)
+    choose(page, model=f"{row['name']}@{row['size']}")
+    for id in ("study-batch", "study-cap", "study-latency"):
+        figure = draw_plot(page, id)
+        assert figure.locator("path.mark.s0.measured").count() == 1
+        marks = figure.locator("path.mark.s0.measured").get_attribute("d")
+        assert marks.count("M") == row["batches"]
+    assert page.locator("#study-cap path.line.contour").count() == 1
+    hyperbola = page.evaluate("window.wattmark.capCurve(700, 1000)")
+    assert all(p["x"] * p["y"] == pytest.approx(700e3) for p in hyperbola)
+
+
+def test_all_plots_are_drawn_where_the_reader_scrolls(page: Any) -> None:
+    choose(page, setup=[0, 1])
+    for figure in page.locator("figure.chart:has(.plot)[id^=study-]").all():
+        id = figure.get_attribute("id")
+        assert draw_plot(page, id).locator("path.mark").count() > 0, id
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_page_is_no_wider_than_the_screen(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_axe_finds_nothing_serious(page: Any) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev"
+    )
+    draw_plot(page, "study-batch")
+    draw_plot(page, "study-scatter").locator(".cursor").focus()
+    violations = axe.Axe().run(page).response["violations"]
+    grave = {
+        v["id"]: [n["target"] for n in v["nodes"]][:3]
+        for v in violations
+        if v["impact"] in ("serious", "critical")
+    }
+    assert grave == {}
+
+
+def test_without_scripts_front_and_tables_are_readable(browser: Any, study_page: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(study_page.as_uri())
+    assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
+    assert page.locator("figure.chart svg:visible").count() == 1
+    page.locator("#image-inference-front > summary").click()
+    assert page.locator('table[data-table="image-inference-front"] tbody tr:visible').count() > 50
+    assert page.locator('table[data-table="image-inference-pairs"] tbody tr').count() == 10
+    context.close()

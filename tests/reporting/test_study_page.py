@@ -1,0 +1,181 @@
+"""The page of studies: its numbers are those of the rules, it lies beside the main page, and names
+of strangers do no harm."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from conftest import Submissions
+from support.report.html import Element, Tree, list_table_ids, read_lines
+from support.rules.model_results import in_setup, make_result
+
+from reporting.cli import main
+from reporting.collect import Collected
+from reporting.studies.dataset import build_dataset, group_by_setup
+from reporting.studies.page import StudyPage, build_study_page, render_study_page
+from reporting.study_record import DEMO, PublicationOrigin, StudyRecord
+from rules.studies.metrics.study import compute_setup_figures, compute_setup_front
+from rules.studies.published import PublishedStudy, read_published_study
+from rules.studies.results import ModelResult, Setup
+from rules.testing.study_results import make_measured_results
+
+ROOT = Path(__file__).parents[2]
+MAIN_PAGE = Path("report.html")
+
+
+@pytest.fixture(scope="module")
+def published() -> PublishedStudy:
+    return read_published_study(ROOT / "submissions/published/yang2025.json")
+
+
+def build_page(*results: ModelResult, citation: str = "A. Author 2025") -> StudyPage:
+    studies = [StudyRecord(results, PublicationOrigin(citation, None))]
+    return build_study_page(Collected([], [], studies, [], []), MAIN_PAGE)
+
+
+def render(page: StudyPage) -> tuple[Element, str]:
+    html = render_study_page(page, MAIN_PAGE, datetime.now(UTC))
+    return Tree(html).open[0], html
+
+
+def run_report(*arguments: object) -> str:
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_study_has_a_page_beside_the_main_page(submissions: Submissions, tmp_path: Path) -> None:
+    bundle = submissions.add_study()
+    out, tables = tmp_path / "report.html", tmp_path / "tables"
+    output = run_report(submissions.root, "-o", out, "--tables", tables)
+    assert "report.html: 1 passed, 0 failed" in output
+    study_file = tmp_path / "report-image-inference.html"
+    assert f"{study_file}: 1 setup, " in output
+    page = Tree(study_file.read_text(encoding="utf-8")).open[0]
+    assert 'href="report-image-inference.html"' in out.read_text(encoding="utf-8")
+    assert any(a.attributes.get("href") == "report.html" for a in page.find("a"))
+    (line,) = read_lines(page, "image-inference-setups")
+    assert line["provenance"] == "measured" and line["results"] >= 6
+    (link,) = line.cells["origin"].find("a")
+    assert (tmp_path / link.attributes["href"]).resolve() == bundle.resolve()
+    assert "signed by example@wattmark" in link.text
+    everything = json.loads((tables / "image-inference.json").read_text(encoding="utf-8"))
+    assert {t["id"] for t in everything["tables"]} == set(list_table_ids(page))
+    assert len(everything["study"]["results"][0]["model"]) == line["results"]
+
+
+def test_without_results_of_studies_there_is_no_page_of_them(tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    run_report(ROOT / "submissions/published/latif2024.json", "-o", out)
+    assert not (tmp_path / "report-image-inference.html").exists()
+    assert "image-inference" not in out.read_text(encoding="utf-8")
+
+
+def test_another_file_is_not_overwritten_by_the_page_of_studies(
+    submissions: Submissions, tmp_path: Path
+) -> None:
+    submissions.add_study()
+    mine = tmp_path / "report-image-inference.html"
+    mine.write_text("my own page")
+    result = CliRunner().invoke(main, [str(submissions.root), "-o", str(tmp_path / "report.html")])
+    assert result.exit_code == 2 and str(mine) in result.output
+    assert mine.read_text() == "my own page"
+
+
+def test_tables_have_the_figures_of_the_rules(published: PublishedStudy) -> None:
+    results = [r for r in published.results if "H100" in r.setup.board]
+    page = build_page(*results)
+    for setup, members in page.groups.items():
+        (label,) = {
+            row["line"] for row in page.tables["front"].rows if setup.engine in str(row["line"])
+        }
+        rows = {
+            name: [row for row in table.rows if row["setup"] == label]
+            for name, table in page.tables.items()
+        }
+        figures, front = compute_setup_figures(members), compute_setup_front(members)
+        assert figures.fit is not None and figures.size_exponent is not None
+        (fit,) = rows["fits"]
+        assert fit["activations"] == pytest.approx(figures.fit.activations.value)
+        assert fit["flops_low"] == pytest.approx(figures.fit.flops.ci95[0])
+        assert rows["pixels"][0]["slope"] == pytest.approx(figures.size_exponent.value)
+        assert [row["factor"] for row in rows["naive"]] == pytest.approx(
+            [naive.factor.value for naive in figures.naive]
+        )
+        assert [row["energy_mj"] for row in rows["front"]] == pytest.approx(
+            [1e3 * result.best.joules_per_image for result in front.front]
+        )
+        assert rows["decades"][0]["within_100"] == pytest.approx(front.decades[2].accuracy_pct)
+        assert len(rows["levels"]) == len(front.levels)
+    (pair,) = page.tables["pairs"].rows
+    # Issue 15: energy under TensorRT is a quarter of that under PyTorch.
+    assert 0.2 < pair["energy_ratio"] < 0.3  # type: ignore[operator]
+
+
+def test_demos_are_compared_with_none_but_their_like() -> None:
+    measured = [make_result(f"model{n}", 0.1 * n, 50 + n, flops=1e9 * n) for n in range(1, 7)]
+    studies = ["measured", "measured-too", "demo", "demo-too"]
+    results = [
+        in_setup(result, source=source, provenance=DEMO if "demo" in source else "measured")
+        for source in studies
+        for result in measured
+    ]
+    page = build_page(*results)
+    pairs = {(str(row["setup"]), str(row["other"])) for row in page.tables["pairs"].rows}
+    assert len(pairs) == 2
+    assert all(("(demo)" in setup) == ("(demo)" in other) for setup, other in pairs)
+    assert page.shown_at_first == [0]
+
+
+def test_a_measured_model_is_compared_with_one_published_twin() -> None:
+    measured = [make_result(f"model{n}", 0.1 * n, 50 + n) for n in range(1, 5)]
+    twins = [
+        in_setup(replace(result, tag=tag), source="paper", provenance="published")
+        for result in measured
+        for tag in ("a1", "a2")
+    ]
+    (pair,) = build_page(*measured, *twins).tables["pairs"].rows
+    assert pair["n"] == 4 and pair["energy_ratio"] == pytest.approx(1)
+
+
+def test_the_dataset_has_each_name_once_and_four_digits() -> None:
+    result = make_result("resnet50", 0.123456789, 80.123, tag="a1", images_per_s=1234.5678)
+    other = in_setup(result, engine="eager")
+    dataset: Any = build_dataset(group_by_setup([result, other]))
+    assert dataset["models"]["architecture"] == ["resnet50"]
+    assert [columns["model"] for columns in dataset["results"]] == [[0], [0]]
+    assert dataset["results"][0]["joules"] == [0.1235]
+    assert dataset["results"][0]["images_per_s"] == [1235]
+    assert dataset["models"]["accuracy"] == [[80.123]]
+    assert "latency_s" not in dataset["results"][0]
+
+
+def test_a_page_of_all_models_on_five_setups_fits_its_limit(published: PublishedStudy) -> None:
+    """benchmarks/study_page.py measures the whole page: 1.48 MB, of which 1.3 MB are this."""
+    tenth = published.results[:1266:10]
+    results = [
+        result
+        for n in range(5)
+        for result in make_measured_results(
+            tenth, Setup(f"study-{n}", "measured", "NVIDIA H200", "eager", "bf16", 700.0), n
+        )
+    ]
+    size = len(json.dumps(build_dataset(group_by_setup(results)), separators=(",", ":")))
+    assert 10 * size < 2_000_000
+
+
+def test_names_of_strangers_are_escaped() -> None:
+    hostile = "</script><img src=https://example.org/x>"
+    result = make_result(hostile, 0.1, 80)
+    page, html = render(build_page(in_setup(result, source=hostile), citation=hostile))
+    assert not list(page.find("img")) and hostile not in html
+
+
+def test_a_demo_only_page_and_a_single_result_can_be_drawn() -> None:
+    page, _ = render(build_page(in_setup(make_result("resnet50", 0.1, 80), provenance=DEMO)))
+    (line,) = read_lines(page, "image-inference-setups")
+    assert line["provenance"] == DEMO
