@@ -16,6 +16,7 @@ import subprocess
 import sys
 from typing import Any
 
+from harness.run.workers.gpu_uuid import read_gpu_uuid
 from rules.study_contract import ENGINES, PRECISIONS
 
 IMPLEMENTATION = "reference.image_inference:open_model"
@@ -25,15 +26,15 @@ Answer = dict[str, Any]
 class Worker:
     """A worker process. It is started again after it died."""
 
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, uuid: str) -> None:
+        self._device, self._uuid = device, uuid
         self.deaths = 0
         self._start()
 
     def _start(self) -> None:
         settings = {
             "implementation": IMPLEMENTATION,
-            "uuid": "",
+            "uuid": self._uuid,
             "device": self._device,
             "harness_pid": os.getpid(),
         }
@@ -115,7 +116,9 @@ def main() -> int:
     parser.add_argument("--batches", default="1,32,256,100000,1")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of a window")
     options = parser.parse_args()
-    worker = Worker(options.device)
+    kind, _, index = options.device.partition(":")
+    uuid = (read_gpu_uuid(int(index)) or "") if kind == "cuda" else ""
+    worker = Worker(options.device, uuid)
     for model, engine, precision in itertools.product(
         options.models.split(","), options.engines.split(","), options.precisions.split(",")
     ):
@@ -127,7 +130,7 @@ def main() -> int:
             "precision": precision,
             "seed": 1,
             "device": options.device,
-            "uuid": "",
+            "uuid": uuid,
             "channels_last": True,
             "autograd": False,
         }

@@ -34,6 +34,7 @@ if __name__ == "__main__":
     # The terminal sends Ctrl-C to all processes. The harness decides when the worker ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
+from harness.run.workers.gpu_uuid import read_gpu_uuid
 from harness.run.workers.recorder import Clock, CudaClock, HostClock
 from harness.system import read_package_versions
 from rules.study_contract import BatchRefused, ModelJob, ModelRefused, OpenModel
@@ -123,7 +124,10 @@ class Worker:
         self._settings = settings
         module, _, function = settings.implementation.partition(":")
         self._open_model = getattr(importlib.import_module(module), function)
-        self._clock: Clock = CudaClock() if settings.device.startswith("cuda") else HostClock()
+        device, _, index = settings.device.partition(":")
+        if device == "cuda":
+            check_gpu(int(index), settings.uuid)
+        self._clock: Clock = CudaClock() if device == "cuda" else HostClock()
         self._model: OpenModel | None = None
 
     def answer(self, command: Mapping[str, Any]) -> Answer:
@@ -165,6 +169,15 @@ class Worker:
         if self._model is not None:
             self._model.close()
         self._model = None
+
+
+def check_gpu(index: int, uuid: str) -> None:
+    """Raise ValueError if the meter reads another GPU than the one that computes."""
+    actual_uuid = read_gpu_uuid(index)
+    if actual_uuid not in (uuid, None):
+        raise ValueError(
+            f"cuda:{index} is {actual_uuid}, and the meter reads {uuid}; unset CUDA_VISIBLE_DEVICES"
+        )
 
 
 def main() -> int:

@@ -27,9 +27,9 @@ if __name__ == "__main__":
     die_with_parent(int(os.environ[LAUNCHER_VARIABLE]))
 
 
-from harness.power.rocm_devices import uuid_of_torch
 from harness.power.sources import source_class
 from harness.run.workers.event_log import EventLog
+from harness.run.workers.gpu_uuid import read_gpu_uuid
 from harness.run.workers.load_generator import Answer, LoadGenerator
 from harness.run.workers.recorder import Clock, CudaClock, EpochRecorder, HostClock
 from harness.run.workers.worker_events import (
@@ -310,12 +310,9 @@ def find_accelerator(plan: Plan, local_rank: int) -> str:
     import torch
 
     # By UUID and not by number: the order of CUDA or HIP can differ from that of the meter.
-    properties = torch.cuda.get_device_properties(local_rank)
-    if torch.version.hip is None:
-        # NVML writes the prefix `GPU-`, torch leaves it out.
-        return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
-    if (uuid := uuid_of_torch(str(properties.uuid))) is not None:
+    if (uuid := read_gpu_uuid(local_rank)) is not None:
         return uuid
+    properties = torch.cuda.get_device_properties(local_rank)
     bus = f"{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
     # GPUs of virtual machines have no UUID in ROCm. The PCI address matches the device of the plan.
     address = f"{properties.pci_domain_id:04x}:{bus}"

@@ -3,13 +3,21 @@
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from reference import image_inference
-from reference.image_inference import ImageModel, count_facts, find_outcome, open_model
+from reference.image_inference import (
+    CaptureError,
+    ImageModel,
+    LaunchQueue,
+    count_facts,
+    find_outcome,
+    open_model,
+)
 from rules.study_contract import BatchRefused, ModelJob, ModelRefused
 
 JOB = ModelJob("test_resnet", 32, "eager", "fp32", 1, "cpu", "BOARD", True, False)
@@ -181,6 +189,60 @@ def test_model_has_the_classes_of_the_published_accuracy() -> None:
 )
 def test_errors_of_a_batch_size_have_their_outcome(error: Exception, outcome: str) -> None:
     assert find_outcome(error) == outcome
+
+
+def test_a_failed_capture_is_no_refusal_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The allocator of the process is unusable after it, so the worker must end."""
+
+    def fail(images: torch.Tensor) -> None:
+        raise CaptureError("the capture failed")
+
+    model = open_model(JOB)
+    monkeypatch.setattr(model._network, "forward", fail)
+    with pytest.raises(CaptureError):
+        model.prepare(1)
+
+
+def test_an_error_after_which_the_gpu_is_unusable_is_no_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = open_model(JOB)
+    model.prepare(1)
+    monkeypatch.setattr(model, "_run_batch", lambda: torch.zeros(1).view(2))
+    monkeypatch.setattr(model, "_on_gpu", True)
+    monkeypatch.setattr(torch.cuda, "Event", SimpleNamespace)
+    monkeypatch.setattr(image_inference, "is_gpu_usable", lambda: False)
+    with pytest.raises(RuntimeError, match="invalid for input of size 1"):
+        run(model, batches=1, parts=1)
+
+
+def test_the_host_runs_ahead_by_a_bounded_number_of_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a device that has finished a batch only when the host waits for it."""
+    launched, finished, ahead = 0, 0, []
+
+    class Event:
+        recorded = 0
+
+        def __init__(self, blocking: bool) -> None:
+            pass
+
+        def record(self) -> None:
+            self.recorded = launched
+
+        def synchronize(self) -> None:
+            nonlocal finished
+            finished = max(finished, self.recorded)
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    queue = LaunchQueue(on_gpu=True)
+    for launched in range(1, 1000):
+        queue.add_batch()
+        ahead.append(launched - finished)
+    # The device never waits for the host either.
+    assert max(ahead) < 80
+    assert min(ahead[100:]) >= 48
 
 
 @pytest.mark.parametrize("step", ["prepare", "run"])

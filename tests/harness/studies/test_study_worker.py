@@ -13,10 +13,17 @@ import pytest
 from support.image_models import BATCH_S, CHATTER
 
 from harness.run.workers.recorder import HostClock
-from harness.studies.worker import Window, measure
+from harness.studies.worker import Window, check_gpu, measure
 from rules.study_contract import ModelFacts
 
 TESTS = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
+SETTINGS = {
+    "implementation": "support.image_models:open_model",
+    "uuid": "BOARD",
+    "device": "cpu",
+    "harness_pid": os.getpid(),
+}
 JOB = {
     "architecture": "sleeping",
     "size": 224,
@@ -34,19 +41,14 @@ class Process:
     """A worker process with the models of `support.image_models`."""
 
     def __init__(self, implementation: str) -> None:
-        settings = {
-            "implementation": implementation,
-            "uuid": "BOARD",
-            "device": "cpu",
-            "harness_pid": os.getpid(),
-        }
+        settings = {**SETTINGS, "implementation": implementation}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "harness.studies.worker", json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])},
+            env=ENVIRONMENT,
         )
         self.first_answer = self.read()
 
@@ -74,7 +76,7 @@ def start() -> Iterator[Callable[..., Process]]:
     """A function that starts a worker."""
     processes = []
 
-    def start_process(implementation: str = "support.image_models:open_model") -> Process:
+    def start_process(implementation: str = SETTINGS["implementation"]) -> Process:
         processes.append(Process(implementation))
         return processes[-1]
 
@@ -149,6 +151,45 @@ def test_an_implementation_that_is_missing_ends_the_worker(start: Callable[..., 
 
 def test_a_worker_ends_with_its_input(start: Callable[..., Process]) -> None:
     assert start().end()[0] == 0
+
+
+def test_a_worker_ends_when_its_harness_is_killed() -> None:
+    """A shell stands in for the harness. The input of the worker stays open."""
+    settings = json.dumps({**SETTINGS, "harness_pid": "PID"}).replace('"PID"', "'$$'")
+    command = f"{sys.executable} -m harness.studies.worker '{settings}' <&3 3<&- & wait"
+    read_end, write_end = os.pipe()
+    with subprocess.Popen(
+        ["/bin/bash", "-c", f"exec 3<&{read_end}; {command}"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        pass_fds=[read_end],
+    ) as shell:
+        os.close(read_end)
+        assert shell.stdout is not None
+        assert json.loads(shell.stdout.readline())["kind"] == "ready"
+        shell.kill()
+        # The output ends when the last process that holds it has ended.
+        assert shell.stdout.read() == ""
+    os.close(write_end)
+
+
+def test_a_worker_whose_harness_is_gone_does_not_start() -> None:
+    settings = json.dumps({**SETTINGS, "harness_pid": os.getppid()})
+    command = [sys.executable, "-m", "harness.studies.worker", settings]
+    process = subprocess.run(
+        command, input="", capture_output=True, text=True, env=ENVIRONMENT, check=False
+    )
+    assert (process.returncode, process.stdout) == (1, "")
+
+
+def test_a_gpu_that_the_meter_does_not_read_ends_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.studies.worker.read_gpu_uuid", lambda index: "GPU-b")
+    with pytest.raises(ValueError, match="cuda:0 is GPU-b, and the meter reads GPU-a"):
+        check_gpu(0, "GPU-a")
+    check_gpu(0, "GPU-b")
 
 
 class ScriptedModel:
