@@ -169,9 +169,11 @@ def test_a_worker_ends_when_its_harness_is_killed() -> None:
         assert shell.stdout is not None
         assert json.loads(shell.stdout.readline())["kind"] == "ready"
         shell.kill()
-        # The output ends when the last process that holds it has ended.
-        assert shell.stdout.read() == ""
-    os.close(write_end)
+        try:
+            # The output ends when the last process that holds it has ended.
+            assert shell.communicate(timeout=20)[0] == ""
+        finally:
+            os.close(write_end)
 
 
 def test_a_worker_whose_harness_is_gone_does_not_start() -> None:
