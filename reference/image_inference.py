@@ -108,7 +108,7 @@ def make_network(architecture: str, size: int, device: torch.device) -> nn.Modul
             network: nn.Module = timm.create_model(
                 architecture,
                 pretrained=False,
-                # Those of ImageNet. The default of some models is another number.
+                # Those of ImageNet. The default of four architectures is another number.
                 num_classes=1000,
                 **({"img_size": size} if is_resized else {}),
             )
@@ -193,6 +193,7 @@ class ImageModel:
 
     def close(self) -> None:
         del self._network
+        gc.collect()
         self._free_batch()
 
     def _translate_errors(self, action: Callable[[], None]) -> None:
@@ -208,6 +209,7 @@ class ImageModel:
             if self._on_gpu and not is_gpu_usable():
                 raise
         # The traceback of the error held the tensors of the batch. It has ended here.
+        gc.collect()
         self._free_batch()
         raise refusal
 
@@ -269,7 +271,6 @@ class ImageModel:
         self._run_batch = None
         if self._job.engine == "compile":
             torch.compiler.reset()
-        gc.collect()
         if self._on_gpu:
             torch.cuda.empty_cache()
 

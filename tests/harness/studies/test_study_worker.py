@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from harness.run.workers.recorder import HostClock
 from harness.studies.worker import Window, check_gpu, measure
 from rules.study_contract import ModelFacts
 
+ANSWER_S = 20
 TESTS = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
 SETTINGS = {
@@ -54,6 +56,7 @@ class Process:
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], ANSWER_S)[0], "no answer"
         return json.loads(self.process.stdout.readline())
 
     def ask(self, command: str, **fields: Any) -> dict[str, Any]:
@@ -67,7 +70,7 @@ class Process:
 
     def end(self) -> tuple[int, str]:
         """Wait for the end of the process and return its status and its standard error."""
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=ANSWER_S)
         return self.process.returncode, errors
 
 
@@ -171,7 +174,7 @@ def test_a_worker_ends_when_its_harness_is_killed() -> None:
         shell.kill()
         try:
             # The output ends when the last process that holds it has ended.
-            assert shell.communicate(timeout=20)[0] == ""
+            assert shell.communicate(timeout=ANSWER_S)[0] == ""
         finally:
             os.close(write_end)
 
