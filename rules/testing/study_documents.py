@@ -1,6 +1,7 @@
 """The JSON documents of a good study: study.json without figures, system and environment."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from rules import VERSION
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
@@ -71,8 +72,8 @@ def make_session(
     return {
         "session": number,
         "node": f"session{number}",
-        "started_at": f"2026-01-0{number + 1}T00:00:00Z",
-        "ended_at": f"2026-01-0{number + 1}T01:00:00Z",
+        "started_at": _format_time(start_ns),
+        "ended_at": _format_time(end_ns),
         "accelerators": [board],
         "power": {"mode": "as-found", "cap_w": CAP_MW / 1e3, "state": "P0"},
         "sampling": {"meter": "nvidia", "interval_ms": 100, "ticks": ticks, "missed": 0},
@@ -90,6 +91,11 @@ def make_session(
         "commit": "0" * 40,
         "versions": dict(VERSIONS),
     }
+
+
+def _format_time(monotonic_ns: int) -> str:
+    time = datetime.fromtimestamp((monotonic_ns + FIRST_WALL_NS) // 10**9, UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _make_readback(when: str, board: str) -> Json:

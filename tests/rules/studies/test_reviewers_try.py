@@ -15,6 +15,7 @@ from rules.testing.study_mutations import (
     ANCHOR_MODEL,
     LARGEST,
     MODEL,
+    count_batches,
     drop_points,
     find_points,
     scale_readings,
@@ -79,6 +80,14 @@ def test_energies_shifted_in_power_and_counter_and_rounded_to_steps_are_not_foun
     for architecture in SHIFTED:
         scale_readings(study, select_samples(study, find_points(study, architecture)), 0.9)
     round_to_steps(study)
+    assert find_rules(study) == set()
+
+
+def test_more_batches_counted_than_ran_are_not_found() -> None:
+    """docs/forensics.md names it: no sensor sees how many images a board computed."""
+    study = copy_study()
+    for number in find_points(study, MODEL):
+        count_batches(study, number, 1.1)
     assert find_rules(study) == set()
 
 
