@@ -17,7 +17,7 @@ from harness.processes import list_descendants
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
@@ -66,15 +66,18 @@ def test_stress_ng_gets_the_cores_and_the_memory_and_ends_with_the_block(
 ) -> None:
     script = '[ "$1" = --version ] && echo "stress-ng, version 0.17.06 (gcc)" && exit\n'
     script += f'cd {tmp_path}\necho "$$ $@" > arguments.new\nmv arguments.new arguments\n'
-    install_stress_ng(tmp_path, monkeypatch, script + "exec sleep 100")
+    install_stress_ng(tmp_path, monkeypatch, script + "exec sleep 1000")
+    free_bytes = [compute_free_memory()]
     program = choose_program()
     assert program == "stress-ng 0.17.06"
     with HostLoad(program):
         wait_for((tmp_path / "arguments").exists)
         pid, *arguments = (tmp_path / "arguments").read_text().split()
         assert arguments[:4] == ["--matrix-3d", str(count_cores()), "--vm", "1"]
-        share = int(arguments[5]) / compute_free_memory()
-        assert share == pytest.approx(host_load.MEMORY_SHARE, rel=0.1)
+        # Other processes change the free memory meanwhile.
+        free_bytes.append(compute_free_memory())
+        used_bytes = int(arguments[5]) / host_load.MEMORY_SHARE
+        assert 0.9 * min(free_bytes) < used_bytes < 1.1 * max(free_bytes)
     assert has_ended(int(pid))
 
 
@@ -86,7 +89,7 @@ def test_a_load_that_ends_early_fails_the_run(
     message = r"stress-ng 0.17.06 ended with status 3.*leave out --host-load"
     with pytest.raises(HostLoadError, match=message), load:
         assert load._process is not None
-        load._process.wait(20)
+        load._process.wait(120)
 
 
 def test_the_error_of_the_block_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,7 +97,7 @@ def test_the_error_of_the_block_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     load = HostLoad("stress-ng")
     with pytest.raises(KeyError), load:
         assert load._process is not None
-        load._process.wait(20)
+        load._process.wait(120)
         raise KeyError
 
 
@@ -121,7 +124,7 @@ def test_no_program_loads_nothing() -> None:
 def test_the_load_ends_if_the_harness_is_killed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    script = "import time, harness.host_load as h\nh.HostLoad('numpy').__enter__()\ntime.sleep(60)"
+    script = "import time, harness.host_load as h\nh.HostLoad('numpy').__enter__()\ntime.sleep(600)"
     monkeypatch.setenv("PATH", str(tmp_path))
     harness = subprocess.Popen([sys.executable, "-c", script])
     wait_for(lambda: len(list_loads()) >= count_cores())

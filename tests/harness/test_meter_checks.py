@@ -1,6 +1,6 @@
 """`doctor --meters`: what it shows of a meter, and what an operator has to do."""
 
-import threading
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from support.harness.node_power import METER, write_access, write_system
 from support.meters.modbus_server import ModbusServer, encode
 from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
-from support.meters.ports import find_free_port
+from support.meters.ports import reserve_closed_port
 
 from harness.cli import main
 from harness.meter_checks import examine_meters
@@ -79,19 +79,27 @@ def test_without_a_description_all_meters_of_the_file_are_read(tmp_path, server,
 
 
 def test_a_meter_that_cannot_be_opened_says_what_to_check(tmp_path):
-    access, system = write_modbus(tmp_path, find_free_port())
-    assert run_doctor(access, "--system", system).exit_code == 1
-    (check,) = examine_meters(str(access), system)
+    with reserve_closed_port() as port:
+        access, system = write_modbus(tmp_path, port)
+        assert run_doctor(access, "--system", system).exit_code == 1
+        (check,) = examine_meters(str(access), system)
     assert check.advice == "meter node-meter: it refuses the connection; check host and port"
 
 
 def test_a_meter_that_fails_now_and_then_says_how_often(tmp_path, server, monkeypatch):
-    monkeypatch.setattr("harness.power.nodes.modbus.ModbusMeter.blocking_timeout_s", 0.2)
+    monkeypatch.setattr("harness.power.nodes.modbus.ModbusMeter.blocking_timeout_s", 0.5)
     access, system = write_modbus(tmp_path, server.port)
-    server.delay_s = 0.0
-    checks = examine_meters(str(access), system)
-    threading.Timer(0.25, lambda: setattr(server, "delay_s", 0.3)).start()
-    (check,) = checks
+    registers, reads = server.registers[1], itertools.count()
+
+    class LateOnce(dict):
+        def __getitem__(self, address):
+            # Each reading reads two registers, the first when the meter is opened.
+            if next(reads) == 6:
+                server.delay_s = 0.8
+            return registers[address]
+
+    server.registers[1] = LateOnce()
+    (check,) = examine_meters(str(access), system)
     assert check.ok is None and "of 5 readings failed: timeout; no answer in time" in check.advice
 
 

@@ -79,7 +79,7 @@ def test_a_terminal_does_not_stop_the_cap_command(site, number):
     os.killpg(slow_cap.pid, number)
     (site.root / "go").touch()
     try:
-        assert slow_cap.wait(20) == 0
+        assert slow_cap.wait(60) == 0
     except subprocess.TimeoutExpired:
         os.killpg(slow_cap.pid, signal.SIGKILL)
         raise

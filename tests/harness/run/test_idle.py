@@ -153,8 +153,8 @@ def test_a_rank_is_idle_only_when_every_rank_is_built() -> None:
         assert recorder.more()
 
     late = threading.Thread(target=run_rank, args=(0.4,))
-    late.start()
     start_ns = time.monotonic_ns()
+    late.start()
     run_rank(0.0)
     late.join()
     assert len(windows) == 2

@@ -2,6 +2,7 @@
 secret does."""
 
 import gzip
+import math
 import os
 import signal
 import subprocess
@@ -16,9 +17,10 @@ from support.harness.node_power import METER, write_access, write_system
 from support.harness.session_runs import read_evidence
 from support.kills import read_command_line
 from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
-from support.meters.ports import find_free_port
+from support.meters.ports import reserve_closed_port
 
 from checker.engine import judge
+from harness.power.node_reader import NODE_SAMPLES_PREFIX
 from harness.processes import list_descendants
 
 pytestmark = pytest.mark.xdist_group("node-readings")
@@ -75,7 +77,7 @@ def test_a_run_with_a_node_meter_has_its_readings_beside_those_of_the_boards(tmp
 
 def test_a_reader_that_is_killed_does_not_end_the_run(tmp_path):
     process = start_run(tmp_path, write_system(tmp_path, METER))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     readers: list[int] = []
     while not readers and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -94,7 +96,7 @@ def test_a_reader_that_is_killed_does_not_end_the_run(tmp_path):
 @needs_snmpd
 def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_returns(tmp_path):
     """Searches the output, the run directory, all command lines and the bundle. The agent is killed
-    for three seconds of the run."""
+    for three seconds of the run, once the reader has opened it."""
     host = "127.0.0.77"
     agent = tmp_path / "agent"
     agent.mkdir()
@@ -117,14 +119,14 @@ def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_re
     )
     texts: set[str] = set()
     try:
-        for step in range(10_000):
-            if process.poll() is not None:
-                break
+        opened_s = math.inf
+        changes = [(4.0, pdu.stop), (7.0, pdu.start)]
+        while process.poll() is None:
             texts |= read_command_lines(process.pid) | read_files(tmp_path / "out")
-            if step == 40:
-                pdu.stop()
-            if step == 55:
-                pdu.start()
+            if list(tmp_path.glob(f"out/.*/{NODE_SAMPLES_PREFIX}*")):
+                opened_s = min(opened_s, time.monotonic())
+            if changes and time.monotonic() - opened_s > changes[0][0]:
+                changes.pop(0)[1]()
             time.sleep(0.2)
         output, _ = process.communicate(timeout=60)
     finally:
@@ -142,7 +144,7 @@ def test_neither_address_nor_secret_leaves_the_reader_while_its_pdu_fails_and_re
     sampling = evidence.result["sampling"]
     # The margin is for a busy machine. benchmarks/node_power/node_meters.py measures the share of
     # missed ticks on a quiet one.
-    assert len(evidence.result["epochs"]) == 11 and sampling["missed"] < 0.05 * sampling["ticks"]
+    assert len(evidence.result["epochs"]) == 11 and sampling["missed"] < 0.1 * sampling["ticks"]
     assert evidence.result["node_sampling"][0]["ticks"] == len(rows)
 
 
@@ -167,16 +169,17 @@ def read_files(directory: Path) -> set[str]:
 
 def test_a_meter_that_cannot_be_opened_ends_the_run_before_it_starts(tmp_path):
     system = write_system(tmp_path, {**METER, "kind": "modbus"})
-    access = write_access(
-        tmp_path,
-        METER["id"],
-        kind="modbus",
-        host="127.0.0.1",
-        port=find_free_port(),
-        model="janitza-umg",
-        feeds={"psu-1": "1"},
-    )
-    process = start_run(tmp_path, system, "--meters", str(access))
-    output, _ = process.communicate(timeout=60)
+    with reserve_closed_port() as port:
+        access = write_access(
+            tmp_path,
+            METER["id"],
+            kind="modbus",
+            host="127.0.0.1",
+            port=port,
+            model="janitza-umg",
+            feeds={"psu-1": "1"},
+        )
+        process = start_run(tmp_path, system, "--meters", str(access))
+        output, _ = process.communicate(timeout=240)
     assert process.returncode == 3 and not (tmp_path / "out").exists()
     assert "meter node-meter: it refuses the connection; check host and port" in output

@@ -120,7 +120,7 @@ def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: A
     page.wait_for_function(
         f"([figure, before]) => ({places})(figure) !== before",
         arg=[figure.element_handle(), before],
-        timeout=10_000,
+        timeout=60_000,
     )
     assert "Assumed here: 200.0 W per accelerator." in page.locator("#node-share").inner_text()
     rows = read_rows(page, id)

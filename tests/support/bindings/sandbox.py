@@ -131,7 +131,9 @@ def kill_harness_and_watchdog(sandbox: LibrarySandbox) -> None:
     watchdog = sandbox.find_process("watchdog")
     os.kill(sandbox.pid, signal.SIGKILL)
     if watchdog is not None:
-        os.kill(watchdog, signal.SIGKILL)
+        # It ends by itself once the harness is gone.
+        with suppress(ProcessLookupError):
+            os.kill(watchdog, signal.SIGKILL)
 
 
 def kill_every_process(sandbox: LibrarySandbox) -> None:

@@ -61,7 +61,7 @@ def list_command_lines(directory: Path) -> list[str]:
     return command_lines
 
 
-def wait_until_gone(directory: Path, within_s: float = 10) -> bool:
+def wait_until_gone(directory: Path, within_s: float = 60) -> bool:
     """Wait until no process names `directory`. Returns whether this happened in time."""
     deadline = time.monotonic() + within_s
     while list_command_lines(directory):

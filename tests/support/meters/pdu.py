@@ -79,7 +79,8 @@ class Pdu:
         )
         from gufo.snmp.sync import SnmpSession
 
-        for _ in range(100):
+        end_s = time.monotonic() + 60
+        while time.monotonic() < end_s:
             try:
                 session = SnmpSession(self._host, self.port, community=COMMUNITY, timeout=0.1)
                 session.get("1.3.6.1.2.1.1.3.0")

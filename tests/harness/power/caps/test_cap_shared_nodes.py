@@ -143,7 +143,7 @@ def test_the_watchdog_restores_although_another_user_holds_the_lock(node):
         owner.kill()
         assert foreigner.stdout.readline() == "locked\n"
         os.kill(watchdog, signal.SIGCONT)
-        wait_for(lambda: has_ended(watchdog), within_s=30)
+        wait_for(lambda: has_ended(watchdog))
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 

@@ -226,17 +226,20 @@ def test_a_watchdog_that_tries_again_lets_restore_have_the_lock(node, refused_wa
 
 
 def test_a_watchdog_ends_between_two_attempts_when_its_journal_is_gone(node, refused_watchdog):
-    node.journal.unlink()
-    assert refused_watchdog.wait(30) == 0
+    # An attempt writes the journal again.
+    with lock_directory(node.state):
+        node.journal.unlink()
+    assert refused_watchdog.wait(DEADLINE_S) == 0
     assert node.limits == {A: 400_000, B: 700_000}
 
 
 def test_a_watchdog_ends_between_two_attempts_when_the_journal_is_of_another_run(
     node, refused_watchdog
 ):
-    node.change(root=True)
-    new_journal("nvidia", "b-run", (SavedLimit(A, 600_000, None),)).write(node.journal)
-    assert refused_watchdog.wait(30) == 0
+    with lock_directory(node.state):
+        node.change(root=True)
+        new_journal("nvidia", "b-run", (SavedLimit(A, 600_000, None),)).write(node.journal)
+    assert refused_watchdog.wait(DEADLINE_S) == 0
     assert node.limits == {A: 400_000, B: 700_000}
 
 
@@ -246,8 +249,8 @@ def test_a_long_pause_ends_when_the_journal_is_of_another_run(node):
     journal = new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),))
     replace(journal, run_id="b-run").write(node.journal)
     began_s = time.monotonic()
-    assert not cap_watchdog._keeps_journal(node.journal, journal, pause_s=30)
-    assert time.monotonic() - began_s < 10
+    assert not cap_watchdog._keeps_journal(node.journal, journal, pause_s=300)
+    assert time.monotonic() - began_s < 60
 
 
 def test_the_pauses_between_attempts_grow_and_end():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
-from support.meters.ports import find_free_port
+from support.meters.ports import reserve_closed_port
 
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess
@@ -97,6 +97,7 @@ def test_an_answer_after_its_timeout_is_not_taken_for_the_next_one():
     with pytest.raises(FeedError) as caught:
         client.read_registers(1, 3, 0, 1)
     assert caught.value.status == "timeout"
+    client._timeout_s = 60.0
     assert struct.unpack(">H", client.read_registers(1, 3, 0, 1)) == (2222,)
     client.close()
 
@@ -110,8 +111,8 @@ def test_a_server_that_is_killed_and_comes_back_is_read_again(server):
 
 
 def test_a_port_on_which_nothing_listens_is_told_without_the_address():
-    with pytest.raises(MeterError) as caught:
-        open_meter(find_free_port())
+    with reserve_closed_port() as port, pytest.raises(MeterError) as caught:
+        open_meter(port)
     assert "meter meter: it refuses the connection; check host and port" in str(caught.value)
     assert "127.0.0.1" not in str(caught.value)
 

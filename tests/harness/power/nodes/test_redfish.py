@@ -22,7 +22,7 @@ from support.meters.redfish_service import (
 
 from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes import open_node_meter
+from harness.power.nodes import _redfish_session, open_node_meter
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -148,13 +148,13 @@ def test_an_expired_session_is_renewed_without_a_failed_reading(service, meter):
 def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(
     service, meter, monkeypatch
 ):
-    monkeypatch.setattr(feed_module, "LOGIN_PAUSE_S", 0.4)
     service.sessions.clear()
     service.password, former = "changed", service.password
     assert [read_status(meter) for _ in range(5)] == ["refused"] * 5
     assert service.logins == ["created", "refused"]
     service.password = former
-    time.sleep(0.4)
+    after_s = time.monotonic() + feed_module.LOGIN_PAUSE_S
+    monkeypatch.setattr(_redfish_session, "time", SimpleNamespace(monotonic=lambda: after_s))
     assert read_status(meter) == "ok"
 
 
@@ -208,6 +208,7 @@ def test_a_late_answer_is_a_timeout_and_does_not_answer_the_next_request(
     meter._session._connection.close()
     service.delay_s = 0.5
     assert read_status(meter) == "timeout"
+    meter._session._connection.timeout = 60.0
     service.delay_s, service.power_w = 0.0, lambda: 500.0
     assert read_one(meter).power_mw == 500_000
 

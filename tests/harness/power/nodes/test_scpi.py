@@ -169,7 +169,7 @@ def test_an_answer_that_trickles_ends_at_the_timeout(server, meter):
 
     def trickle() -> None:
         with suppress(OSError):
-            for _ in range(40):
+            for _ in range(1200):
                 connection.sendall(b"1")
                 time.sleep(0.05)
 
@@ -178,7 +178,7 @@ def test_an_answer_that_trickles_ends_at_the_timeout(server, meter):
     thread.start()
     start_s = time.monotonic()
     assert read_one(meter).status == "timeout"
-    assert time.monotonic() - start_s < 1
+    assert time.monotonic() - start_s < 30, "the answer takes a minute"
     thread.join()
 
 
