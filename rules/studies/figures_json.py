@@ -4,7 +4,7 @@ Numbers have six significant digits. Intervals come from no random numbers, or f
 of them, so the checker gets the same figures but for the last digit.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -19,14 +19,18 @@ DIGITS = 6
 RECOMPUTE_TOLERANCE = 2e-5
 """How far a stated figure may differ from the recomputed one, as a share of it. Both are rounded to
 six digits, and libraries sum in different orders."""
+_BATCH_FIGURES = ("batch", "images_per_s", "joules_per_image", "latency_s")
+_BEST_FIGURES = (*_BATCH_FIGURES, "joules_ci95", "mean_power_w", "peak_bytes")
+
 DEPENDENT_ON_ACCURACIES = "fronts"
 """The only key whose figures depend on the table of published accuracies."""
 
 
 def study_figures_to_json(figures: StudyFigures) -> Json:
     """Return the key `figures` of study.json."""
+    numbers = {setup.setup: number for number, setup in enumerate(figures.setups)}
     return {
-        "results": [_encode_result(result) for result in figures.results],
+        "results": [_encode_result(result, numbers[result.setup]) for result in figures.results],
         "anchors": [_encode_drift(drift) for drift in figures.drifts],
         "setups": _encode(figures.setups),
         "comparisons": _encode(figures.comparisons),
@@ -43,23 +47,23 @@ def find_figure_differences(stated: Json, computed: Json) -> Iterator[tuple[str,
         )
 
 
-def _encode_result(result: ModelResult) -> Json:
+def _encode_result(result: ModelResult, setup_number: int) -> Json:
+    least_latency = find_least_latency(result)
+    assert least_latency, "all windows of a study have a latency"
     return {
         "architecture": result.architecture,
         "size": result.size,
-        "setup": _encode(result.setup),
-        "best": _encode_batch(result.best),
-        "batch_one": _encode_batch(find_batch(result, 1)),
-        "least_latency": _encode_batch(find_least_latency(result)),
-        "highest_throughput": _encode_batch(find_highest_throughput(result)),
+        "setup": setup_number,
+        "best": _take(result.best, _BEST_FIGURES),
+        "batch_one": _take(find_batch(result, 1), _BATCH_FIGURES),
+        "least_latency": _take(least_latency, _BATCH_FIGURES),
+        "highest_throughput": _take(find_highest_throughput(result), _BATCH_FIGURES),
         "max_batch": result.max_batch,
     }
 
 
-def _encode_batch(figures: BatchFigures | None) -> Json | None:
-    if figures is None:
-        return None
-    return {field.name: _encode(getattr(figures, field.name)) for field in fields(figures)}
+def _take(figures: BatchFigures | None, names: Sequence[str]) -> Json | None:
+    return None if figures is None else {name: _encode(getattr(figures, name)) for name in names}
 
 
 def _encode_drift(drift: AnchorDrift) -> Json:

@@ -1,7 +1,7 @@
 """Two setups compared over the models that both have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class SetupComparison:
     throughput_ratio: GeometricMean
     """The same for images per second."""
     energy_difference: Median
-    """Median of |log ratio| of the energies: the noise, if both setups are the same."""
+    """Median over the models of the larger energy over the smaller, less 1: the noise of the method
+    if both setups are the same."""
     energy_correlation: Correlation | None
 
 
@@ -51,6 +52,20 @@ def keep_common(
     }
 
 
+def merge_weights(results: Sequence[ModelResult]) -> tuple[ModelResult, ...]:
+    """One result for each architecture and input size of one setup, with tag None: that of the
+    weights with the median energy. It makes results comparable with those of seeded weights."""
+    groups: dict[tuple[str, int], list[ModelResult]] = {}
+    for result in results:
+        groups.setdefault((result.architecture, result.size), []).append(result)
+    merged = []
+    for twins in groups.values():
+        twins.sort(key=lambda result: result.best.joules_per_image)
+        # The lower one of an even number.
+        merged.append(replace(twins[(len(twins) - 1) // 2], tag=None))
+    return tuple(merged)
+
+
 def model_key(result: ModelResult) -> ModelKey:
     """What two results of the same model have in common: architecture, weights and input size."""
     return result.architecture, result.tag, result.size
@@ -70,9 +85,10 @@ def compare_setups(
         return None
     energies_j = np.array([[r.best.joules_per_image for r in pair] for pair in pairs]).T
     rates = np.array([[r.best.images_per_s for r in pair] for pair in pairs]).T
-    energy_ratio = estimate_geometric_mean(energies_j[0] / energies_j[1])
+    ratios = energies_j[0] / energies_j[1]
+    energy_ratio = estimate_geometric_mean(ratios)
     throughput_ratio = estimate_geometric_mean(rates[0] / rates[1])
-    difference = estimate_median(np.abs(np.log(energies_j[0] / energies_j[1])))
+    difference = estimate_median(np.maximum(ratios, 1 / ratios) - 1)
     assert energy_ratio and throughput_ratio and difference
     return SetupComparison(
         numerator=pairs[0][0].setup,

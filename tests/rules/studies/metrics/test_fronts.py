@@ -3,7 +3,7 @@
 import pytest
 from support.rules.model_results import SETUP, in_setup, make_result
 
-from rules.studies.metrics.comparisons import compare_setups, keep_common
+from rules.studies.metrics.comparisons import compare_setups, keep_common, merge_weights
 from rules.studies.metrics.fronts import (
     compute_centres,
     compute_decades,
@@ -135,6 +135,17 @@ def test_setups_are_compared_over_common_models() -> None:
     assert comparison.energy_ratio.n == 2
     assert comparison.energy_ratio.value == pytest.approx(12**0.5)
     assert comparison.throughput_ratio.value == pytest.approx(1)
+    # Ratios of 4 and 3.
+    assert comparison.energy_difference.value == pytest.approx(2.5)
     assert compare_setups(slow[2:], fast) is None
     common = keep_common({slow[0].setup: slow, SETUP: fast})
     assert [r.architecture for r in common[SETUP]] == ["b", "a"]
+
+
+def test_merged_weights_are_those_of_the_median_energy() -> None:
+    results = [make_result("a", joules, tag=f"w{joules}") for joules in (3, 1, 9, 2)]
+    merged = merge_weights([*results, make_result("a", 7, size=288, tag="w7")])
+    assert [(r.size, r.tag, r.best.joules_per_image) for r in merged] == [
+        (224, None, 2),
+        (288, None, 7),
+    ]
