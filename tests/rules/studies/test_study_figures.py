@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.bundles import write_study_bundle
+from support.rules.model_results import in_setup, make_result
 
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
@@ -20,7 +21,8 @@ from rules.studies.metrics.batches import (
     find_highest_throughput,
     find_least_latency,
 )
-from rules.studies.metrics.study import StudyFigures, compute_study_figures
+from rules.studies.metrics.study import StudyFigures, compute_study_figures, keep_sound
+from rules.studies.plausibility import POWER_OUTSIDE_LIMITS, THROUGHPUT_ABOVE_PEAK
 from rules.testing.frames import StudyFrames
 from rules.testing.studies import make_study_frames
 
@@ -169,6 +171,26 @@ def test_another_figure_is_a_difference(document: Json, pointer: str, change: ob
 def test_absent_figures_are_differences(document: Json) -> None:
     places = [place for place, _, _ in find_figure_differences({}, document)]
     assert places == [f"/figures/{key}" for key in document]
+
+
+def test_anchors_are_no_results() -> None:
+    frames = make_study_frames()
+    points = frames.points.copy()
+    # A batch size without any other window.
+    points.loc[points["kind"] == "anchor", "batch"] = 3
+    changed = StudyFrames(**{**vars(frames), "points": points})
+    assert compute(changed).results == compute(frames).results
+
+
+def test_doubtful_energies_are_left_out() -> None:
+    claimed = in_setup(make_result("a", 1.0), claimed_precision="fp32")
+    above_peak, low_power = (THROUGHPUT_ABOVE_PEAK,), (POWER_OUTSIDE_LIMITS,)
+    assert keep_sound([claimed]) == (claimed,)
+    # The peak of the claimed precision says nothing about the energy.
+    assert keep_sound([replace(claimed, doubts=above_peak)])
+    assert keep_sound([replace(make_result("a", 1.0), doubts=above_peak)]) == ()
+    assert keep_sound([replace(claimed, doubts=low_power)]) == ()
+    assert keep_sound([replace(claimed, doubts=above_peak + low_power)]) == ()
 
 
 def test_result_needs_a_long_window() -> None:

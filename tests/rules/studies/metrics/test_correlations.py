@@ -20,7 +20,11 @@ def test_coefficients_are_those_of_values_logarithms_and_ranks() -> None:
     assert correlation.pearson.value == pytest.approx(np.corrcoef(x, y)[0, 1])
     assert correlation.log_pearson.value == pytest.approx(np.corrcoef(np.log(x), np.log(y))[0, 1])
     # Ranks 1 2 4 5 6 3 and 1 3 4 5 6 2: 1 - 6 x 2 / (6 x 35).
-    assert correlation.spearman.value == pytest.approx(1 - 12 / 210)
+    rho = 1 - 12 / 210
+    assert correlation.spearman.value == pytest.approx(rho)
+    half_width = 2.571 * np.sqrt((1 + rho**2 / 2) / 3)
+    expected = np.tanh([np.arctanh(rho) - half_width, np.arctanh(rho) + half_width])
+    assert correlation.spearman.ci95 == pytest.approx(expected.tolist())
 
 
 def test_interval_is_the_jackknife_of_fisher_z() -> None:

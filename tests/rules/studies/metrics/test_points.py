@@ -100,6 +100,16 @@ def test_counter_that_fails_its_self_test_is_not_of_record(counter: object) -> N
     assert figures.energy_j == pytest.approx([400, 6000])
 
 
+def test_counter_that_stands_still_in_one_window_is_not_of_record() -> None:
+    """The window is so short that the sums of counter and trapezoid still agree."""
+    frames = make_plain_frames()
+    row = frames.points.iloc[[1]].assign(start_ns=13_060_000_000, end_ns=13_070_000_000)
+    frames.points = pd.concat([frames.points, row], ignore_index=True)
+    assert compute(frames).by_counter.tolist() == [False, True, True]
+    frames.samples["energy_mj"] -= np.where(np.arange(150) > 130, 80_000.0, 0.0)
+    assert not compute(frames).by_counter.any()
+
+
 def test_good_study_has_figures_for_every_point_that_ran() -> None:
     frames = make_good_frames()
     figures = compute(frames)
