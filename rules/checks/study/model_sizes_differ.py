@@ -3,7 +3,8 @@
 ## What it does
 Compares FLOPs, parameters and activations of each point with those of the other points of the model
 at this size, which must be equal. Compares FLOPs of models from 1 GMAC on with the table that comes
-with the rule book, within 2 %, and parameters within 2 % of it.
+with the rule book, within 4 %, and parameters within 2 %. FLOPs of RepVGG, Sequencer and ConvMixer
+are not compared with the table.
 
 ## Why it is bad
 They follow from architecture and size. Other numbers belong to another model, and energy against
@@ -14,8 +15,10 @@ Restore points.csv.gz from the machine that measured. If timm changed the model,
 an issue.
 
 ## Source
-`infer_gmacs` and `param_count` of timm's benchmark table. FLOPs counted on the device `meta` agree
-with it within 2 % from 1 GMAC on.
+`infer_gmacs` and `param_count` of timm's tables. 987 pairs of architecture and size of the shipped
+table have 1 GMAC or more. For 946 of them, FLOPs counted on the device `meta` agree within 2 %, and
+for 24 more within 3.3 %. The others are RepVGG, whose branches timm fuses before it counts,
+Sequencer, whose recurrent layers timm does not count, and ConvMixer.
 """
 
 from collections.abc import Iterator
@@ -28,8 +31,10 @@ from rules.studies.bundle import StudyBundle
 
 RULE = StudyRule(__name__, "Y117", Severity.ERROR, added="1.7.0")
 
-TOLERANCE = 0.02
+FLOPS_TOLERANCE, PARAMS_TOLERANCE = 0.04, 0.02
 MIN_FLOPS = 2e9
+COUNTED_OTHERWISE = ("repvgg", "sequencer2d", "convmixer")
+"""Beginnings of the names of architectures whose FLOPs timm counts otherwise."""
 
 
 @RULE.check
@@ -47,9 +52,12 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                 yield Violation(POINTS_FILE, place, found, f"{expected} as in row {first + 1}")
         if known is None:
             continue
-        if known.flops >= MIN_FLOPS and abs(point.flops / known.flops - 1) > TOLERANCE:
+        is_comparable = known.flops >= MIN_FLOPS and not known.architecture.startswith(
+            COUNTED_OTHERWISE
+        )
+        if is_comparable and abs(point.flops / known.flops - 1) > FLOPS_TOLERANCE:
             found = f"{point.model}: {point.flops / 1e9:.4g} GFLOP per image"
             yield Violation(POINTS_FILE, place, found, f"{known.flops / 1e9:.4g}, as timm counts")
-        if abs(point.params / known.params - 1) > TOLERANCE:
+        if abs(point.params / known.params - 1) > PARAMS_TOLERANCE:
             found = f"{point.model}: {point.params / 1e6:.4g} million parameters"
             yield Violation(POINTS_FILE, place, found, f"{known.params / 1e6:.4g}, as timm counts")

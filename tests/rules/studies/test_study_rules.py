@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from conftest import copy_study
 
+from rules.checks.study import model_sizes_differ
 from rules.finding import Finding
 from rules.registry import study_rules
 from rules.rule import MAX_FINDINGS
 from rules.studies.bundle import StudyBundle
 from rules.testing.frames import StudyFrames
-from rules.testing.study_mutations import drop_points
+from rules.testing.study_mutations import LARGEST, drop_points
 
 
 def list_findings(study: StudyFrames) -> list[Finding]:
@@ -153,3 +154,29 @@ def test_shortened_windows_are_judged_as_a_demo() -> None:
     study.study["settings"]["long_s"] = 1.0
     bundle = StudyBundle(Path("example"), (), study.evidence())
     assert bundle.judged_standing == "demo"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size", "flops", "params"),
+    # As the reference implementation counts them.
+    [
+        ("repvgg_a0", 224, 3_025_162_240, 9_108_968),
+        ("sequencer2d_s", 224, 16_668_014_592, 27_651_688),
+        ("convmixer_768_32", 224, 41_353_703_424, 21_110_248),
+        ("resnetv2_50x1_bit", 224, 8_178_368_512, 25_549_352),
+        ("dm_nfnet_f0", 192, 13_954_007_040, 71_489_284),
+    ],
+)
+def test_models_that_timm_counts_otherwise_have_no_wrong_sizes(
+    architecture: str, size: int, flops: int, params: int
+) -> None:
+    study = copy_study()
+    rows = study.points.index[study.points["architecture"] == LARGEST]
+    sizes = {"architecture": architecture, "size": size, "flops": flops, "params": params}
+    for column, value in sizes.items():
+        study.points.loc[rows, column] = value
+    bundle = StudyBundle(Path("example"), (), study.evidence())
+    assert list(model_sizes_differ.RULE.judge(bundle)) == []
+    study.points.loc[rows, "params"] = round(0.97 * params)
+    bundle = StudyBundle(Path("example"), (), study.evidence())
+    assert len(list(model_sizes_differ.RULE.judge(bundle))) == 1
