@@ -140,12 +140,12 @@ class BoardRun:
             task.plan.implementation, task.device.uuid, task.torch_device
         )
         worker = StudyWorker(settings, task.environment, lambda line: self._log(f"| {line}"))
+        self._worker = worker
         try:
             self._stack.enter_context(worker)
         except WorkerDied as error:
             self._check_stopped()
             raise RunFailed(f"{task.device.uuid}: the worker does not start: {error}") from None
-        self._worker = worker
         # `stop` may have come while the worker started, and killed nothing.
         self._check_stopped()
         return worker
@@ -248,7 +248,7 @@ class BoardRun:
         """Limits and state of the board now. Raises SamplerError and WatchdogError."""
         # Replaces a watchdog that died, or ends the session if none starts.
         self._ensure_watchdog()
-        pids = [] if self._worker is None else [self._worker.pid]
+        pids = [self._worker.pid] if self._worker else []
         # Some libraries list every process that has a board open, the harness too.
         (readback,) = sampler.readback([os.getpid(), *list_descendants(pids)])
         return readback

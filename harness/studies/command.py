@@ -35,7 +35,7 @@ from harness.studies.planning import (
 from harness.studies.preflight import StudyPreflight
 from harness.studies.progress import StudyView
 from harness.studies.session import run_session
-from harness.studies.state import load_state
+from harness.studies.state import StudyState, load_state
 from harness.studies.study_directory import LOG_FILE, SessionDirectory, remove_empty_sessions
 from harness.studies.work_queue import WorkQueue
 from harness.system import describe_environment, describe_node
@@ -98,7 +98,7 @@ def describe_plan(plan: StudyPlan, machine: Machine, earlier: EarlierStudy | Non
     remaining = list(plan.work) if earlier is None else earlier.state.list_remaining(plan)
     yield f"{format_count(len(remaining), 'model')} to measure, in random order (seed {plan.seed}):"
     yield from (f"  {place:4d}  {entry}" for place, entry in enumerate(remaining, 1))
-    entry_s = estimate_entry_s(plan.settings)
+    entry_s = _estimate_entry_s(plan, None if earlier is None else earlier.state)
     boards = len(machine.devices)
     total_s = len(remaining) * entry_s / boards
     if remaining:
@@ -107,6 +107,12 @@ def describe_plan(plan: StudyPlan, machine: Machine, earlier: EarlierStudy | Non
         f"expected time: {format_minutes(total_s)} on {format_count(boards, 'board')}, assuming "
         f"{entry_s:.0f} s for each entry"
     )
+
+
+def _estimate_entry_s(plan: StudyPlan, state: StudyState | None) -> float:
+    """About the time of an entry, as measured in the study so far, or else on an H200."""
+    measured_s = None if state is None else state.estimate_entry_s()
+    return estimate_entry_s(plan.settings) if measured_s is None else measured_s
 
 
 def _make_directory(
@@ -166,13 +172,14 @@ def carry_out(
     # NFS may keep files that a process still has open. The bundle is complete all the same.
     shutil.rmtree(directory, ignore_errors=True)
     if not has_results:
-        command.print_line("nothing was measured, so there is no bundle")
+        advice = "" if budget_s is None else "; a longer --budget holds a model after the burn-in"
+        command.print_line(f"nothing was measured, so there is no bundle{advice}")
         passes = False
     else:
         left = len(state.list_remaining(plan))
         if left:
             command.print_line(
-                f"{format_count(left, 'model')} left; continue with: bench-submit study "
+                f"{format_count(left, 'model')} left to measure; continue with: bench-submit study "
                 f"image-inference --resume {target}"
             )
         passes = command.run_pre_check(target, console)
@@ -206,7 +213,8 @@ def _measure(
         f"first {settings.idle_s:g} s of idle power, {settings.burn_in_s:g} s of burn-in and the "
         f"anchor {settings.anchor.architecture}@{settings.anchor.size}"
     )
-    work = WorkQueue(remaining, budget_s, estimate_entry_s(settings), estimate_end_s(settings))
+    entry_s = _estimate_entry_s(plan, state)
+    work = WorkQueue(remaining, budget_s, entry_s, estimate_end_s(settings))
     anchor, batch = state.find_anchor(plan)
     session_directory = SessionDirectory.create(directory, record)
     with applied_cap(session) as ensure_watchdog:

@@ -4,6 +4,9 @@ directory."""
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
+
+import numpy as np
 
 from harness.run.plan import PlanError
 from harness.studies.plan import StudyEntry, StudyPlan
@@ -75,6 +78,10 @@ class StudyState:
             if entry not in self.outcomes or not self.outcomes[entry].is_final
         ]
 
+    @staticmethod
+    def _count_measured(base: StudyEvidence) -> int:
+        return sum(work["status"] == MEASURED for work in base.study["work"])
+
     @property
     def measured_count(self) -> int:
         """How many entries have been measured."""
@@ -85,6 +92,23 @@ class StudyState:
         """The number of the next session."""
         base_count = len(self.base.study["sessions"]) if self.base else 0
         return base_count + len(self.sessions)
+
+    def estimate_entry_s(self) -> float | None:
+        """The mean time of a measured entry, None if there is none."""
+        records = [r for r in self.records if not r.is_anchor and r.status == MEASURED]
+        if records:
+            return fmean(record.duration_s for record in records)
+        if self.base is None or not (count := self._count_measured(self.base)):
+            return None
+        points = self.base.points
+        spans_s = 0.0
+        for session in np.unique(points.ints("session")):
+            for accelerator in points.text("accelerator").distinct():
+                rows = points.text("accelerator").equals(accelerator)
+                times = points.at(rows & (points.ints("session") == session))
+                if len(times):
+                    spans_s += (times.ints("end_ns").max() - times.ints("start_ns").min()) / 1e9
+        return spans_s / count
 
     def find_anchor(self, plan: StudyPlan) -> tuple[StudyEntry, int | None]:
         """The anchor in the engine and precision of the first entry of the study, and its batch

@@ -2,12 +2,16 @@
 
 import gzip
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from support.harness import fake_study_worker as fake
 from support.harness.session_runs import TESTS
 
+from harness.cli import main
 from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
 from harness.studies import command, worker_process
@@ -119,3 +123,54 @@ def test_anchor_that_cannot_be_measured_ends_the_study(
     with pytest.raises(RunFailed, match=r"the anchor resnet50@224 .*: no such size"):
         run_study(tmp_path, make_request("resnet101@224"))
     assert "--resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "eager"), "--engine: the study .* has cudagraph"),
+        (("--precision", "fp32"), "--precision: the study .* has bf16"),
+        (("--seed", "7"), "--seed: the study .* has 1"),
+        (("--full",), "--full: the study .* has False"),
+        (("--cap", "500"), "at a cap of 700 W, and here it is 500 W"),
+        (("--simulate", "h100"), "boards of the same kind"),
+        (("--models", "resnet50x"), "there is no model 'resnet50x'"),
+        (("--accuracy", "none.csv"), "none.csv: No such file"),
+    ],
+)
+def test_resume_refuses_another_study(
+    faulty: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    result = invoke("--resume", str(faulty), *options, "--out", str(tmp_path / "out"))
+    assert result.exit_code in (2, 3)
+    assert re.search(message, join_lines(result.output)), result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_resume_refuses_what_is_no_intact_study(faulty: Path, tmp_path: Path) -> None:
+    missing = invoke("--resume", str(tmp_path / "none"))
+    assert "there is no such directory" in join_lines(missing.output)
+    unplanned = tmp_path / ".study.running"
+    unplanned.mkdir()
+    assert "no plan of a study there" in join_lines(invoke("--resume", str(unplanned)).output)
+    edited = tmp_path / "edited"
+    shutil.copytree(faulty, edited)
+    (edited / "study.json").write_text((edited / "study.json").read_text() + "\n")
+    assert "the bundle is not intact" in join_lines(invoke("--resume", str(edited)).output)
+
+
+def test_dry_run_lists_what_is_left_and_measures_nothing(faulty: Path, tmp_path: Path) -> None:
+    result = invoke("--resume", str(faulty), "--dry-run", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    left = re.findall(r"^ +\d+  (\S+)@224 cudagraph bf16$", result.output, re.MULTILINE)
+    assert left == [fake.DYING, fake.HANGING, fake.FAILING]
+    assert "expected time: about" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["study", "image-inference", *arguments])
+
+
+def join_lines(output: str) -> str:
+    return " ".join(output.split())

@@ -1,0 +1,93 @@
+"""Parts of the harness of studies: the shared list, the samples of a bundle, and the settings."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.run.plan import PlanError, RunRequest
+from harness.studies.plan import StudyEntry
+from harness.studies.planning import StudyRequest, make_settings
+from harness.studies.samples import read_samples, select_near
+from harness.studies.work_queue import WorkQueue
+from rules.bundle_format.records import SAMPLE_COLUMNS
+from rules.protocol import STUDY_V1_0
+
+ENTRIES = [StudyEntry(f"resnet{number}", 224, "cudagraph", "bf16") for number in range(5)]
+MS = 1_000_000
+
+
+def test_boards_share_the_list_in_its_order() -> None:
+    work = WorkQueue(ENTRIES, None, 60.0, 10.0)
+    assert [work.take() for _ in range(6)] == [*ENTRIES, None]
+
+
+def test_budget_begins_no_entry_that_would_end_after_it() -> None:
+    assert WorkQueue(ENTRIES, 84.0, 60.0, 10.0).take() is None
+    work = WorkQueue(ENTRIES, 90.0, 60.0, 10.0)
+    assert work.take() == ENTRIES[0]
+    # Measured entries tell more than the first estimate.
+    work.add_duration(80.0)
+    assert work.take() is None
+    assert work.estimate_left_s(boards=2) == pytest.approx(90.0, abs=1)
+
+
+def test_time_left_is_shared_by_the_boards() -> None:
+    assert WorkQueue(ENTRIES, None, 60.0, 10.0).estimate_left_s(boards=2) == 150.0
+
+
+def test_samples_between_windows_are_left_out() -> None:
+    read_ns = np.arange(0, 20_000, 100) * MS
+    windows = [(9_000 * MS, 10_000 * MS), (3_000 * MS, 4_000 * MS), (4_200 * MS, 5_000 * MS)]
+    kept_ms = (read_ns[select_near(read_ns, windows)] // MS).tolist()
+    # All until the end of the first window, because they show idle power and burn-in.
+    assert kept_ms == [*range(0, 5_501, 100), *range(8_500, 10_501, 100)]
+    assert select_near(read_ns, []).all()
+
+
+def test_samples_cut_by_a_power_cut_are_read_up_to_the_cut(tmp_path: Path) -> None:
+    def write_row(slot: int) -> str:
+        cells = {"scheduled_ns": slot * 100 * MS, "read_ns": slot * 100 * MS + 1}
+        texts = {"node": "session0", "accelerator": "GPU-1", "power_mw": 1000, "status": "ok"}
+        return ",".join(str({**cells, **texts}.get(name, "")) for name in SAMPLE_COLUMNS)
+
+    path = tmp_path / "samples.csv"
+    rows = [",".join(SAMPLE_COLUMNS), *map(write_row, (0, 1, 4, 5))]
+    path.write_text("\n".join(rows) + "\n" + write_row(6)[:20])
+    samples = read_samples(path, [], 100 * MS)
+    assert (len(samples.kept), samples.ticks, samples.missed) == (4, 4, 2)
+
+
+def make_request(**options: object) -> StudyRequest:
+    return StudyRequest(RunRequest("image-inference"), **options)
+
+
+def test_settings_are_those_of_the_method_and_presets_change_some() -> None:
+    settings = make_settings(make_request())
+    assert (settings.engines, settings.precisions) == (("cudagraph",), ("bf16",))
+    for name in ("ladder_s", "long_s", "long_batches", "parts", "burn_in_s"):
+        assert getattr(settings, name) == getattr(STUDY_V1_0, name)
+    preset = make_settings(make_request(like="yang-pt"))
+    assert (preset.engines, preset.precisions) == (("eager",), ("tf32-conv",))
+    assert preset.autograd and not preset.channels_last
+
+
+def test_short_windows_shorten_the_others_in_proportion() -> None:
+    settings = make_settings(make_request(long_s=5.0))
+    assert (settings.ladder_s, settings.burn_in_s) == (0.5, 15.0)
+    # Longer ones do not lengthen them.
+    assert make_settings(make_request(long_s=20.0)).burn_in_s == 30.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engines": "eager,jit"}, "--engine eager,jit: there is no 'jit'"),
+        ({"precisions": "fp8"}, "--precision fp8: there is no 'fp8'"),
+        ({"like": "yang-trt", "precisions": "fp16"}, "leave out --precision"),
+        ({"long_s": float("nan")}, "--long-seconds nan: give a number of seconds"),
+    ],
+)
+def test_settings_that_do_not_exist_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        make_settings(make_request(**options))
