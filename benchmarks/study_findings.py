@@ -19,12 +19,7 @@ from rules.bundle_format.study_records import STUDY_FILE
 from rules.metrics.energy import MetricsError
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
-from rules.studies.metrics.anchors import AnchorDrift
-from rules.studies.metrics.comparisons import group_by_setup, merge_weights
-from rules.studies.metrics.correlations import MODEL_SIZES
-from rules.studies.metrics.estimates import Figure, GeometricMean, Interval, Median
-from rules.studies.metrics.fits import Coefficient
-from rules.studies.metrics.study import (
+from rules.studies.figures import (
     SetupFigures,
     SetupFront,
     compute_comparisons,
@@ -33,6 +28,11 @@ from rules.studies.metrics.study import (
     compute_study_figures,
     sort_setups,
 )
+from rules.studies.metrics.anchors import AnchorDrift
+from rules.studies.metrics.comparisons import group_by_setup, merge_weights
+from rules.studies.metrics.correlations import MODEL_SIZES
+from rules.studies.metrics.estimates import Figure, GeometricMean, Interval, Median
+from rules.studies.metrics.fits import Coefficient
 from rules.studies.published import read_published_study
 from rules.studies.results import ModelResult, Setup
 

@@ -28,7 +28,7 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.studies.accuracy import read_shipped_table
-from rules.studies.metrics.study import compute_study_figures
+from rules.studies.figures import compute_study_figures
 from rules.studies.published import PublishedStudy
 from rules.studies.results import ModelResult
 from rules.views import AnyBundle

@@ -31,8 +31,8 @@ from rules.bundle_format.table import Table, Text
 from rules.protocol import CURRENT
 from rules.studies.accuracy import AccuracyTable
 from rules.studies.bundle import StudyBundle
+from rules.studies.figures import compute_study_figures
 from rules.studies.figures_json import study_figures_to_json
-from rules.studies.metrics.study import compute_study_figures
 from rules.studies.order import rank_entry
 
 MAX_REASON = 500

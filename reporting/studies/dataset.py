@@ -9,7 +9,7 @@ from typing import Any
 
 from reporting.study_record import DEMO
 from rules.bundle_format.records import Json
-from rules.studies.metrics.study import keep_sound
+from rules.studies.figures import keep_sound
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
 from rules.studies.results import BatchFigures, ModelResult, Setup
 

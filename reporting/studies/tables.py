@@ -9,18 +9,18 @@ from reporting.sections.cells import BundleLink, Cells, describe_evidence
 from reporting.studies.dataset import list_doubts
 from reporting.studies.labels import CLASS_NAMES, label_setup, name_board
 from reporting.study_record import DEMO, BundleOrigin, PublicationOrigin, StudyRecord
-from rules.studies.metrics.comparisons import compare_setups
-from rules.studies.metrics.correlations import MODEL_SIZES
-from rules.studies.metrics.estimates import Figure, GeometricMean, Median
-from rules.studies.metrics.fits import Coefficient
-from rules.studies.metrics.fronts import mean_accuracy_pct
-from rules.studies.metrics.study import (
+from rules.studies.figures import (
     SetupFigures,
     SetupFront,
     compute_setup_figures,
     compute_setup_front,
     keep_sound,
 )
+from rules.studies.metrics.comparisons import compare_setups
+from rules.studies.metrics.correlations import MODEL_SIZES
+from rules.studies.metrics.estimates import Figure, GeometricMean, Median
+from rules.studies.metrics.fits import Coefficient
+from rules.studies.metrics.fronts import mean_accuracy_pct
 from rules.studies.results import ModelResult, Setup
 
 Groups = Mapping[Setup, Sequence[ModelResult]]

@@ -10,9 +10,9 @@ from typing import Any
 
 from rules.bundle_format.records import Json
 from rules.metrics.figures_json import find_differences
+from rules.studies.figures import StudyFigures
 from rules.studies.metrics.anchors import AnchorDrift
 from rules.studies.metrics.batches import find_batch, find_highest_throughput, find_least_latency
-from rules.studies.metrics.study import StudyFigures
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
 DIGITS = 6

@@ -23,9 +23,9 @@ from rules.bundle_format.study_records import (
 )
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
+from rules.studies.figures import compute_study_figures
 from rules.studies.figures_json import study_figures_to_json
 from rules.studies.ladder import LadderLimits, LadderStep, choose_long_batches, choose_next_batch
-from rules.studies.metrics.study import compute_study_figures
 from rules.studies.order import order_work
 from rules.testing.frames import StudyFrames
 from rules.testing.study_documents import (

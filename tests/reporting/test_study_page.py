@@ -18,7 +18,7 @@ from reporting.collect import Collected
 from reporting.studies.dataset import build_dataset, group_by_setup
 from reporting.studies.page import StudyPage, build_study_page, render_study_page
 from reporting.study_record import DEMO, PublicationOrigin, StudyRecord
-from rules.studies.metrics.study import compute_setup_figures, compute_setup_front
+from rules.studies.figures import compute_setup_figures, compute_setup_front
 from rules.studies.published import PublishedStudy, read_published_study
 from rules.studies.results import ModelResult, Setup
 from rules.testing.study_results import make_measured_results

@@ -24,12 +24,12 @@ from rules.metrics.energy import MetricsError
 from rules.rule import StudyRule
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
+from rules.studies.figures import compute_study_figures
 from rules.studies.figures_json import (
     DEPENDENT_ON_ACCURACIES,
     find_figure_differences,
     study_figures_to_json,
 )
-from rules.studies.metrics.study import compute_study_figures
 
 RULE = StudyRule(__name__, "Y129", Severity.ERROR, added="1.7.0", waivable=False)
 

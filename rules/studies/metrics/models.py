@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.bundle_format.table import Table
 from rules.studies.accuracy import AccuracyTable
-from rules.studies.metrics.points import BoardKey, PointFigures
+from rules.studies.metrics.points import PointFigures, SessionBoard
 from rules.studies.models import classify
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
@@ -46,7 +46,7 @@ class _Window:
 def compute_results(
     points: Table,
     figures: PointFigures,
-    boards: Mapping[BoardKey, BoardInSession],
+    boards: Mapping[SessionBoard, BoardInSession],
     accuracies: AccuracyTable,
 ) -> tuple[ModelResult, ...]:
     """The result of each model, input size and setup that has a long window, in the order of its
@@ -66,7 +66,7 @@ def compute_results(
 
 
 def _windows(
-    points: Table, figures: PointFigures, boards: Mapping[BoardKey, BoardInSession]
+    points: Table, figures: PointFigures, boards: Mapping[SessionBoard, BoardInSession]
 ) -> Iterable[tuple[tuple[Setup, str, int], _Window]]:
     """The windows of the ladders and the long windows, with setup, architecture and size."""
     kinds, outcomes = points.text("kind").to_list(), points.text("outcome").to_list()

@@ -24,7 +24,7 @@ from rules.metrics.run import agreement, relative_difference
 from rules.protocol import V1_1
 from rules.studies.metrics.estimates import student_t95
 
-BoardKey = tuple[int, str]
+SessionBoard = tuple[int, str]
 """Number of a session, and UUID of an accelerator."""
 
 
@@ -50,7 +50,7 @@ class PointFigures:
 
 
 def compute_point_figures(
-    points: Table, parts: Table, samples_by_board: Mapping[BoardKey, Table]
+    points: Table, parts: Table, samples_by_board: Mapping[SessionBoard, Table]
 ) -> PointFigures:
     """Compute the figures of all points. The tables have the columns of `Point`, `PointPart` and
     `SAMPLE_COLUMNS`. Raises MetricsError where the evidence does not allow a figure."""
@@ -103,7 +103,7 @@ def compute_point_figures(
 
 
 def _traces(
-    points: Table, ran: Mask, samples_by_board: Mapping[BoardKey, Table]
+    points: Table, ran: Mask, samples_by_board: Mapping[SessionBoard, Table]
 ) -> Iterator[tuple[Ints, Trace, str]]:
     """For each session and accelerator with points: the rows of its points that ran, its readings,
     and its name for messages."""

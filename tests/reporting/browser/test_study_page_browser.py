@@ -17,10 +17,10 @@ from reporting.page import name_study_page
 from reporting.studies.labels import identify_setup
 from reporting.studies.page import build_study_page, render_study_page
 from reporting.study_record import DEMO, BundleOrigin, StudyRecord, record_published_study
+from rules.studies.figures import keep_sound
 from rules.studies.metrics.comparisons import group_by_setup
 from rules.studies.metrics.fronts import compute_centres, find_front
 from rules.studies.metrics.scores import find_energy_range, rank_by_score
-from rules.studies.metrics.study import keep_sound
 from rules.studies.published import PublishedStudy, read_published_study
 from rules.studies.results import ModelResult, Setup
 from rules.testing.study_results import make_measured_results

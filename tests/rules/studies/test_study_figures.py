@@ -14,6 +14,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
+from rules.studies.figures import StudyFigures, compute_study_figures, keep_sound
 from rules.studies.figures_json import find_figure_differences, study_figures_to_json
 from rules.studies.metrics.batches import (
     find_batch,
@@ -21,7 +22,6 @@ from rules.studies.metrics.batches import (
     find_highest_throughput,
     find_least_latency,
 )
-from rules.studies.metrics.study import StudyFigures, compute_study_figures, keep_sound
 from rules.studies.plausibility import POWER_OUTSIDE_LIMITS, THROUGHPUT_ABOVE_PEAK
 from rules.testing.frames import StudyFrames
 from rules.testing.studies import make_study_frames

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rules.studies.figures import keep_sound
 from rules.studies.metrics.comparisons import (
     SetupComparison,
     compare_setups,
@@ -21,7 +22,6 @@ from rules.studies.metrics.scores import (
     rank_by_accuracy_per_joule,
     rank_by_score,
 )
-from rules.studies.metrics.study import keep_sound
 from rules.studies.published import read_published_study
 from rules.studies.results import ModelResult
 

@@ -11,7 +11,7 @@ from rules.bundle_format.study_records import ANCHOR, LADDER, LONG, STUDY_BATCH_
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_ratio
 from rules.studies.metrics.anchors import compute_drifts
-from rules.studies.metrics.points import BoardKey, PointFigures, compute_point_figures
+from rules.studies.metrics.points import PointFigures, SessionBoard, compute_point_figures
 from rules.testing.frames import StudyFrames, table_of
 from rules.testing.studies import BOARDS, make_study_frames
 
@@ -24,7 +24,7 @@ def make_good_frames() -> StudyFrames:
 
 
 def compute(frames: StudyFrames) -> PointFigures:
-    by_board: dict[BoardKey, object] = {
+    by_board: dict[SessionBoard, object] = {
         (int(str(node).removeprefix("session")), str(uuid)): table_of(samples)
         for (node, uuid), samples in frames.samples.groupby(["node", "accelerator"])
     }

@@ -30,7 +30,7 @@ from rules.studies.metrics.fronts import (
 )
 from rules.studies.metrics.models import BoardInSession, compute_results
 from rules.studies.metrics.naive import NaiveComparison, choose_estimates, compare_with_naive
-from rules.studies.metrics.points import BoardKey
+from rules.studies.metrics.points import SessionBoard
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
 from rules.studies.results import ModelResult, Setup
 
@@ -94,10 +94,10 @@ def compute_study_figures(bundle: StudyBundle, accuracies: AccuracyTable) -> Stu
     )
 
 
-def _list_boards(bundle: StudyBundle) -> dict[BoardKey, BoardInSession]:
+def _list_boards(bundle: StudyBundle) -> dict[SessionBoard, BoardInSession]:
     """The accelerators of all sessions."""
     study_id = bundle.declaration.study_id
-    boards: dict[BoardKey, BoardInSession] = {}
+    boards: dict[SessionBoard, BoardInSession] = {}
     for session in bundle.sessions:
         for uuid in session.accelerators:
             board = bundle.accelerators[session.node, uuid]
