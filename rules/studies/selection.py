@@ -98,13 +98,13 @@ def _explain(selector: str, table: AccuracyTable) -> str:
     name, at, size = selector.partition("@")
     shown = shorten(selector)
     if at and not re.fullmatch(_SIZE, size):
-        return f"{shown} has no size in pixels after @; write it as in resnet50@224"
+        return f"{shown}: no size in pixels after @; write it as in resnet50@224"
     architectures = {architecture for architecture, _ in table.by_input}
     if _has_wildcard(name):
-        return f"{shown} matches no model of the table of accuracies"
+        return f"{shown}: no model of the table of accuracies matches"
     untagged, _, tag = name.partition(".")
     if tag and untagged in architectures:
-        return f"{shown} names weights, which do not matter for energy; write {untagged!r}"
+        return f"{shown}: names weights, which do not matter for energy; write {untagged!r}"
     near = difflib.get_close_matches(name, architectures, 3)
     advice = f"did you mean {' or '.join(near)}?" if near else "use curated, all, or a name of timm"
-    return f"there is no model {shorten(name)} in the table of accuracies; {advice}"
+    return f"{shorten(name)}: no such model in the table of accuracies; {advice}"

@@ -66,15 +66,15 @@ def test_long_list_of_names_is_no_file() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("resnet5O", r"no model 'resnet5O' .*; did you mean .*resnet50"),
-        ("resnet50,", r"no model ''.*; use curated, all, or a name of timm"),
+        ("resnet5O", r"'resnet5O': no such model .*; did you mean .*resnet50"),
+        ("resnet50,", r"'': no such model.*; use curated, all, or a name of timm"),
         ("Resnet50@224", r"did you mean .*resnet50"),
-        ("resnet50@", r"'resnet50@' has no size in pixels after @; write it as in resnet50@224"),
-        ("resnet50@224px", "'resnet50@224px' has no size"),
-        ("resnet50@999999", "'resnet50@999999' has no size"),
-        ("nothing*", r"'nothing\*' matches no model of the table"),
-        ("resnet50*@225", r"'resnet50\*@225' matches no model"),
-        ("resnet50.a1_in1k", "names weights, .*; write 'resnet50'"),
+        ("resnet50@", r"'resnet50@': no size in pixels after @; write it as in resnet50@224"),
+        ("resnet50@224px", "'resnet50@224px': no size"),
+        ("resnet50@999999", "'resnet50@999999': no size"),
+        ("nothing*", r"'nothing\*': no model of the table"),
+        ("resnet50*@225", r"'resnet50\*@225': no model"),
+        ("resnet50.a1_in1k", "'resnet50.a1_in1k': names weights, .*; write 'resnet50'"),
         ("lists/models.txt", "lists/models.txt: no such file; name a file"),
     ],
 )
