@@ -27,7 +27,12 @@ from rules.studies.bundle import StudyBundle
 from rules.studies.plausibility import ENERGY_APART, ENERGY_APART_FROM_TWIN, find_costly_twins
 
 RULE = StudyRule(
-    __name__, ENERGY_APART_FROM_TWIN, Severity.WARNING, added="1.7.0", statistical=True
+    __name__,
+    ENERGY_APART_FROM_TWIN,
+    Severity.WARNING,
+    added="1.7.0",
+    standings=("study",),
+    statistical=True,
 )
 
 

@@ -13,6 +13,7 @@ from rules.registry import study_rules
 from rules.rule import MAX_FINDINGS
 from rules.studies.bundle import StudyBundle
 from rules.testing.frames import StudyFrames
+from rules.testing.studies import state_figures
 from rules.testing.study_mutations import LARGEST, drop_points
 
 
@@ -180,3 +181,15 @@ def test_models_that_timm_counts_otherwise_have_no_wrong_sizes(
     study.points.loc[rows, "params"] = round(0.97 * params)
     bundle = StudyBundle(Path("example"), (), study.evidence())
     assert len(list(model_sizes_differ.RULE.judge(bundle))) == 1
+
+
+def test_samples_between_windows_may_be_left_out() -> None:
+    """A bundle has the samples around windows only. Building a model takes longer than a window."""
+    study = copy_study()
+    read_ns = study.samples["read_ns"].to_numpy()
+    near = np.zeros(len(read_ns), dtype=bool)
+    for start_ns, end_ns in zip(study.points["start_ns"], study.points["end_ns"], strict=True):
+        near |= (read_ns > start_ns - 110_000_000) & (read_ns < end_ns + 110_000_000)
+    study.samples = study.samples[near].reset_index(drop=True)
+    state_figures(study)
+    assert list_findings(study) == []
