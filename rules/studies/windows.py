@@ -82,7 +82,8 @@ class BoardWindows:
         # Each window has the intervals from the reading before it to the reading after it.
         firsts = np.searchsorted(read_ns, self.starts_ns, side="right") - 1
         lasts = np.searchsorted(read_ns, self.ends_ns, side="left")
-        is_surrounded = (firsts >= 0) & (lasts < len(read_ns))
+        # Without samples in the order of time, the interval may be empty.
+        is_surrounded = (firsts >= 0) & (lasts < len(read_ns)) & (firsts < lasts)
         longest = np.full(len(self.rows), np.inf)
         for window in np.flatnonzero(is_surrounded):
             longest[window] = gaps_ms[firsts[window] : lasts[window]].max()

@@ -149,6 +149,25 @@ def test_review_acceptance_and_withdrawal_of_a_study(a_round: TrustRound) -> Non
     assert run_command("verify", a_round.tree.root).exit_code == 0
 
 
+def test_waiver_lifts_a_finding_on_a_study(a_round: TrustRound) -> None:
+    study = copy_study()
+    study.study["sessions"][0]["readbacks"][1]["enforced_mw"] -= 50_000
+    bundle = a_round.tree.add_study(study)
+    assert list_errors(judge(bundle)) == {"Y124"}
+    assert a_round.waive("Y124", bundle).exit_code == 0
+    verdict = judge(bundle)
+    assert verdict.status == "pass"
+    assert {f.rule for f in verdict.findings if f.waived} == {"Y124"}
+
+
+def test_findings_of_studies_are_selected_by_their_family(submissions: Submissions) -> None:
+    study = copy_study()
+    study.study["sessions"][0]["readbacks"][1]["enforced_mw"] -= 50_000
+    bundle = submissions.add_study(study)
+    assert "Y124" in run_bench_check("--select", "Y", bundle).output
+    assert "Y124" not in run_bench_check("--ignore", "Y", bundle).output
+
+
 def test_nobody_need_reproduce_a_study(submissions: Submissions) -> None:
     bundle = submissions.add_study()
     forge.write_log(bundle, {})
