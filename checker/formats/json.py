@@ -37,6 +37,7 @@ def _convert_verdict(view: RoundView, verdict: Verdict) -> dict[str, object]:
     return {
         "path": str(verdict.path),
         "standing": verdict.standing,
+        "judged_standing": verdict.judged_standing,
         "signer": verdict.signer,
         "status": view.status(verdict),
         "withdrawn": verdict.withdrawn,

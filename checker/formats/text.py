@@ -56,6 +56,8 @@ def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> It
 
 def _describe_standing(verdict: Verdict) -> Iterator[str]:
     yield verdict.standing or "standing unknown"
+    if verdict.judged_standing not in (verdict.standing, None):
+        yield f"judged as {verdict.judged_standing}"
     # Published figures and files of the round have no submitter's signature.
     if verdict.standing in (*BUNDLE_STANDINGS, None):
         if verdict.is_local:

@@ -93,6 +93,16 @@ def test_rules_of_runs_and_of_studies_are_run_on_their_own_kind(submissions: Sub
     assert not_run[run] >= of_studies and not not_run[run] & of_form
 
 
+def test_study_that_is_judged_as_demo_is_marked(submissions: Submissions) -> None:
+    short = copy_study()
+    short.study["settings"]["long_s"] = 2.0
+    bundle = submissions.add_study(short)
+    assert f"{bundle}: pass (study, judged as demo, signed by" in run_bench_check(bundle).output
+    document = json.loads(run_bench_check("--format", "json", bundle).output)
+    read_document("verdict.json", json.dumps(document).encode(), "wattmark-verdict/1")
+    assert document["bundles"][0]["judged_standing"] == "demo"
+
+
 def test_unreadable_study_states_how_many_rules_were_not_run(submissions: Submissions) -> None:
     bundle = submissions.add_study()
     (bundle / "points.csv.gz").unlink()
@@ -154,7 +164,8 @@ def test_waiver_lifts_a_finding_on_a_study(a_round: TrustRound) -> None:
     study.study["sessions"][0]["readbacks"][1]["enforced_mw"] -= 50_000
     bundle = a_round.tree.add_study(study)
     assert list_errors(judge(bundle)) == {"Y124"}
-    assert a_round.waive("Y124", bundle).exit_code == 0
+    result = a_round.waive("Y124", bundle)
+    assert result.exit_code == 0, result.output
     verdict = judge(bundle)
     assert verdict.status == "pass"
     assert {f.rule for f in verdict.findings if f.waived} == {"Y124"}

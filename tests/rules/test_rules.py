@@ -12,6 +12,7 @@ from support.bundles import rederive
 from support.good_documents import UUIDS
 
 from rules.bundle import Bundle
+from rules.bundle_format.documents import read_schema
 from rules.finding import Severity, Violation, format_count
 from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
 from rules.rule import MAX_FINDINGS, BundleRule, FormRule, RoundRule, Rule
@@ -50,6 +51,12 @@ def test_rule_names_ways_to_break_it_and_real_companions(rule: Rule) -> None:
         *(way.may_report for way in ways if isinstance(way, Mutation)),
     )
     assert companions <= rules_by_id().keys() - {rule.id}
+
+
+def test_waiver_may_name_every_rule_that_can_be_waived() -> None:
+    pattern = read_schema("wattmark-waiver/1")["properties"]["rule"]["pattern"]
+    waivable = [rule.id for rule in rules_by_id().values() if rule.waivable]
+    assert [id for id in waivable if not re.fullmatch(pattern, id)] == []
 
 
 @pytest.mark.parametrize("rule", RULES)
