@@ -11,8 +11,7 @@ The least energy of a model is that over all batch sizes. A ladder with gaps lea
 that spoils the result, or ended for another reason than the recorded one.
 
 ## What to do
-Nothing can be mended afterwards. Measure the model again with `--resume`, after removing it from
-the work.
+Nothing can be mended afterwards. Measure the model in a new study.
 
 ## Source
 Method 1.0 of studies (docs/image-inference.md).

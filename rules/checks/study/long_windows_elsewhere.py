@@ -10,7 +10,7 @@ The result of a model is its least energy. Long windows at other sizes show anot
 long windows of which one is left out allow a choice afterwards.
 
 ## What to do
-Nothing can be mended afterwards. Measure the model again.
+Nothing can be mended afterwards. Measure the model in a new study.
 
 ## Source
 Method 1.0 of studies (docs/image-inference.md).
