@@ -239,7 +239,9 @@ class StudyBundle:
     def _points_of(self) -> Mapping[BoardKey, list[int]]:
         """The numbers of the points of each board in each session, in order of time."""
         numbers: dict[BoardKey, list[int]] = {}
-        for i in np.argsort(self.point_table.ints("start_ns"), kind="stable").tolist():
+        # Each session has a clock of its own, so its number comes first.
+        columns = (self.point_table.ints(name) for name in ("start_ns", "session"))
+        for i in np.lexsort(tuple(columns)).tolist():
             numbers.setdefault(self.board_key(self.points[i]), []).append(i)
         return numbers
 

@@ -193,3 +193,23 @@ def test_samples_between_windows_may_be_left_out() -> None:
     study.samples = study.samples[near].reset_index(drop=True)
     state_figures(study)
     assert list_findings(study) == []
+
+
+def test_later_session_may_have_an_earlier_monotonic_clock() -> None:
+    """Each machine counts from its own start."""
+    study = copy_study(sessions=2)
+    second = study.study["sessions"][1]
+    shift_ns = 9_900_000_000_000
+    for table, columns, rows in (
+        (study.points, ["start_ns", "end_ns"], study.points["session"] == 1),
+        (
+            study.batches,
+            ["start_ns", "end_ns"],
+            (study.points["session"] == 1).to_numpy()[study.batches["point"]],
+        ),
+        (study.samples, ["scheduled_ns", "read_ns"], study.samples["node"] == "session1"),
+    ):
+        table.loc[rows, columns] -= shift_ns
+    for pair in second["clocks"]:
+        pair["monotonic_ns"] -= shift_ns
+    assert list_findings(study) == []
