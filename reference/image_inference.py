@@ -239,9 +239,6 @@ class ImageModel:
     def _make_forward(self, images: Tensor) -> Callable[[Tensor], object]:
         """Return the forward pass of the engine for the shape of `images`."""
         if self._job.engine == "compile":
-            # Dynamo falls back to eager mode after eight shapes of one function. The reset also
-            # frees the code of the last batch size.
-            torch.compiler.reset()
             return torch.compile(self._network, dynamic=False)
         if self._job.engine == "tensorrt":
             engine: Callable[[Tensor], object] = import_tensorrt().compile(
@@ -270,6 +267,7 @@ class ImageModel:
         """Free images, graph and compiled code of the last batch size."""
         self._run_batch = None
         if self._job.engine == "compile":
+            # This also lets Dynamo compile again. It falls back to eager mode after eight shapes.
             torch.compiler.reset()
         if self._on_gpu:
             torch.cuda.empty_cache()

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from reference.image_inference import (
 )
 from rules.studies.accuracy import ModelAccuracy, read_shipped_table
 from rules.studies.models import CURATED
-from rules.study_contract import BatchRefused, ModelJob, ModelRefused
+from rules.study_contract import BatchRefused, ModelFacts, ModelJob, ModelRefused
 
 JOB = ModelJob("test_resnet", 32, "eager", "fp32", 1, "cpu", "BOARD", True, False)
 
@@ -85,6 +86,22 @@ def test_weights_follow_from_the_seed() -> None:
     )
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
+
+
+def test_each_batch_size_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo would fall back to eager mode after eight shapes."""
+    compiled = []
+
+    def record(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        compiled.append(max(tensor.shape[0] for tensor in inputs if tensor.dim() == 4))
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=record))
+    model = ImageModel(alter(engine="compile"), torch.nn.ReLU(), ModelFacts(1, 1, 1))
+    for batch in range(1, 11):
+        model.prepare(batch)
+    model.close()
+    assert compiled == list(range(1, 11))
 
 
 @pytest.mark.parametrize(("autograd", "requires_grad"), [(False, False), (True, True)])
