@@ -34,6 +34,9 @@ from rules.studies.metrics.points import SessionBoard
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
 from rules.studies.results import ModelResult, Setup
 
+MAX_SETUPS = 64
+"""The most setups of a study: each two are compared."""
+
 
 @dataclass(frozen=True)
 class SetupFigures:
@@ -85,6 +88,10 @@ def compute_study_figures(bundle: StudyBundle, accuracies: AccuracyTable) -> Stu
     points, figures = bundle.point_table, bundle.point_figures
     results = compute_results(points, figures, _list_boards(bundle), accuracies)
     groups = sort_setups(group_by_setup(results))
+    if len(groups) > MAX_SETUPS:
+        raise MetricsError(
+            f"the points have {len(groups)} setups; at most {MAX_SETUPS} are compared"
+        )
     return StudyFigures(
         results=results,
         drifts=compute_drifts(points, figures),

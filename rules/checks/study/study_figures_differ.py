@@ -39,8 +39,11 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
     table = read_shipped_table()
     try:
         computed = study_figures_to_json(compute_study_figures(bundle, table))
-    except MetricsError:
-        return  # Y116 reports it.
+    except MetricsError as error:
+        # Y116 reports points without figures.
+        if bundle.point_figures is not None:
+            yield Violation(STUDY_FILE, "/figures", str(error), "figures that can be computed")
+        return
     if bundle.declaration.accuracy.sha256 != table.sha256:
         del computed[DEPENDENT_ON_ACCURACIES]
     for pointer, stated, expected in find_figure_differences(bundle.study["figures"], computed):

@@ -57,31 +57,20 @@ def compute_point_figures(
     ran = points.text("outcome").equals("ok")
     _check_points(points, ran)
     _check_parts(points, parts, ran)
-    shape = len(points)
-    counter_j, trapezoid_j = np.full(shape, np.nan), np.full(shape, np.nan)
-    by_counter = np.zeros(shape, dtype=bool)
+    counter_j, trapezoid_j = np.full(len(points), np.nan), np.full(len(points), np.nan)
+    by_counter = np.zeros(len(points), dtype=bool)
     parts_j = np.full(len(parts), np.nan)
     part_points = parts.ints("point")
-    is_short = points.text("kind").equals(LADDER)
+    is_long = ~points.text("kind").equals(LADDER)
     for rows, trace, place in _traces(points, ran, samples_by_board):
-        starts_ns, ends_ns = points.ints("start_ns")[rows], points.ints("end_ns")[rows]
         _check_covered(points, rows, trace, place)
-        trapezoid_j[rows] = _trapezoid_j(trace, starts_ns, ends_ns)
-        counted_j = counter_energies(
-            trace.counter_times_s, trace.counter_j, *_seconds(trace, starts_ns, ends_ns)
+        trapezoid_j[rows] = _trapezoid_j(points.at(rows), trace)
+        counter_j[rows] = _counter_j(points.at(rows), trace)
+        by_counter[rows] = is_long[rows] & _counter_passes(
+            counter_j[rows[is_long[rows]]], trapezoid_j[rows[is_long[rows]]], trace.averaged
         )
-        if counted_j is not None:
-            counter_j[rows] = counted_j
-        long_rows = rows[~is_short[rows]]
-        by_counter[long_rows] = _counter_passes(
-            counter_j[long_rows], trapezoid_j[long_rows], trace.averaged
-        )
-        of_board = np.zeros(shape, dtype=bool)
-        of_board[rows] = True
-        own_parts = np.flatnonzero(of_board[part_points])
-        parts_j[own_parts] = _trapezoid_j(
-            trace, parts.ints("start_ns")[own_parts], parts.ints("end_ns")[own_parts]
-        )
+        own_parts = np.flatnonzero(np.isin(part_points, rows))
+        parts_j[own_parts] = _trapezoid_j(parts.at(own_parts), trace)
     energy_j = np.where(by_counter, counter_j, trapezoid_j)
     if (energy_j[ran] <= 0).any():
         row = format_rows(points, np.flatnonzero(energy_j <= 0)[:1])
@@ -96,7 +85,7 @@ def compute_point_figures(
         energy_j_counter=counter_j,
         by_counter=by_counter,
         energy_j=energy_j,
-        joules_half_width=_half_widths(part_points, parts_j, part_images, shape),
+        joules_half_width=_half_widths(part_points, parts_j, part_images, len(points)),
         images=images,
         batches=images / batch,
     )
@@ -125,17 +114,29 @@ def _traces(
         yield rows, trace, place
 
 
-def _seconds(trace: Trace, *times_ns: Ints) -> tuple[Floats, ...]:
-    """Times in s on the clock of the trace."""
+def _bounds_s(windows: Table, trace: Trace) -> tuple[Floats, Floats]:
+    """Starts and ends of windows in s on the clock of the trace."""
     # Subtract while the times are integers: a double does not hold the ns of a long uptime exactly.
-    return tuple((column - trace.zero_ns) / 1e9 for column in times_ns)
+    starts_s, ends_s = (
+        (windows.ints(name) - trace.zero_ns) / 1e9 for name in ("start_ns", "end_ns")
+    )
+    return starts_s, ends_s
 
 
-def _trapezoid_j(trace: Trace, starts_ns: Ints, ends_ns: Ints) -> Floats:
-    if not len(starts_ns):
+def _trapezoid_j(windows: Table, trace: Trace) -> Floats:
+    if not len(windows):
         return np.empty(0)
-    starts_s, ends_s = _seconds(trace, starts_ns, ends_ns)
-    return trapezoid_energies(trace.usable_power_times_s, trace.usable_power_w, starts_s, ends_s)
+    return trapezoid_energies(
+        trace.usable_power_times_s, trace.usable_power_w, *_bounds_s(windows, trace)
+    )
+
+
+def _counter_j(windows: Table, trace: Trace) -> Floats:
+    """NaN where there is no counter."""
+    energies_j = counter_energies(
+        trace.counter_times_s, trace.counter_j, *_bounds_s(windows, trace)
+    )
+    return np.full(len(windows), np.nan) if energies_j is None else energies_j
 
 
 def _counter_passes(counter_j: Floats, trapezoid_j: Floats, averaged: bool) -> bool:
@@ -198,7 +199,7 @@ def _check_parts(points: Table, parts: Table, ran: Mask) -> None:
 
 def _check_covered(points: Table, rows: Ints, trace: Trace, place: str) -> None:
     """Raises MetricsError if a window leaves the readings of power or counter."""
-    starts_s, ends_s = _seconds(trace, points.ints("start_ns")[rows], points.ints("end_ns")[rows])
+    starts_s, ends_s = _bounds_s(points.at(rows), trace)
     for times_s in (trace.usable_power_times_s, trace.counter_times_s):
         # One reading of a counter gives no energy, so it covers nothing and is not used.
         if len(times_s) < 2:

@@ -9,9 +9,12 @@ import pytest
 from support.bundles import write_study_bundle
 from support.rules.model_results import in_setup, make_result
 
+import rules.studies.figures
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
+from rules.checks.study.study_figures_differ import RULE
+from rules.metrics.energy import MetricsError
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
 from rules.studies.figures import StudyFigures, compute_study_figures, keep_sound
@@ -191,6 +194,16 @@ def test_doubtful_energies_are_left_out() -> None:
     assert keep_sound([replace(make_result("a", 1.0), doubts=above_peak)]) == ()
     assert keep_sound([replace(claimed, doubts=low_power)]) == ()
     assert keep_sound([replace(claimed, doubts=above_peak + low_power)]) == ()
+
+
+def test_more_setups_than_can_be_compared_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each two setups are compared: thousands of them would keep the checker busy for hours."""
+    monkeypatch.setattr(rules.studies.figures, "MAX_SETUPS", 1)
+    with pytest.raises(MetricsError, match="the points have 2 setups; at most 1 are compared"):
+        compute(make_frames())
+    bundle = StudyBundle(Path("study"), (), make_frames().evidence())
+    (finding,) = RULE.judge(bundle)
+    assert (finding.rule, finding.pointer) == ("Y129", "/figures")
 
 
 def test_result_needs_a_long_window() -> None:
