@@ -6,7 +6,7 @@ manifest of the run nobody can tell whether the evidence is that of the run, so 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,22 +18,30 @@ from checker.trust.manifest import find_manifest_problems
 from rules.bundle import Bundle
 from rules.bundle_format.documents import read_json
 from rules.bundle_format.files import Files, Refused, read_files
-from rules.bundle_format.load import read_evidence
 from rules.bundle_format.manifest import read_manifest
 from rules.bundle_format.records import (
     MANIFEST_FILE,
-    RUN,
     SIGNATURE_DIR,
-    STUDY,
-    Evidence,
     Json,
 )
 from rules.bundle_format.seal import encode_json, list_files, write_durable
 from rules.finding import Problem
+from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json, idle_from_json, idle_to_json
 from rules.metrics.node.figures import add_node_figures
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
+from rules.studies.accuracy import read_shipped_table
+from rules.studies.bundle import StudyBundle
+from rules.studies.figures import compute_study_figures
+from rules.studies.figures_json import (
+    DEPENDENT_ON_ACCURACIES,
+    find_figure_differences,
+    study_figures_to_json,
+)
+from rules.views import open_view
 
+_Change = tuple[str, Any, Any]
+"""JSON pointer of a figure, its stated value and its computed value."""
 _MAX_CHANGES = 10
 """How many changed figures of a bundle are listed."""
 
@@ -72,25 +80,36 @@ def fix(bundle: Path) -> list[str]:
     be. Raises UnfixableError and OSError."""
     files = read_files(bundle)
     _require_fixable(bundle, files)
-    evidence, problems = read_evidence(files)
-    if evidence is None:
-        raise UnfixableError(f"the evidence cannot be read: {_format_first(problems)}")
-    changes = list(_fix_figures(bundle, evidence))
+    view = open_view(bundle, files)
+    if view.evidence is None:
+        raise UnfixableError(f"the evidence cannot be read: {_format_first(view.problems)}")
+    evidence, main_file = view.evidence, files.kind.main_file
+    try:
+        figures = _fix_run(view) if isinstance(view, Bundle) else _fix_study(view)
+    # What the evidence says may contradict itself. The rules report that; here nothing is fixed.
+    except (MetricsError, LookupError, ValueError, ArithmeticError) as error:
+        raise UnfixableError(f"the figures cannot be computed: {error}") from None
+    changes = [
+        f"{main_file} {pointer}: {_format_value(old)} is now {_format_value(new)}"
+        for pointer, old, new in figures
+    ]
     if len(changes) > _MAX_CHANGES:
-        changes[_MAX_CHANGES:] = [f"result.json: {len(changes) - _MAX_CHANGES} more figures"]
+        changes[_MAX_CHANGES:] = [f"{main_file}: {len(changes) - _MAX_CHANGES} more figures"]
     fixed = dict(files.contents)
     for name, value in zip(
-        RUN.documents, (evidence.result, evidence.system, evidence.environment), strict=True
+        files.kind.documents,
+        (view.main_document, evidence.system, evidence.environment),
+        strict=True,
     ):
         fixed[name] = encode_json(value)
-        if fixed[name] != files.contents[name] and not (name == "result.json" and changes):
+        if fixed[name] != files.contents[name] and not (name == main_file and changes):
             changes.append(f"{name}: written again in the form of bundles, with the same content")
     manifest = read_manifest(files.contents[MANIFEST_FILE])
     fixed[MANIFEST_FILE] = encode_json({**manifest, "files": list_files(fixed)})
     if fixed[MANIFEST_FILE] != files.contents[MANIFEST_FILE]:
         changes.append(f"{MANIFEST_FILE}: written again")
     # The manifest is last: after an interruption it shows that the bundle is not complete.
-    for name in (*RUN.documents, MANIFEST_FILE):
+    for name in (*files.kind.documents, MANIFEST_FILE):
         if fixed[name] != files.contents.get(name):
             write_durable(bundle / name, fixed[name])
     return changes
@@ -112,11 +131,6 @@ def _has_plain_form(bundle: Path) -> bool:
 def _require_fixable(bundle: Path, files: Files) -> None:
     """Raises UnfixableError if the bundle is signed, or if anything but the manifest is missing,
     unknown or changed."""
-    if files.kind is STUDY:
-        raise UnfixableError(
-            "it is a study of models, and --fix writes runs again only; let bench-submit study "
-            "--resume write the study again"
-        )
     # `exists` is false for a dangling link.
     if (bundle / SIGNATURE_DIR).is_symlink() or (bundle / SIGNATURE_DIR).exists():
         raise UnfixableError(
@@ -144,14 +158,14 @@ def _require_fixable(bundle: Path, files: Files) -> None:
         problem.violation.file
         for problem in find_manifest_problems(files)
         # JSON files are what is written again, so they may differ from the manifest.
-        if problem.rule == FILE_ALTERED and problem.violation.file not in RUN.documents
+        if problem.rule == FILE_ALTERED and problem.violation.file not in files.kind.documents
     ]
     if changed:
         raise UnfixableError(
             f"{changed[0]} is not the file that the run wrote, and evidence is never written "
             "again; restore it"
         )
-    if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *RUN.documents}):
+    if unlisted := sorted(files.contents.keys() - listed - {MANIFEST_FILE, *files.kind.documents}):
         raise UnfixableError(
             f"{unlisted[0]} is evidence that the manifest does not list; restore the manifest or "
             "run again"
@@ -163,27 +177,36 @@ def _format_first(problems: Iterable[Problem]) -> str:
     return f"{problem.rule} {problem.violation.file}: {problem.violation.found}"
 
 
-def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
-    """Replace the figures in `evidence.result` that do not follow from the tables, and describe
-    each change. Raises UnfixableError."""
-    judged = Bundle(bundle, (), evidence)
-    try:
-        figures = judged.stated_figures
-    # What the evidence says may contradict itself. The rules report that; here nothing is fixed.
-    except (LookupError, ValueError, ArithmeticError) as error:
-        raise UnfixableError(f"the figures cannot be computed: {error}") from None
+def _fix_study(judged: StudyBundle) -> Sequence[_Change]:
+    """Replace the figures in study.json if any does not follow from the tables. Raises
+    MetricsError."""
+    stated, accuracies = judged.study["figures"], read_shipped_table()
+    computed = study_figures_to_json(compute_study_figures(judged, accuracies))
+    if judged.declaration.accuracy.sha256 != accuracies.sha256:
+        # They follow from a table that is not here: keep them as stated.
+        computed[DEPENDENT_ON_ACCURACIES] = stated[DEPENDENT_ON_ACCURACIES]
+    changes = list(find_figure_differences(stated, computed))
+    if changes:
+        judged.study["figures"] = computed
+    return changes
+
+
+def _fix_run(judged: Bundle) -> Sequence[_Change]:
+    """Replace the figures in result.json if any does not follow from the tables. Raises
+    MetricsError and UnfixableError."""
+    figures = judged.stated_figures
     if figures is None:
-        raise UnfixableError(f"the figures cannot be computed: {judged.figures_error}")
+        raise MetricsError(judged.figures_error)
     computed = figures_to_json(figures)
     if judged.node_figures is not None:
         add_node_figures(computed, judged.node_figures)
-    stated = {epoch["epoch"]: epoch for epoch in evidence.result["epochs"]}
+    stated = {epoch["epoch"]: epoch for epoch in judged.result["epochs"]}
     if [epoch["epoch"] for epoch in computed["epochs"]] != list(stated):
         raise UnfixableError("result.json has other epochs than the tables")
     # Losses and extensions do not follow from the tables: keep them as stated.
     computed["epochs"] = [{**stated[epoch["epoch"]], **epoch} for epoch in computed["epochs"]]
     computed |= _compute_idle(judged)
-    before = _flatten({name: evidence.result.get(name) for name in computed})
+    before = _flatten({name: judged.result.get(name) for name in computed})
     tolerance = judged.protocol.recompute_tolerance
     changes = [
         (pointer, before.get(pointer), value)
@@ -192,9 +215,8 @@ def _fix_figures(bundle: Path, evidence: Evidence) -> Iterator[str]:
     ]
     if changes:
         # All figures, also those within the tolerance: they must come from one computation.
-        evidence.result.update(computed)
-    for pointer, old, new in changes:
-        yield f"result.json {pointer}: {_format_value(old)} is now {_format_value(new)}"
+        judged.result.update(computed)
+    return changes
 
 
 def _compute_idle(judged: Bundle) -> Json:

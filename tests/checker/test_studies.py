@@ -233,13 +233,35 @@ def test_study_in_the_place_of_a_run_and_a_run_with_a_study_file(submissions: Su
     assert list_errors(judge(run)) == {"I102"}
 
 
-def test_fix_leaves_a_good_study_and_refuses_a_spoiled_one(unsigned_study: Path) -> None:
-    with pytest.raises(UnfixableError, match="a study of models"):
+def test_fix_computes_the_figures_of_a_study_again(unsigned_study: Path) -> None:
+    assert fix(unsigned_study) == []
+    original = (unsigned_study / "study.json").read_bytes()
+    figures = json.loads(original)["figures"]
+    best = figures["results"][0]["best"]
+    stated = best["joules_per_image"]
+    best["joules_per_image"] = 1.1 * stated
+    edit_study_json(unsigned_study, figures=figures)
+    (change,) = fix(unsigned_study)
+    place = "study.json /figures/results/0/best/joules_per_image"
+    assert change == f"{place}: {1.1 * stated} is now {stated}"
+    assert (unsigned_study / "study.json").read_bytes() == original
+    assert fix(unsigned_study) == []
+
+
+def test_fix_leaves_figures_of_another_table_of_accuracies(unsigned_study: Path) -> None:
+    figures = json.loads((unsigned_study / "study.json").read_text())["figures"]
+    figures["fronts"] = []
+    edit_study_json(unsigned_study, figures=figures, accuracy={"sha256": "0" * 64})
+    seal(unsigned_study)
+    fix(unsigned_study)
+    assert json.loads((unsigned_study / "study.json").read_text())["figures"] == figures
+
+
+def test_fix_changes_no_table_of_a_study(unsigned_study: Path) -> None:
+    path = unsigned_study / "points.csv.gz"
+    path.write_bytes(path.read_bytes()[:-9] + bytes(9))
+    with pytest.raises(UnfixableError, match=r"points.csv.gz is not the file"):
         fix(unsigned_study)
-    edit_study_json(unsigned_study, seed=8)
-    result = run_bench_check("--fix", "--local", unsigned_study)
-    assert result.exit_code == 1
-    assert f"not fixed: {unsigned_study}: it is a study of models" in result.stderr
 
 
 def test_study_cannot_be_reproduced(submissions: Submissions, tmp_path: Path) -> None:
