@@ -48,17 +48,15 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                         f"{measurement.first.model}, an anchor",
                         f"{key[0]}@{key[1]} {key[2]} {key[3]}, at first after its ladder",
                     )
-            elif since_anchor is None:
-                yield Violation(
-                    POINTS_FILE, row, f"no anchor before the first model {place}", "one"
-                )
+            elif since_anchor in (None, setting.every):
+                found = f"no anchor before {measurement.first.model} {place}"
+                expected = f"an anchor first, and after each {setting.every} models"
+                yield Violation(POINTS_FILE, row, found, expected)
                 since_anchor = 1
-            elif since_anchor == setting.every:
-                expected = f"one after {setting.every} models"
-                yield Violation(POINTS_FILE, row, f"no anchor before this model {place}", expected)
-                since_anchor = 1
-            else:
+            elif since_anchor is not None:
                 since_anchor += 1
         if since_anchor:
             row = f"row {measurements[-1].numbers[-1] + 1}"
-            yield Violation(POINTS_FILE, row, f"no anchor after the last model {place}", "one")
+            yield Violation(
+                POINTS_FILE, row, f"no anchor after the last model {place}", "an anchor"
+            )

@@ -41,10 +41,11 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
             continue  # Y114 reports the missing ladder of the anchor.
         if batches != sorted(b for b in expected if b is not None):
             place = (numbers or measurement.steps)[0]
-            listed = ", ".join(map(str, batches)) or "none"
+            listed = ", ".join(map(str, batches))
             yield Violation(
                 POINTS_FILE,
                 f"row {place + 1}",
-                f"{measurement.first.model}: long windows at batch {listed}",
+                f"{measurement.first.model}: "
+                + (f"long windows at batch {listed}" if batches else "no long window"),
                 f"at batch {', '.join(map(str, expected))}, of least energy in the ladder",
             )

@@ -38,9 +38,9 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
         yield Violation(
             STUDY_FILE,
             f"/work/{first}",
-            f"{len(falls)} entries that come too late by seed {declaration.seed}, "
-            f"the first {declaration.work[first].architecture}@{declaration.work[first].size}",
-            f"the order of the seed, and at most {len(bundle.sessions) - 1} parts added later",
+            f"{declaration.work[first].architecture}@{declaration.work[first].size}, the first of "
+            f"{len(falls)} entries that follow one of a later place by seed {declaration.seed}",
+            f"at most {len(bundle.sessions) - 1}, one for each part added with --resume",
         )
     places = {entry.key: place for place, entry in enumerate(declaration.work)}
     for measurements in bundle.measurements_of.values():

@@ -35,7 +35,8 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                 found = f"{readback.foreign_processes} {place}"
                 yield Violation(STUDY_FILE, f"{readback.pointer}/foreign_processes", found, "0")
             if readback.mig:
-                yield Violation(STUDY_FILE, f"{readback.pointer}/mig", f"on {place}", "off")
+                found = f"partitioned, {place}"
+                yield Violation(STUDY_FILE, f"{readback.pointer}/mig", found, "one partition")
             count = readback.ecc_uncorrected
             if count is None:
                 continue

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rules.bundle_format.table import SAMPLES, Floats, Mask, format_rows
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.metrics.power_series import IN_A_ROW
 from rules.metrics.readings import POWER_READERS, are_sentinels, has_power
 from rules.protocol import CURRENT
@@ -48,11 +48,12 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
             power_w = read_w(samples)
             invalid = inside & (are_sentinels(power_w) | (power_w == 0))
             if invalid.any():
+                count_text = format_count(int(invalid.sum()), "value")
                 yield Violation(
                     SAMPLES,
                     format_rows(samples, invalid),
-                    f"{windows.name}: {invalid.sum()} values in {column} that are no power, such "
-                    f"as {power_w[invalid][0]:.10g} W",
+                    f"{windows.name}: {count_text} in {column} that are no "
+                    f"power, such as {power_w[invalid][0]:.10g} W",
                     "milliwatts, or an empty cell and a status",
                 )
         stopped = inside & _repeat(windows.power_w)

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rules.bundle_format.study_records import POINTS_FILE, STUDY_FILE
-from rules.finding import Severity, Violation
+from rules.finding import Severity, Violation, format_count
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle
 from rules.studies.declaration import MEASURED
@@ -38,10 +38,11 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
         count, expected = ladders[entry.key], 1 if entry.status == MEASURED else 0
         if count != expected:
             found = f"{entry.architecture}@{entry.size} {entry.engine} {entry.precision}"
+            count_text = format_count(count, "ladder")
             yield Violation(
                 STUDY_FILE,
                 entry.pointer,
-                f"{found} is {entry.status} and has {count} ladders in {POINTS_FILE}",
+                f"{found} is {entry.status} and has {count_text} in {POINTS_FILE}",
                 f"{expected}",
             )
         if entry.engine not in settings.engines or entry.precision not in settings.precisions:
