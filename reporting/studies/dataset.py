@@ -10,10 +10,10 @@ from typing import Any
 from reporting.study_record import DEMO
 from rules.bundle_format.records import Json
 from rules.studies.figures import keep_sound
+from rules.studies.models import MODEL_CLASSES, UNKNOWN_CLASS
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
-CLASSES = ("cnn", "transformer", "hybrid", "mlp")
 _DIGITS = 4
 """Significant digits of figures: more than the noise of the method has."""
 _ACCURACY_DECIMALS = 3
@@ -66,15 +66,18 @@ def build_dataset(groups: Mapping[Setup, Sequence[ModelResult]]) -> Json:
     image_sets = sorted({name for model in models for name in model.accuracy_pct})
     # The set that accuracies refer to by default comes first.
     image_sets.sort(key=lambda name: name != "imagenet")
+    # Only studies of models that timm does not have need the class `unknown`.
+    has_unknown = any(model.model_class == UNKNOWN_CLASS for model in models)
+    classes = (*MODEL_CLASSES, UNKNOWN_CLASS) if has_unknown else MODEL_CLASSES
     ladders = _Numbering()
     return {
-        "classes": CLASSES,
+        "classes": classes,
         "image_sets": image_sets,
         "models": {
             "architecture": [model.architecture for model in models],
             "tag": [model.tag for model in models],
             "size": [model.size for model in models],
-            "class": [CLASSES.index(model.model_class) for model in models],
+            "class": [classes.index(model.model_class) for model in models],
             "params": [_round(model.params) for model in models],
             "flops": [_round(model.flops) for model in models],
             "activations": [_round(model.activations) for model in models],

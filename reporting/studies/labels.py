@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rules.boards import find_board
+from rules.studies.models import UNKNOWN_CLASS
 from rules.studies.results import Setup
 
 CLASS_NAMES = {
@@ -10,6 +11,7 @@ CLASS_NAMES = {
     "transformer": "transformer",
     "hybrid": "hybrid",
     "mlp": "MLP",
+    UNKNOWN_CLASS: "unknown",
 }
 _SHAPES = ("circle", "square", "diamond", "pentagon")
 _PUBLISHED_SHAPES = ("triangle-left", "triangle-up", "triangle-down", "triangle-right")

@@ -124,7 +124,7 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
         script=script,
         policy=make_policy([script]),
         setup_labels=[label_setup(setup) for setup in page.groups],
-        class_names=list(CLASS_NAMES.values()),
+        class_names=[CLASS_NAMES[name] for name in about["study"]["classes"]],
         image_sets=about["study"]["image_sets"],
         shown_at_first=page.shown_at_first,
         model_count=len(about["study"]["models"]["size"]),

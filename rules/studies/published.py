@@ -1,12 +1,12 @@
 """Published studies of many models, transcribed from released data (schema `published-study-1`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import build_refusal
+from rules.bundle_format.files import Refused, build_refusal
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.rule_ids import SCHEMA_VIOLATED
@@ -80,31 +80,36 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
 
 
 def _check_columns(name: str, document: Json) -> None:
-    """Raises Refused if two columns differ in length, or if a model occurs twice at a size."""
+    """Raises Refused if two columns differ in length, or if a model or a setup occurs twice."""
     models = document["models"]
     expected = len(models["model"])
     for pointer, column in _list_columns(document):
         if len(column) != expected:
-            raise build_refusal(
-                SCHEMA_VIOLATED,
-                name,
-                pointer,
-                f"{len(column)} values",
-                f"{expected} values, one for each model",
-                _ADVICE,
-            )
-    numbers: dict[tuple[str, int], int] = {}
-    for i, key in enumerate(zip(models["model"], models["size"], strict=True)):
-        if key in numbers:
-            raise build_refusal(
-                SCHEMA_VIOLATED,
-                name,
-                f"/models/model/{i}",
-                f"{key[0]} at {key[1]} pixels, also at /models/model/{numbers[key]}",
-                "each model once at a size",
-                _ADVICE,
-            )
-        numbers[key] = i
+            found = f"{len(column)} values"
+            raise _refuse(name, pointer, found, f"{expected} values, one for each model")
+    inputs = (
+        f"{model} at {size} pixels"
+        for model, size in zip(models["model"], models["size"], strict=True)
+    )
+    _check_unique(name, "/models/model", inputs, "each model once at a size")
+    setups = (
+        f"{s['board']}, {s['engine']}, {s['precision']}, {s['cap_w']} W" for s in document["setups"]
+    )
+    _check_unique(name, "/setups", setups, "each setup once")
+
+
+def _check_unique(name: str, pointer: str, texts: Iterable[str], expected: str) -> None:
+    """Raises Refused if two of the texts, which describe the values at `pointer`, are equal."""
+    places: dict[str, str] = {}
+    for number, text in enumerate(texts):
+        place = f"{pointer}/{number}"
+        if text in places:
+            raise _refuse(name, place, f"{text}, also at {places[text]}", expected)
+        places[text] = place
+
+
+def _refuse(name: str, pointer: str, found: str, expected: str) -> Refused:
+    return build_refusal(SCHEMA_VIOLATED, name, pointer, found, expected, _ADVICE)
 
 
 def _list_columns(document: Json) -> Iterator[tuple[str, list[Any]]]:
@@ -140,13 +145,12 @@ def _parse_setup(name: str, document: Json, number: int) -> Iterator[ModelResult
         if len(missing) == len(required):
             continue
         if missing:
-            raise build_refusal(
-                SCHEMA_VIOLATED,
+            present = [key for key in required if key not in missing]
+            raise _refuse(
                 name,
                 f"/setups/{number}/results/{missing[0]}/{i}",
                 f"no value of {model}",
-                f"a value, because {' and '.join(k for k in required if k not in missing)} has one",
-                _ADVICE,
+                f"a value, because {' and '.join(present)} has one",
             )
         joules, images_per_s, latency_s = (figures[key][i] for key in required)
         # The authors' procedure runs one batch after the other, so throughput times latency is

@@ -173,6 +173,10 @@ def _repeat_model(document: Document) -> None:
     document["models"]["size"][2] = document["models"]["size"][1]
 
 
+def _repeat_setup(document: Document) -> None:
+    document["setups"][3] = document["setups"][1]
+
+
 def _name_unknown_engine(document: Document) -> None:
     document["setups"][0]["engine"] = "onnx"
 
@@ -196,6 +200,7 @@ def _drop_license_text(document: Document) -> None:
         (_cut_accuracy, "/models/accuracy_pct/sketch"),
         (_drop_latency, "/setups/2/results/latency_s/1"),
         (_repeat_model, "/models/model/2"),
+        (_repeat_setup, "/setups/3"),
         (_name_unknown_engine, "/setups/0/engine"),
         (_name_model_with_markup, "/models/model/0"),
         (_state_negative_energy, "/setups/0/results/joules_per_image/0"),

@@ -175,6 +175,18 @@ def test_names_of_strangers_are_escaped() -> None:
     assert not list(page.find("img")) and hostile not in html
 
 
+def test_a_model_of_no_known_family_has_a_class_of_its_own() -> None:
+    known = make_result("resnet50", 0.2, 80)
+    page, _ = render(build_page(known, make_result("new", 0.1, 70, model_class="unknown")))
+    (choices,) = (f for f in page.find("form") if f.attributes.get("id") == "study-choices")
+    boxes = [box for box in choices.find("input") if box.attributes.get("name") == "class"]
+    assert len(boxes) == 5
+    assert [line["model_class"] for line in read_lines(page, "image-inference-front")] == [
+        "unknown",
+        "CNN",
+    ]
+
+
 def test_a_demo_only_page_and_a_single_result_can_be_drawn() -> None:
     page, _ = render(build_page(in_setup(make_result("resnet50", 0.1, 80), provenance=DEMO)))
     (line,) = read_lines(page, "image-inference-setups")

@@ -1,7 +1,7 @@
 DATA
 PLOT
   // The panel of choices, the plots, the ranking and the list of rows. All choices are in the address.
-  const CLASS_NAMES = { cnn: "CNN", transformer: "transformer", hybrid: "hybrid", mlp: "MLP" };
+  const CLASS_NAMES = { cnn: "CNN", transformer: "transformer", hybrid: "hybrid", mlp: "MLP", unknown: "unknown" };
   const FIRST_ROWS = 25; // rows of the list that are shown at first
   const panel = document.querySelector('[data-panel="study"]');
   const milli = (joules) => joules * 1e3;
