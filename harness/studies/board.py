@@ -18,8 +18,6 @@ from harness.studies.plan import BoardIdle, SessionPlan, StudyEntry, StudyPlan
 from harness.studies.progress import StudyView
 from harness.studies.records import (
     FAILED_PREFIX,
-    MEASURED,
-    SKIPPED,
     EntryRecord,
     MeasuredPoint,
     find_best,
@@ -30,6 +28,7 @@ from harness.studies.worker_process import StudyWorker, WorkerDied, make_worker_
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import ANCHOR
 from rules.protocol import CURRENT
+from rules.studies.declaration import MEASURED, SKIPPED
 from rules.study_contract import ModelFacts, ModelRefused
 
 SETTLE_S = 0.25
@@ -175,7 +174,7 @@ class BoardRun:
 
     def _measure_anchor(self, meter: ModelMeter) -> tuple[MeasuredPoint, ...]:
         assert self._anchor_batch.batch is not None
-        return (meter.measure_long(ANCHOR, self._anchor_batch.batch),)
+        return meter.measure_long(ANCHOR, [self._anchor_batch.batch])
 
     def _measure_entries(self, sampler: Sampler) -> None:
         since_anchor, boards = 0, len(self._task.session.devices)
@@ -196,6 +195,8 @@ class BoardRun:
         """Measure an entry or the anchor, and write its record. Raises BoardStopped, RunFailed,
         SamplerError or OSError."""
         record = self._measure(sampler, entry, measure, is_anchor)
+        # A sample must follow the last window, and be on disk before the record of the entry.
+        time.sleep(SETTLE_S)
         sampler.flush()
         record = replace(record, readback=self._read_back(sampler))
         self._directory.add_entry(record)

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.run.evidence import DATE
 from harness.studies.plan import METHOD, STUDY, SessionRecord, StudyEntry, StudyPlan
-from harness.studies.records import NOT_REACHED, EntryRecord
+from harness.studies.records import EntryRecord
 from harness.studies.samples import BoardSamples, read_samples
 from harness.studies.state import Outcome, StudyState, parse_work
 from harness.studies.study_directory import LOG_FILE, SessionDirectory
@@ -31,6 +31,7 @@ from rules.bundle_format.table import Table, Text
 from rules.protocol import CURRENT
 from rules.studies.accuracy import AccuracyTable
 from rules.studies.bundle import StudyBundle
+from rules.studies.declaration import NOT_REACHED
 from rules.studies.figures import compute_study_figures
 from rules.studies.figures_json import study_figures_to_json
 from rules.studies.order import rank_entry
@@ -73,7 +74,7 @@ def gather_study(
         "format": STUDY_FORMAT,
         "rules_version": VERSION,
         "study": STUDY,
-        "method": METHOD,
+        "method": METHOD.version,
         "standing": "study",
         "study_id": plan.study_id,
         "seed": plan.seed,

@@ -138,10 +138,10 @@ def _find_unfinished(path: Path) -> EarlierStudy:
 
 def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
     study, system = evidence.study, evidence.system
-    if study["method"] != METHOD:
+    if study["method"] != METHOD.version:
         raise PlanError(
             f"--resume {path}: the study follows method {study['method']}, and this version of "
-            f"wattmark {METHOD}; start a new study"
+            f"wattmark {METHOD.version}; start a new study"
         )
     names = (*DESCRIPTION, "meters")
     return StudyPlan(

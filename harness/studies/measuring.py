@@ -1,7 +1,7 @@
 """Measures one model on one board: its ladder of batch sizes and its long windows."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.power.sampler import Sampler
@@ -44,12 +44,12 @@ class ModelMeter:
     def measure_model(self) -> tuple[MeasuredPoint, ...]:
         """Measure the ladder and the long windows of the open model.
 
-        Raises ModelRefused if not even one image runs, and PowerUnread, WorkerDied or SamplerError.
+        Raises ModelRefused if not even one image runs, or no long window. Raises PowerUnread,
+        WorkerDied or SamplerError.
         """
         ladder = self.measure_ladder()
         steps = [LadderStep(point.batch, point.joules_per_image) for point in ladder]
-        points = [self.measure_long(LONG, batch) for batch in choose_long_batches(steps)]
-        return (*ladder, *points)
+        return (*ladder, *self.measure_long(LONG, choose_long_batches(steps)))
 
     def measure_ladder(self) -> tuple[MeasuredPoint, ...]:
         """Measure a short window of each batch size up to the end of the ladder. Raises as
@@ -64,10 +64,14 @@ class ModelMeter:
             steps.append(LadderStep(batch, point.joules_per_image))
         return tuple(points)
 
-    def measure_long(self, kind: str, batch: int) -> MeasuredPoint:
-        """Measure a long window, of a model or of the anchor. Raises as `measure_model`."""
+    def measure_long(self, kind: str, batches: Sequence[int]) -> tuple[MeasuredPoint, ...]:
+        """Measure long windows, of a model or of the anchor. Raises as `measure_model`."""
         settings = self._settings
-        return self._measure(kind, batch, settings.long_s, settings.long_batches, settings.parts)
+        task = settings.long_s, settings.long_batches, settings.parts
+        points = tuple(self._measure(kind, batch, *task) for batch in batches)
+        if all(point.outcome != "ok" for point in points):
+            raise ModelRefused(f"{points[0].outcome} in the long windows; the log has the error")
+        return points
 
     def burn_in(self) -> None:
         """Run the open model until the board is warm, and record nothing. Raises ModelRefused or

@@ -11,12 +11,13 @@ from harness.power.source import Device
 from harness.run.plan import Machine, PlanError
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
+from rules.protocol import STUDY_V1_0
 from rules.studies.ladder import LadderLimits
 from rules.study_contract import ModelJob
 
 PLAN_FILE = "plan.json"
 STUDY = "image-inference"
-METHOD = "1.0"
+METHOD = STUDY_V1_0
 REFERENCE_MODELS = "reference.image_inference:open_model"
 SIMULATED_MODELS = "harness.simulation.image_inference:open_model"
 RUNNING_SUFFIX = ".running"
@@ -62,11 +63,11 @@ class StudySettings:
     max_batch: int = 8192
     early_stop_sizes: int = 3
     early_stop_share: float = 0.03
-    ladder_s: float = 1.0
-    long_s: float = 10.0
-    long_batches: int = 13
-    parts: int = 10
-    burn_in_s: float = 30.0
+    ladder_s: float = METHOD.ladder_s
+    long_s: float = METHOD.long_s
+    long_batches: int = METHOD.long_batches
+    parts: int = METHOD.parts
+    burn_in_s: float = METHOD.burn_in_s
     anchor: Anchor = Anchor()
     input: str = "synthetic"
 

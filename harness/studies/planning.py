@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.run.plan import Machine, PlanError, RunRequest
 from harness.studies.plan import (
+    METHOD,
     REFERENCE_MODELS,
     SIMULATED_MODELS,
     STUDY,
@@ -21,7 +22,6 @@ from harness.studies.plan import (
 from harness.studies.worker_process import COMPILING_ENGINES
 from harness.system import hash_source
 from rules.bundle_format.records import Json
-from rules.protocol import STUDY_V1_0
 from rules.studies.accuracy import (
     AccuracyTable,
     AccuracyTableError,
@@ -138,12 +138,12 @@ def _shorten(settings: StudySettings, long_s: float) -> StudySettings:
     usual length."""
     if not math.isfinite(long_s):
         raise PlanError(f"--long-seconds {long_s}: give a number of seconds")
-    share = min(1.0, long_s / STUDY_V1_0.long_s)
+    share = min(1.0, long_s / METHOD.long_s)
     return replace(
         settings,
         long_s=long_s,
-        ladder_s=max(MIN_LADDER_S, share * STUDY_V1_0.ladder_s),
-        burn_in_s=share * STUDY_V1_0.burn_in_s,
+        ladder_s=max(MIN_LADDER_S, share * METHOD.ladder_s),
+        burn_in_s=share * METHOD.burn_in_s,
     )
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.run.progress import View, format_minutes
-from harness.studies.records import SKIPPED, EntryRecord, find_best
+from harness.studies.records import EntryRecord, find_best
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.finding import format_count
+from rules.studies.declaration import SKIPPED
 
 
 class StudyView(View):

@@ -7,7 +7,6 @@ from harness.studies.plan import StudyEntry
 from rules.bundle_format.records import Json
 from rules.study_contract import ModelFacts
 
-MEASURED, SKIPPED, NOT_REACHED = "measured", "skipped", "not-reached"
 FAILED_PREFIX = "failed: "
 """Begins the reason of an entry whose worker died. Such an entry is measured again on resume."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.run.plan import PlanError
 from harness.studies.plan import StudyEntry, StudyPlan
-from harness.studies.records import FAILED_PREFIX, MEASURED, NOT_REACHED, EntryRecord
+from harness.studies.records import FAILED_PREFIX, EntryRecord
 from harness.studies.study_directory import (
     BASE_DIRECTORY,
     SessionDirectory,
@@ -20,6 +20,7 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
 from rules.bundle_format.study_records import ANCHOR, StudyEvidence
+from rules.studies.declaration import MEASURED, NOT_REACHED
 
 
 @dataclass(frozen=True)

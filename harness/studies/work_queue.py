@@ -32,8 +32,6 @@ class WorkQueue:
         self._budget_s, self._end_s = budget_s, end_s
         self._first_estimate_s = first_estimate_s
         self._durations_s: list[float] = []
-        self.is_budget_spent = False
-        """Whether entries are left for which there was no time."""
 
     def take(self) -> StudyEntry | None:
         """Take the next entry. None if there is none, or no time for one."""
@@ -44,7 +42,6 @@ class WorkQueue:
                 elapsed_s = time.monotonic() - self._start_s
                 needed_s = RESERVE_SHARE * self.estimate_entry_s() + self._end_s
                 if elapsed_s + needed_s > self._budget_s:
-                    self.is_budget_spent = True
                     return None
             return self._entries.popleft()
 

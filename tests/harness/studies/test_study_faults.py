@@ -40,8 +40,8 @@ def use_fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "SLACK", 0.1)
 
 
-def make_request(models: str | None) -> StudyRequest:
-    run = RunRequest("image-inference", simulate="h200")
+def make_request(models: str | None, gpus: int = 1) -> StudyRequest:
+    run = RunRequest("image-inference", simulate="h200", gpus=gpus)
     return StudyRequest(run, models=models, long_s=None if models is None else LONG_S)
 
 
@@ -98,22 +98,27 @@ def test_resume_tries_only_models_again_whose_worker_died(
     faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(fake.SOUND_VARIABLE, "1")
-    bundle = run_study(tmp_path, make_request(None), faulty)
+    bundle = run_study(tmp_path, make_request(None, gpus=2), faulty)
     outcomes = read_outcomes(bundle)
     skipped = {name for name, (status, _) in outcomes.items() if status == "skipped"}
     assert skipped == {fake.REFUSED, fake.LARGE}
     before, after = read_points(faulty), read_points(bundle)
-    architectures = after.at(after.ints("session") == 1).text("architecture").distinct()
-    assert architectures == ["resnet50", fake.DYING, fake.HANGING, fake.FAILING]
+    second = after.at(after.ints("session") == 1)
+    tried_again = {fake.DYING, fake.HANGING, fake.FAILING}
+    assert set(second.text("architecture").distinct()) == {"resnet50", *tried_again}
     # The rows of the earlier session are those of the earlier bundle.
     kept = after.at(slice(0, len(before)))
     assert all((kept.ints(name) == before.ints(name)).all() for name in ("start_ns", "items"))
     times_ns = [read_samples(path).ints("read_ns") for path in (faulty, bundle)]
     assert (times_ns[1][: len(times_ns[0])] == times_ns[0]).all()
-    # The second session starts at the batch size of the anchor that the first has found.
-    anchors = after.at(after.text("kind").equals("anchor"))
-    assert anchors.ints("batch").tolist() == [2] * 4
-    assert anchors.ints("repeat").tolist() == [0, 1, 2, 3]
+    # Both boards of the second session begin with the anchor, at the batch size that the first
+    # session has found, without a ladder.
+    kinds = second.at(second.text("architecture").equals("resnet50")).text("kind")
+    assert kinds.distinct() == ["anchor"]
+    anchors = second.at(second.text("kind").equals("anchor"))
+    assert len(anchors.text("accelerator").distinct()) == 2
+    assert set(anchors.ints("batch").tolist()) == {2}
+    assert anchors.ints("repeat").tolist() == list(range(2, 2 + len(anchors)))
 
 
 def test_anchor_that_cannot_be_measured_ends_the_study(
@@ -134,7 +139,7 @@ def test_anchor_that_cannot_be_measured_ends_the_study(
         (("--full",), "--full: the study .* has False"),
         (("--cap", "500"), "at a cap of 700 W, and here it is 500 W"),
         (("--simulate", "h100"), "boards of the same kind"),
-        (("--models", "resnet50x"), "there is no model 'resnet50x'"),
+        (("--models", "resnet50x"), "--models 'resnet50x': no such model"),
         (("--accuracy", "none.csv"), "none.csv: No such file"),
     ],
 )
