@@ -8,6 +8,10 @@ import numpy as np
 from rules.studies.metrics.estimates import Interval, Median, estimate_median, student_t95
 from rules.studies.results import ModelResult
 
+_LEAST_SINGULAR_SHARE = 1e-8
+"""The least singular value of a fit, as a share of the largest. Below it, rounding decides the
+coefficients."""
+
 
 @dataclass(frozen=True)
 class Coefficient:
@@ -50,17 +54,20 @@ def fit_energy(results: Sequence[ModelResult]) -> EnergyFit | None:
     if n < 5:
         return None
     log_energies, *log_sizes = np.log(np.array(rows, dtype=np.float64)).T
-    matrix = np.column_stack([np.ones(n), *log_sizes])
     # Centred: the logarithms are large against their spread.
     means = np.array([0.0, *(column.mean() for column in log_sizes)])
-    values, _, matrix_rank, _ = np.linalg.lstsq(matrix - means, log_energies, rcond=1e-10)
+    matrix = np.column_stack([np.ones(n), *log_sizes]) - means
+    # By singular values: normal equations would leave few digits where sizes are almost
+    # proportional, and another machine would get other digits.
+    left, singular_values, right = np.linalg.svd(matrix, full_matrices=False)
     total = float(((log_energies - log_energies.mean()) ** 2).sum())
-    if matrix_rank < 3 or total == 0:
+    if singular_values[-1] < _LEAST_SINGULAR_SHARE * singular_values[0] or total == 0:
         return None
-    squares = float(((log_energies - (matrix - means) @ values) ** 2).sum())
+    values = right.T @ ((left.T @ log_energies) / singular_values)
+    squares = float(((log_energies - matrix @ values) ** 2).sum())
     degrees = n - 3
     variance = squares / degrees
-    covariance = variance * np.linalg.inv((matrix - means).T @ (matrix - means))
+    covariance = variance * (right.T / singular_values**2) @ right
     # The intercept at the origin of the logarithms, from that at their means.
     to_origin = np.array([1.0, *-means[1:]])
     intercept = float(to_origin @ values)

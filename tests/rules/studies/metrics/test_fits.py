@@ -51,6 +51,28 @@ def test_intervals_hold_the_true_exponent_about_19_times_in_20() -> None:
     assert 181 <= hits <= 198
 
 
+def test_fit_of_almost_proportional_sizes_does_not_depend_on_the_order() -> None:
+    """The checker recomputes the fit on another machine, where sums round in other ways."""
+    random = np.random.Generator(np.random.PCG64(4))
+    sizes = np.exp(random.normal(0, 1, 30)) * 1e7
+    models = [
+        make_result(f"model{i}", size / 1e8 * noise, activations=size, flops=100 * size * change)
+        for i, (size, noise, change) in enumerate(
+            zip(
+                sizes.tolist(),
+                np.exp(random.normal(0, 0.1, 30)).tolist(),
+                np.exp(random.normal(0, 2e-6, 30)).tolist(),
+                strict=True,
+            )
+        )
+    ]
+    fit, again = fit_energy(models), fit_energy(models[::-1])
+    assert fit is not None and again is not None
+    for first, second in ((fit.flops, again.flops), (fit.intercept, again.intercept)):
+        assert second.standard_error == pytest.approx(first.standard_error, rel=1e-7)
+        assert second.ci95 == pytest.approx(first.ci95, rel=1e-7)
+
+
 def test_too_few_or_proportional_models_have_no_fit() -> None:
     assert fit_energy(make_models(noise=0.1, count=4)) is None
     proportional = [
