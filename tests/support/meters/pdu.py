@@ -83,7 +83,8 @@ class Pdu:
         while time.monotonic() < end_s:
             try:
                 session = SnmpSession(self._host, self.port, community=COMMUNITY, timeout=0.1)
-                session.get("1.3.6.1.2.1.1.3.0")
+                # Asks the program too, which the agent starts at the first request for its objects.
+                session.get_many(["1.3.6.1.4.1.1"])
                 return
             except OSError:
                 time.sleep(0.05)
