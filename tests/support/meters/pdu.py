@@ -1,6 +1,7 @@
 """A PDU: net-snmp's snmpd with a program that answers for the objects of a vendor (pass_persist).
 
-The program reads the values from a JSON file, {OID: [type, value]}, at every request.
+The program reads the values from a JSON file, {OID: [type, value]}. A reading asks for each object
+once, so the values stay until one is asked for again: those of a reading are of one instant.
 """
 
 import json
@@ -24,14 +25,19 @@ PRIVACY_PASSWORD = "privacy-secret-of-the-test"
 _PROGRAM = """
 import json, sys
 path = sys.argv[1]
+values, asked = {}, set()
 while line := sys.stdin.readline():
     command = line.strip()
     if command == "PING":
         print("PONG", flush=True)
         continue
     oid = sys.stdin.readline().strip().lstrip(".")
-    values = json.load(open(path))
-    kind_and_value = values.get(oid) if command == "get" else None
+    if oid in asked:
+        values, asked = json.load(open(path)), set()
+    asked.add(oid)
+    kind_and_value = None
+    if command == "get":
+        kind_and_value = values.get(oid) or json.load(open(path)).get(oid)
     if kind_and_value is None:
         print("NONE", flush=True)
     else:
