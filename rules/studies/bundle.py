@@ -199,15 +199,26 @@ class StudyBundle:
         return steps
 
     @cached_property
+    def power_w(self) -> Mapping[int, float]:
+        """The mean power in the window of each point that has some, by its number: by the counter
+        where there is one, else by the samples. Samples that are in step with batches see a part of
+        each batch only."""
+        powers_w = dict(self.mean_power_w)
+        if self.point_figures is not None:
+            counted_w = self.point_figures.energy_j_counter / self.point_figures.seconds
+            powers_w |= {int(i): float(counted_w[i]) for i in np.flatnonzero(counted_w > 0)}
+        return powers_w
+
+    @cached_property
     def twins(self) -> Twins:
-        """The windows with samples."""
-        numbers = list(self.mean_power_w)
+        """The windows with power."""
+        numbers = sorted(self.power_w)
         points = [self.points[number] for number in numbers]
         return Twins(
             numbers,
             [(*point.key, point.batch) for point in points],
             [
-                Observation(point.images_per_s, self.mean_power_w[number])
+                Observation(point.images_per_s, self.power_w[number])
                 for number, point in zip(numbers, points, strict=True)
             ],
         )

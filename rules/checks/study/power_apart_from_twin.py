@@ -16,7 +16,9 @@ The results that Yang, Adámek and Armour released, where twins have other weigh
 with a twin at equal throughput 16 are apart, 14 of them on the H100 with PyTorch and 2 on the A100
 with TensorRT. Eleven have power below 80 % of the cap and a twin with sound power, such as
 eva_large_patch14_196: 91 W against 309 W at 230 images/s. Over all twins the energy differs by 0.2
-to 1.1 % in the median.
+to 1.1 % in the median. In a study of 28 models on four H200s, by the counter, 60 short windows
+differ by at most 3.7 % from the long window on the same board, and 22 by at most 8.3 % from that on
+another board.
 """
 
 from collections.abc import Iterator

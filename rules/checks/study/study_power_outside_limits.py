@@ -23,6 +23,7 @@ lamhalobotnet, tf_efficientnet_cc) with TensorRT, so their low power may be true
 the publication alone does not decide.
 """
 
+import math
 from collections.abc import Iterator
 
 from rules.bundle_format.study_records import LADDER, POINTS_FILE
@@ -40,7 +41,8 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
         idle_w = (windows.session.idle_w or {}).get(windows.accelerator.uuid)
         board, cap_w = windows.accelerator.board, windows.session.power.cap_w
         lowest_w = max(idle_w or 0.0, board.idle_power_w if board else 0.0)
-        for number, power_w in zip(windows.rows.tolist(), windows.mean_power_w, strict=True):
+        for number in windows.rows.tolist():
+            power_w = bundle.power_w.get(number, math.nan)
             point, place = bundle.points[number], f"row {number + 1}"
             found = f"{point}: {power_w:.1f} W on average"
             if power_w < lowest_w:

@@ -8,6 +8,7 @@ import pytest
 from conftest import copy_study
 
 from rules.checks.study import model_sizes_differ
+from rules.checks.study.study_energy_disagrees import is_in_step
 from rules.finding import Finding
 from rules.registry import study_rules
 from rules.rule import MAX_FINDINGS
@@ -213,3 +214,17 @@ def test_later_session_may_have_an_earlier_monotonic_clock() -> None:
     for pair in second["clocks"]:
         pair["monotonic_ns"] -= shift_ns
     assert list_findings(study) == []
+
+
+@pytest.mark.parametrize(
+    ("batch_ms", "expected"),
+    [
+        (49.9991, True),  # resnet18 at batch 2048 on an H200: 7.5 % between counter and samples
+        (29.9995, True),
+        (21.959, False),
+        (15.58, False),
+        (1.3696, False),
+    ],
+)
+def test_batches_in_step_with_samples_are_known(batch_ms: float, expected: bool) -> None:
+    assert is_in_step(batch_ms / 1e3, 10.15) == expected
