@@ -76,7 +76,7 @@ class Paper(JsonRecord):
 def cite(authors: str, year: int) -> str:
     """Such as `Mayr et al. 2026`. Names of authors are separated by commas."""
     first, *others = authors.split(",")
-    return f"{first}{' et al.' if others else ''} {year}"
+    return f"{first.split()[-1]}{' et al.' if others else ''} {year}"
 
 
 def keep_web_address(url: str) -> str | None:

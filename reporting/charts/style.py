@@ -1,7 +1,7 @@
 """The style of all charts: colours, shapes and axes, and their assignment to lines."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,10 +117,28 @@ def assign_styles(data: Data) -> LineStyles:
         else _PUBLISHED_DASH
         for n in lines
     ]
+    return _make_styles(lines, colours, shapes, dashes)
+
+
+def assign_line_styles(shapes: Mapping[str, str], published_lines: Set[str]) -> LineStyles:
+    """A colour for each line, whatever its board. `shapes` has the shape of the points of each
+    line. Published lines are dashed."""
+    lines = list(shapes)
+    colours = [_COLOURS[n % len(_COLOURS)] for n in range(len(lines))]
+    dashes = [_PUBLISHED_DASH if line in published_lines else _DASHES[0] for line in lines]
+    return _make_styles(lines, colours, list(shapes.values()), dashes)
+
+
+def _make_styles(
+    lines: Sequence[str],
+    colours: Sequence[str],
+    shapes: Sequence[str],
+    dashes: Sequence[Sequence[int]],
+) -> LineStyles:
     return LineStyles(
-        colour=alt.Scale(domain=lines, range=colours),
-        shape=alt.Scale(domain=lines, range=shapes),
-        dash=alt.Scale(domain=lines, range=dashes),
+        colour=alt.Scale(domain=list(lines), range=list(colours)),
+        shape=alt.Scale(domain=list(lines), range=list(shapes)),
+        dash=alt.Scale(domain=list(lines), range=list(dashes)),
         legend=alt.Legend(
             # Symbols of dashed lines are too small to show the dashes.
             symbolDash=[1, 0],
@@ -186,14 +204,20 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **optio
     )
 
 
-def draw_points(base: Any, styles: LineStyles, large_if: str = "false", legend: bool = True) -> Any:
-    """Points of lines: hollow if the cap is in doubt or the result wins nothing, larger if the Vega
-    expression `large_if` is true."""
+def draw_points(
+    base: Any,
+    styles: LineStyles,
+    large_if: str = "false",
+    legend: bool = True,
+    field: str = "line",
+) -> Any:
+    """Points of lines, whose names are in `field`: hollow if the cap is in doubt or the result wins
+    nothing, larger if the Vega expression `large_if` is true."""
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
-        stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
-        fill=alt.Fill("line:N", scale=styles.colour, legend=legend_spec),
-        shape=alt.Shape("line:N", scale=styles.shape, legend=legend_spec),
+        stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),
+        fill=alt.Fill(f"{field}:N", scale=styles.colour, legend=legend_spec),
+        shape=alt.Shape(f"{field}:N", scale=styles.shape, legend=legend_spec),
         fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
         size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )

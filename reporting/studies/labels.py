@@ -13,7 +13,7 @@ CLASS_NAMES = {
     "mlp": "MLP",
     UNKNOWN_CLASS: "unknown",
 }
-_SHAPES = ("circle", "square", "diamond", "pentagon")
+_SHAPES = ("circle", "square", "diamond", "cross")
 _PUBLISHED_SHAPES = ("triangle-left", "triangle-up", "triangle-down", "triangle-right")
 
 
@@ -42,7 +42,7 @@ def identify_setup(setup: Setup) -> str:
 
 def choose_shapes(setups: Sequence[Setup]) -> list[str]:
     """The shape of the points of each setup: triangles for published setups, other shapes for the
-    rest."""
+    rest. Vega and `templates/study/plot.js` know these shapes."""
     counts = {True: 0, False: 0}
     shapes = []
     for setup in setups:

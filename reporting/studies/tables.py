@@ -7,7 +7,7 @@ from itertools import combinations
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells, describe_evidence
 from reporting.studies.dataset import list_doubts
-from reporting.studies.labels import CLASS_NAMES, label_setup, name_board
+from reporting.studies.labels import CLASS_NAMES, choose_shapes, label_setup
 from reporting.study_record import DEMO, BundleOrigin, PublicationOrigin, StudyRecord
 from rules.studies.figures import (
     SetupFigures,
@@ -98,10 +98,10 @@ def _build_front_table(fronts: Sequence[SetupFront]) -> ReportTable:
         Column("latency_ms", "latency", "ms", form="number"),
         Column("batch", "batch", form="count"),
         Column("power_w", "power", "W", form="number"),
-        # These select colour, shape and dash of the chart.
-        Column("line", "line", hidden=True),
-        Column("model", "board", hidden=True),
+        # These select shape, dash and fill in the chart.
+        Column("shape", "shape", hidden=True),
         Column("standing", "standing", hidden=True),
+        Column("withheld", "not compared", hidden=True),
     )
     rows = [
         {
@@ -115,11 +115,11 @@ def _build_front_table(fronts: Sequence[SetupFront]) -> ReportTable:
             "latency_ms": None if result.best.latency_s is None else result.best.latency_s * 1e3,
             "batch": result.best.batch,
             "power_w": result.best.mean_power_w,
-            "line": label_setup(front.setup),
-            "model": name_board(front.setup),
+            "shape": shape,
             "standing": front.setup.provenance,
+            "withheld": "demo" if front.setup.provenance == DEMO else None,
         }
-        for front in fronts
+        for front, shape in zip(fronts, choose_shapes([f.setup for f in fronts]), strict=True)
         for result in front.front
     ]
     about = (

@@ -91,7 +91,7 @@ def test_tables_have_the_figures_of_the_rules(published: PublishedStudy) -> None
     page = build_page(*results)
     for setup, members in page.groups.items():
         (label,) = {
-            row["line"] for row in page.tables["front"].rows if setup.engine in str(row["line"])
+            row["setup"] for row in page.tables["front"].rows if setup.engine in str(row["setup"])
         }
         rows = {
             name: [row for row in table.rows if row["setup"] == label]

@@ -37,7 +37,7 @@ PLOT
   // The points of rows, and a cross over each doubtful one.
   function markRows(rows, x, y, by) {
     const points = rows.map((row) => ({ x: x(row), y: y(row), row, style: styleOf(row, by) }));
-    const crosses = rows.filter((row) => row.doubts.length).map((row) => ({ x: x(row), y: y(row), style: { key: "doubt", shape: "cross", classes: "doubt" } }));
+    const crosses = rows.filter((row) => row.doubts.length).map((row) => ({ x: x(row), y: y(row), style: { key: "doubt", shape: "doubt", classes: "doubt" } }));
     return [...points, ...crosses];
   }
 
@@ -70,6 +70,7 @@ PLOT
     drawSizes();
     drawInputSizes();
     drawNaive();
+    drawLegend(choice);
     Object.assign(window.wattmark, { selection, capCurve, centres: () => findCentres(selection.shown) });
   }
 
@@ -121,6 +122,15 @@ PLOT
     return lines;
   }
 
+  function drawLegend(choice) {
+    const items = [
+      ...choice.classes.map((n) => [drawKey("circle", `c${n}`), CLASS_NAMES[classes[n]]]),
+      ...choice.setups.map((n) => [drawSetupKey(n), setups[n].label]),
+    ];
+    document.querySelector("[data-legend]").replaceChildren(...items.map((item) => element("li", {}, ...item)));
+    document.querySelector("[data-sets]").textContent = choice.sets.map((n) => imageSets[n]).join(", ");
+  }
+
   // The best models as bars of the points that they lose to energy and to accuracy; 100 points less these are the score.
   function drawRanking(top) {
     const best = selection.shown.slice(0, top);
@@ -148,8 +158,12 @@ PLOT
 
   function drawList() {
     const body = document.querySelector("[data-list]").tBodies[0];
-    const shownText = (value) => (value === null || value === "" ? "–" : typeof value === "number" ? (Number.isInteger(value) ? grouped(String(value)) : number(value)) : value);
-    body.replaceChildren(...selection.shown.slice(0, listed).map((row) => element("tr", {}, ...listColumns.map(([key, read]) => element(key === "model" ? "th" : "td", { ...(key === "model" ? { scope: "row" } : {}), textContent: shownText(read(row)) })))));
+    const shownText = (key, value) => {
+      if (value === null || value === "") return "–";
+      if (typeof value !== "number") return value;
+      return ["rank", "size", "batch"].includes(key) ? grouped(String(value)) : number(value);
+    };
+    body.replaceChildren(...selection.shown.slice(0, listed).map((row) => element("tr", {}, ...listColumns.map(([key, read]) => element(key === "model" ? "th" : "td", { ...(key === "model" ? { scope: "row" } : {}), textContent: shownText(key, read(row)) })))));
     const more = document.querySelector("[data-more]");
     more.hidden = selection.shown.length <= listed;
     more.textContent = `show all ${grouped(String(selection.shown.length))}`;
@@ -236,6 +250,8 @@ PLOT
     document.querySelector("[data-keys]").replaceChildren(...known.map((n) => element("li", {}, drawKey(setups[n].shape, `s${n % 8}`), setups[n].label)));
   }
 
+  const drawSetupKey = (n) => drawKey(setups[n].shape, `key-mark${setups[n].provenance === "demo" ? " hollow" : ""}`);
+
   function drawKey(shape, classes) {
     const key = svgElement("svg", { class: "key", viewBox: "-6 -6 12 12", "aria-hidden": "true" });
     key.append(svgElement("path", { class: `mark ${classes}`, d: shapes[shape](0, 0, 4) }));
@@ -261,7 +277,7 @@ PLOT
     });
     document.querySelector("[data-more]").addEventListener("click", () => { listed = Infinity; drawList(); });
     document.querySelector("[data-save]").addEventListener("click", saveRows);
-    for (const box of boxes("setup")) box.after(drawKey(setups[box.value].shape, `key-mark${setups[box.value].provenance === "demo" ? " hollow" : ""}`));
+    for (const box of boxes("setup")) box.after(drawSetupKey(box.value));
     for (const box of boxes("class")) box.after(drawKey("circle", `c${box.value}`));
     for (const part of document.querySelectorAll("[data-live]")) part.hidden = false;
     const restore = () => {

@@ -7,12 +7,12 @@
     circle: (x, y, r) => `M${x - r},${y}a${r},${r},0,1,1,${2 * r},0a${r},${r},0,1,1,${-2 * r},0`,
     square: (x, y, r) => `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
     diamond: (x, y, r) => `M${x},${y - 1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}z`,
-    pentagon: (x, y, r) => `M${x},${y - 1.2 * r}l${1.15 * r},${0.85 * r}l${-0.45 * r},${1.35 * r}h${-1.4 * r}l${-0.45 * r},${-1.35 * r}z`,
+    cross: (x, y, r) => `M${x - 0.5 * r},${y - 1.4 * r}h${r}v${0.9 * r}h${0.9 * r}v${r}h${-0.9 * r}v${0.9 * r}h${-r}v${-0.9 * r}h${-0.9 * r}v${-r}h${0.9 * r}z`,
     "triangle-left": (x, y, r) => `M${x - 1.3 * r},${y}l${2.2 * r},${-1.25 * r}v${2.5 * r}z`,
     "triangle-up": (x, y, r) => `M${x},${y - 1.3 * r}l${1.25 * r},${2.2 * r}h${-2.5 * r}z`,
     "triangle-down": (x, y, r) => `M${x},${y + 1.3 * r}l${1.25 * r},${-2.2 * r}h${-2.5 * r}z`,
     "triangle-right": (x, y, r) => `M${x + 1.3 * r},${y}l${-2.2 * r},${-1.25 * r}v${2.5 * r}z`,
-    cross: (x, y, r) => `M${x - 1.5 * r},${y - 1.5 * r}l${3 * r},${3 * r}m${-3 * r},0l${3 * r},${-3 * r}`,
+    doubt: (x, y, r) => `M${x - 1.5 * r},${y - 1.5 * r}l${3 * r},${3 * r}m${-3 * r},0l${3 * r},${-3 * r}`,
   };
 
   function svgElement(tag, attributes = {}, text = "") {
@@ -22,7 +22,7 @@
     return node;
   }
 
-  // A scale from values to pixels. A logarithmic scale has ticks at 1, 2 and 5 of each decade, or at decades where these are many.
+  // A scale from values to pixels. A logarithmic scale has the more ticks in a decade, the wider this is.
   function createScale({ log = false, zero = false }, values, [from, to]) {
     const known = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
     let [low, high] = known.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
@@ -39,7 +39,8 @@
   function logTicks(start, end, length) {
     const decades = [];
     for (let decade = Math.floor(start); decade <= end; decade += 1) decades.push(decade);
-    const steps = length / (end - start) > 130 ? [1, 2, 5] : length / (end - start) > 34 ? [1] : [];
+    const decadePx = length / (end - start);
+    const steps = decadePx > 500 ? [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8] : decadePx > 130 ? [1, 2, 5] : decadePx > 34 ? [1] : [];
     const ticks = decades.flatMap((decade) => steps.map((step) => step * 10 ** decade));
     return (steps.length ? ticks : decades.filter((decade) => decade % 2 === 0).map((decade) => 10 ** decade))
       .filter((tick) => Math.log10(tick) >= start && Math.log10(tick) <= end);
@@ -70,6 +71,7 @@
     let width = 0;
 
     area.replaceChildren();
+    area.style.minHeight = `${height}px`; // so that nothing moves when it is drawn
     area.setAttribute("role", "group"); // it is no longer one picture
     // Only plots near the screen are drawn at once, so that a choice answers fast.
     new IntersectionObserver((entries) => { isNear = entries.at(-1).isIntersecting; refresh(); }, { rootMargin: "200px" }).observe(figure);

@@ -217,7 +217,9 @@ def test_measured_published_and_demo_results_differ_in_shape_or_fill(page: Any) 
     assert setups[0]["shape"] == "circle"
     assert {s["shape"].split("-")[0] for s in setups[1:5]} == {"triangle"}
     figure = draw_plot(page, "study-scatter")
-    assert figure.locator("path.mark.measured:not(.hollow)").count() >= 1
+    legend = figure.locator("[data-legend]").inner_text()
+    assert all(s["label"] in legend for s in setups) and "hybrid" in legend
+    assert figure.locator("svg.drawn path.mark.measured:not(.hollow)").count() >= 1
     assert figure.locator("path.mark.demo.hollow").count() >= 1
     assert figure.locator("path.mark.demo:not(.hollow)").count() == 0
     assert figure.locator("path.line.front.published").count() == 1
@@ -341,6 +343,7 @@ def test_without_scripts_front_and_tables_are_readable(browser: Any, study_page:
     page = context.new_page()
     page.goto(study_page.as_uri())
     assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
+    assert page.locator("[data-live]:visible").count() == 0
     assert page.locator("figure.chart svg:visible").count() == 1
     page.locator("#image-inference-front > summary").click()
     assert page.locator('table[data-table="image-inference-front"] tbody tr:visible').count() > 50
