@@ -20,6 +20,7 @@ from reporting.run_record import RunRecord, summarize_bundle
 from reporting.study_record import (
     BundleOrigin,
     StudyRecord,
+    name_sources,
     record_published_study,
     record_study,
 )
@@ -100,7 +101,7 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     failed, withdrawn = (
         [v for v in verdicts if v.status == status] for status in ("fail", "withdrawn")
     )
-    studies = list(_record_studies(passed))
+    studies = name_sources(list(_record_studies(passed)))
     local_label = _name_local_level(verdicts) if local else ""
     return Collected(rows, papers, studies, failed, withdrawn, local_label)
 

@@ -1,5 +1,7 @@
 """What a report keeps of a study that passed the check, or of a published one."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,3 +57,26 @@ def record_published_study(study: PublishedStudy) -> StudyRecord:
     """The record of a published study."""
     origin = PublicationOrigin(cite(study.authors, study.year), keep_web_address(study.url))
     return StudyRecord(study.results, origin)
+
+
+def name_sources(studies: Sequence[StudyRecord]) -> list[StudyRecord]:
+    """The studies with a source of their own: bundles of one name are named by their path."""
+    counts = Counter(source for study in studies for source in _list_sources(study))
+    return [
+        _rename_source(study, "/".join(study.origin.path.parts[-3:]))
+        if isinstance(study.origin, BundleOrigin)
+        and any(counts[source] > 1 for source in _list_sources(study))
+        else study
+        for study in studies
+    ]
+
+
+def _list_sources(study: StudyRecord) -> set[str]:
+    return {result.setup.source for result in study.results}
+
+
+def _rename_source(study: StudyRecord, source: str) -> StudyRecord:
+    results = tuple(
+        replace(result, setup=replace(result.setup, source=source)) for result in study.results
+    )
+    return replace(study, results=results)

@@ -13,11 +13,18 @@ from conftest import Submissions
 from support.report.html import Element, Tree, list_table_ids, read_lines
 from support.rules.model_results import in_setup, make_result
 
+from checker.verdict import TrustLevel
 from reporting.cli import main
 from reporting.collect import Collected
 from reporting.studies.dataset import build_dataset, group_by_setup
 from reporting.studies.page import StudyPage, build_study_page, render_study_page
-from reporting.study_record import DEMO, PublicationOrigin, StudyRecord
+from reporting.study_record import (
+    DEMO,
+    BundleOrigin,
+    PublicationOrigin,
+    StudyRecord,
+    name_sources,
+)
 from rules.studies.figures import compute_setup_figures, compute_setup_front
 from rules.studies.published import PublishedStudy, read_published_study
 from rules.studies.results import ModelResult, Setup
@@ -68,6 +75,19 @@ def test_a_study_has_a_page_beside_the_main_page(submissions: Submissions, tmp_p
     assert len(everything["study"]["results"][0]["model"]) == line["results"]
 
 
+def test_studies_of_one_name_are_kept_apart() -> None:
+    results = (make_result("resnet50", 0.1, 80), make_result("vit", 0.2, 85))
+    same_name = [
+        StudyRecord(results, BundleOrigin(Path(place) / "made", None, TrustLevel.LOCAL, ()))
+        for place in ("submissions/one/h200", "submissions/other/h200")
+    ]
+    other = in_setup(results[0], source="unique")
+    unique = StudyRecord((other,), BundleOrigin(Path("a/b/unique"), None, TrustLevel.LOCAL, ()))
+    records = name_sources([*same_name, unique])
+    sources = [{result.setup.source for result in record.results} for record in records]
+    assert sources == [{"one/h200/made"}, {"other/h200/made"}, {"unique"}]
+
+
 def test_without_results_of_studies_there_is_no_page_of_them(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     run_report(ROOT / "submissions/published/latif2024.json", "-o", out)
@@ -112,6 +132,14 @@ def test_tables_have_the_figures_of_the_rules(published: PublishedStudy) -> None
         assert rows["decades"][0]["within_100"] == pytest.approx(front.decades[2].accuracy_pct)
         assert len(rows["levels"]) == len(front.levels)
     (pair,) = page.tables["pairs"].rows
+    # The answers that docs/reading-a-report.md gives.
+    docs = " ".join((ROOT / "docs/reading-a-report.md").read_text(encoding="utf-8").split())
+    assert f"{len(rows['front'])} models form the front" in docs
+    least, ten, hundred = (rows["decades"][0][k] for k in ("least_mj", "within_10", "within_100"))
+    assert f"at {least:.3g} mJ, {ten:.2f} % within ten times" in docs
+    assert f"{hundred:.2f} % within a hundred times" in docs
+    assert f"exponent {fit['activations']:.3g} on H100" in docs
+    assert f"against {fit['flops']:.3g} for FLOPs" in docs
     # Issue 15: energy under TensorRT is a quarter of that under PyTorch.
     assert 0.2 < pair["energy_ratio"] < 0.3  # type: ignore[operator]
 
