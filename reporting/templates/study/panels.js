@@ -41,8 +41,10 @@ PLOT
     return [...points, ...crosses];
   }
 
+  const bars = new Map(); // the button of each row of the ranking
+  const markBar = (row) => bars.forEach((button, other) => { button.ariaCurrent = other === row ? "true" : null; });
   const pickModel = (row) => { panel.elements.model.value = modelId(row); choose("model", modelId(row)); drawModel(); };
-  const plot = (id, height) => createPlot(id, { height, describe, pick: pickModel });
+  const plot = (id, height) => createPlot(id, { height, describe, point: markBar, pick: pickModel });
   const plots = {
     front: plot("study-scatter", 460), size: plot("study-size"), input: plot("study-input-energy"), inputAccuracy: plot("study-input-accuracy"), naive: plot("study-naive"),
     batch: plot("study-batch"), cap: plot("study-cap"), latency: plot("study-latency"),
@@ -135,6 +137,7 @@ PLOT
   function drawRanking(top) {
     const best = selection.shown.slice(0, top);
     const widest = Math.max(...best.map((row) => 100 - row.score), 1e-9);
+    bars.clear();
     const bar = (share, kind) => Object.assign(element("span", { className: `bar ${kind}` }), { style: `width:${((100 * share) / widest).toFixed(2)}%` });
     document.querySelector("[data-ranking]").replaceChildren(...best.map((row) => {
       const button = element("button", { type: "button" },
@@ -144,6 +147,7 @@ PLOT
       if (selection.fronts.length > 1) button.title = setups[row.setup].label;
       for (const type of ["pointerenter", "focus"]) button.addEventListener(type, () => plots.front.highlight((other) => other === row));
       button.addEventListener("click", () => pickModel(row));
+      bars.set(row, button);
       return element("li", {}, button);
     }));
   }

@@ -57,8 +57,9 @@
 
   const formatTick = (value) => (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e6) ? value.toExponential(0).replace("e", "·10^").replace("+", "") : grouped(String(value).split(".")[0]) + (String(value).split(".")[1] ? `.${String(value).split(".")[1]}` : ""));
 
-  // A plot in the figure of that id. `describe(row)` gives the lines of the tooltip of a point, `pick(row)` follows a click or Enter.
-  function createPlot(id, { height = 300, describe, pick = () => {} }) {
+  // A plot in the figure of that id. `describe(row)` gives the lines of the tooltip of a point, `point(row)` follows the pointer or the
+  // arrow keys, with null away from all points, and `pick(row)` a click or Enter.
+  function createPlot(id, { height = 300, describe, point = () => {}, pick }) {
     const figure = document.getElementById(id);
     const area = figure.querySelector(".plot");
     const name = area.getAttribute("aria-label");
@@ -154,6 +155,7 @@
 
     function show(n) {
       current = n;
+      point(n < 0 ? null : places[n][2]);
       if (n < 0) { cursor.setAttribute("d", ""); hideTip(); return; }
       const [px, py, row] = places[n];
       cursor.setAttribute("d", shapes.circle(px, py, 8));

@@ -314,6 +314,15 @@ def test_a_bar_shows_its_point_and_opens_its_model(page: Any) -> None:
     assert cursor.get_attribute("d") == ""
     bar.focus()
     assert cursor.get_attribute("d") != ""
+    cursor.focus()
+    page.keyboard.press("Home")
+    for _ in range(len(read_selection(page)["shown"])):
+        if page.locator("[data-ranking] [aria-current]").count():
+            break
+        page.keyboard.press("ArrowRight")
+    current = page.locator("[data-ranking] [aria-current] .name").inner_text().partition(". ")[2]
+    assert current in cursor.get_attribute("aria-label").replace("; input ", "@")
+    bar.focus()
     page.keyboard.press("Enter")
     third = read_selection(page)["shown"][2]
     assert page.locator('[name="model"]').input_value() == f"{third['name']}@{third['size']}"
