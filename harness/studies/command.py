@@ -95,7 +95,7 @@ def _find_earlier(
 
 def describe_plan(plan: StudyPlan, machine: Machine, earlier: EarlierStudy | None) -> Iterator[str]:
     """Yield lines that describe what is left to measure, and how long it takes."""
-    remaining = list(plan.work) if earlier is None else earlier.state.list_remaining(plan)
+    remaining = list(plan.work) if earlier is None else earlier.state.list_remaining(plan.work)
     yield f"{format_count(len(remaining), 'model')} to measure, in random order (seed {plan.seed}):"
     yield from (f"  {place:4d}  {entry}" for place, entry in enumerate(remaining, 1))
     entry_s = _estimate_entry_s(plan, None if earlier is None else earlier.state)
@@ -149,7 +149,7 @@ def carry_out(
     failure: Interrupted | RestoreError | None = None
     with _print_resume_hint(directory), hold_directory(directory):
         remove_empty_sessions(directory)
-        remaining = load_state(directory).list_remaining(plan)
+        remaining = load_state(directory).list_remaining(plan.work)
         done = len(plan.work) - len(remaining)
         with StudyView(console, directory / LOG_FILE, done, len(plan.work)) as view:
             try:
@@ -176,7 +176,7 @@ def carry_out(
         command.print_line(f"nothing was measured, so there is no bundle{advice}")
         passes = False
     else:
-        left = len(state.list_remaining(plan))
+        left = len(state.list_remaining(plan.work))
         if left:
             command.print_line(
                 f"{format_count(left, 'model')} left to measure; continue with: bench-submit study "
@@ -203,7 +203,7 @@ def _measure(
         started_at=datetime.now(UTC),
     )
     settings = plan.settings
-    remaining = state.list_remaining(plan)
+    remaining = state.list_remaining(plan.work)
     view.print_line(
         f"{format_count(len(remaining), 'model')} to measure on {len(devices)} x "
         f"{devices[0].name}, {describe_cap(session.cap_w, session.found_mw)}, meter "

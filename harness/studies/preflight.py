@@ -21,6 +21,7 @@ from harness.studies.planning import (
 from rules.boards import find_board
 from rules.finding import format_count
 from rules.studies.accuracy import AccuracyTable
+from rules.studies.order import order_work
 
 NamedCheck = tuple[str, tuple[str, ...], Callable[[], Check | None]]
 
@@ -88,9 +89,15 @@ class StudyPreflight(preflight.Preflight):
         if earlier is None or request.models is not None:
             models = choose_models(request)
             selected = list_entries(models, settings, self.accuracies, seed)
-            entries = (*known, *(entry for entry in selected if entry not in set(known)))
+            # All in the order of the seed, so that a session measures old and new ones in it.
+            entries = tuple(order_work({*known, *selected}, seed))
             if len(entries) > len(known) > 0:
                 settings = replace(settings, models=f"{settings.models},{describe_models(models)}")
+        if earlier is not None and earlier.is_bundle and not earlier.state.list_remaining(entries):
+            raise PlanError(
+                f"{earlier.path}: nothing is left to measure in this study; name more models with "
+                "--models"
+            )
         self._settings, self._entries = settings, entries
         added = len(entries) - len(known)
         found = f"{format_count(len(entries), 'model')}: {settings.models}"

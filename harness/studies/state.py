@@ -1,6 +1,7 @@
 """What is measured of a study so far: the bundle that it continues, and the finished entries of its
 directory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,11 +72,11 @@ class StudyState:
                 )
         return outcomes
 
-    def list_remaining(self, plan: StudyPlan) -> list[StudyEntry]:
-        """The entries of the plan that are left to measure, in its order."""
+    def list_remaining(self, work: Sequence[StudyEntry]) -> list[StudyEntry]:
+        """The entries of `work` that are left to measure, in its order."""
         return [
             entry
-            for entry in plan.work
+            for entry in work
             if entry not in self.outcomes or not self.outcomes[entry].is_final
         ]
 

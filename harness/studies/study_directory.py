@@ -109,13 +109,7 @@ class SessionDirectory:
 
     def load_entries(self) -> list[EntryRecord]:
         """Read the finished entries in the order in which they began. Raises PlanError."""
-        records = []
-        for path in self._entries.glob("*.json"):
-            try:
-                records.append(EntryRecord.from_json(json.loads(path.read_text())))
-            except (OSError, ValueError, TypeError, KeyError) as error:
-                raise _refuse(path, error) from None
-        return sorted(records, key=lambda record: record.start_ns)
+        return _load_entries(self.directory)
 
 
 def list_sessions(study_directory: Path) -> list[SessionDirectory]:
@@ -128,11 +122,21 @@ def list_sessions(study_directory: Path) -> list[SessionDirectory]:
 
 
 def remove_empty_sessions(study_directory: Path) -> None:
-    """Remove sessions that ended before anything was measured, so that the next one has their
-    number."""
+    """Remove sessions that ended before their first entry, so that the next one has their number.
+    Raises PlanError."""
     for directory in (study_directory / _SESSIONS_DIRECTORY).glob("*"):
-        if not any((directory / _ENTRIES_DIRECTORY).glob("*.json")):
+        if all(record.is_anchor for record in _load_entries(directory)):
             shutil.rmtree(directory)
+
+
+def _load_entries(session_directory: Path) -> list[EntryRecord]:
+    records = []
+    for path in (session_directory / _ENTRIES_DIRECTORY).glob("*.json"):
+        try:
+            records.append(EntryRecord.from_json(json.loads(path.read_text())))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise _refuse(path, error) from None
+    return sorted(records, key=lambda record: record.start_ns)
 
 
 def _write_json(path: Path, document: Json) -> None:

@@ -12,15 +12,17 @@ from support.harness import fake_study_worker as fake
 from support.harness.session_runs import TESTS
 
 from harness.cli import main
-from harness.run.plan import RunRequest
+from harness.run.plan import PlanError, RunRequest
 from harness.run.session import RunFailed
 from harness.studies import command, worker_process
+from harness.studies.plan import StudyEntry
 from harness.studies.planning import StudyRequest
 from harness.studies.records import FAILED_PREFIX
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.records import SAMPLES_FILE, STUDY
 from rules.bundle_format.study_records import POINTS_FILE
 from rules.bundle_format.table import Table
+from rules.studies.order import order_work
 
 pytestmark = pytest.mark.xdist_group("signals")
 LONG_S = 0.2
@@ -119,6 +121,8 @@ def test_resume_tries_only_models_again_whose_worker_died(
     assert len(anchors.text("accelerator").distinct()) == 2
     assert set(anchors.ints("batch").tolist()) == {2}
     assert anchors.ints("repeat").tolist() == list(range(2, 2 + len(anchors)))
+    with pytest.raises(PlanError, match="nothing is left to measure"):
+        run_study(tmp_path / "again", make_request(None), bundle)
 
 
 def test_anchor_that_cannot_be_measured_ends_the_study(
@@ -162,6 +166,15 @@ def test_resume_refuses_what_is_no_intact_study(faulty: Path, tmp_path: Path) ->
     shutil.copytree(faulty, edited)
     (edited / "study.json").write_text((edited / "study.json").read_text() + "\n")
     assert "the bundle is not intact" in join_lines(invoke("--resume", str(edited)).output)
+
+
+def test_resume_with_more_models_keeps_the_order_of_the_seed(faulty: Path, tmp_path: Path) -> None:
+    more = ("--models", "resnet50@224,vgg1*@224", "--dry-run", "--out", str(tmp_path / "out"))
+    result = invoke("--resume", str(faulty), *more)
+    left = re.findall(r"^ +\d+  (\S+)@224 cudagraph bf16$", result.output, re.MULTILINE)
+    assert {fake.DYING, "vgg16"} < set(left) and "resnet50" not in left
+    entries = [StudyEntry(name, 224, "cudagraph", "bf16") for name in left]
+    assert order_work(entries, seed=1) == entries
 
 
 def test_dry_run_lists_what_is_left_and_measures_nothing(faulty: Path, tmp_path: Path) -> None:
