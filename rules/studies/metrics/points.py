@@ -1,9 +1,10 @@
 """The figures of the points of a study, from its tables of points, parts and samples.
 
 Energy of a point is computed in two ways, over its whole window: by the energy counter, and as the
-trapezoid over power samples. The energy of record of long windows is the counter, if it passes its
-self-test on that board in that session, else the trapezoid. That of ladder windows is always the
-trapezoid: the counter of some boards advances every 100 ms only, which is too coarse for 1 s.
+trapezoid over power samples. The energy of record is the counter, if it passes its self-test on
+that board in that session, else the trapezoid. Samples every 100 ms are in phase with some batches:
+on H200, ladder windows of 1 s were up to 7.6 % apart from the long window of the same batch size by
+the trapezoid, and up to 2.4 % by the counter, which advances every 100 ms.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from rules.metrics.energy import (
     counter_energies,
     trapezoid_energies,
 )
-from rules.metrics.run import agreement, relative_difference
+from rules.metrics.run import agreement
 from rules.protocol import V1_1
 from rules.studies.metrics.estimates import student_t95
 
@@ -66,8 +67,9 @@ def compute_point_figures(
         _check_covered(points, rows, trace, place)
         trapezoid_j[rows] = _trapezoid_j(points.at(rows), trace)
         counter_j[rows] = _counter_j(points.at(rows), trace)
-        by_counter[rows] = is_long[rows] & _counter_passes(
-            counter_j[rows[is_long[rows]]], trapezoid_j[rows[is_long[rows]]], trace.averaged
+        long_rows = rows[is_long[rows]]
+        by_counter[rows] = (counter_j[rows] > 0) & _counter_passes(
+            counter_j[long_rows], trapezoid_j[long_rows], trace.averaged
         )
         own_parts = np.flatnonzero(np.isin(part_points, rows))
         parts_j[own_parts] = _trapezoid_j(parts.at(own_parts), trace)
@@ -141,10 +143,11 @@ def _counter_j(windows: Table, trace: Trace) -> Floats:
 
 def _counter_passes(counter_j: Floats, trapezoid_j: Floats, averaged: bool) -> bool:
     """The counter's self-test over the long windows of a board in a session: it advances in each,
-    and agrees with the trapezoid over all as it must over a run."""
+    and agrees in the median with the trapezoid as it must over a run. Single windows may be in
+    phase with the samples."""
     if not len(counter_j) or not (counter_j > 0).all():
         return False
-    difference = relative_difference(float(counter_j.sum()), float(trapezoid_j.sum()))
+    difference = float(np.median(trapezoid_j / counter_j)) - 1
     return abs(difference) <= agreement(V1_1, averaged).run
 
 
