@@ -19,5 +19,12 @@ def power_lowered_without_the_counter(study: StudyFrames) -> None:
 
 
 @study_mutation(RULE)
+def both_powers_lowered_without_the_counter(study: StudyFrames) -> None:
+    rows = select_samples(study, find_points(study, MODEL, "long"))
+    for column in ("power_mw", "power_avg_mw"):
+        study.samples.loc[rows, column] = (study.samples.loc[rows, column] * 0.95).round()
+
+
+@study_mutation(RULE)
 def counter_that_stands_still(study: StudyFrames) -> None:
     study.samples["energy_mj"] = study.samples["energy_mj"].iloc[0]

@@ -80,8 +80,9 @@ def test_figures_follow_from_power_and_images() -> None:
     assert figures.seconds.tolist() == [1, 10]
     # The step of power from 8.0 to 8.1 s lies half in each of the parts of the long window.
     assert figures.energy_j_trapezoid == pytest.approx([400, 6000])
-    assert figures.energy_j == pytest.approx([400, figures.energy_j_counter[1]])
-    assert figures.by_counter.tolist() == [False, True]
+    assert (figures.energy_j == figures.energy_j_counter).all()
+    assert figures.energy_j == pytest.approx([400, 6000], rel=0.01)
+    assert figures.by_counter.tolist() == [True, True]
     assert figures.images.tolist() == [4000, 80_000]
     assert figures.batches.tolist() == [1000, 10_000]
     assert np.isnan(figures.joules_half_width[0])
@@ -105,9 +106,32 @@ def test_counter_that_stands_still_in_one_window_is_not_of_record() -> None:
     frames = make_plain_frames()
     row = frames.points.iloc[[1]].assign(start_ns=13_060_000_000, end_ns=13_070_000_000)
     frames.points = pd.concat([frames.points, row], ignore_index=True)
-    assert compute(frames).by_counter.tolist() == [False, True, True]
+    assert compute(frames).by_counter.tolist() == [True, True, True]
     frames.samples["energy_mj"] -= np.where(np.arange(150) > 130, 80_000.0, 0.0)
     assert not compute(frames).by_counter.any()
+
+
+def test_counter_that_stands_still_in_a_ladder_window_is_not_of_record_there() -> None:
+    frames = make_plain_frames()
+    is_in_ladder = frames.samples["read_ns"] < frames.points["end_ns"].iloc[0] + 200_000_000
+    first_mj = frames.samples["energy_mj"].iloc[0]
+    frames.samples["energy_mj"] = frames.samples["energy_mj"].mask(is_in_ladder, first_mj)
+    assert compute(frames).by_counter.tolist() == [False, True]
+
+
+def test_counter_is_of_record_where_the_samples_of_one_window_are_in_phase_with_its_batches() -> (
+    None
+):
+    frames = copy_frames(make_good_frames())
+    number = int(np.flatnonzero(frames.points["kind"] == LONG)[0])
+    point = frames.points.iloc[number]
+    is_inside = frames.samples["read_ns"].between(point["start_ns"], point["end_ns"]) & (
+        frames.samples["accelerator"] == point["accelerator"]
+    )
+    frames.samples.loc[is_inside, "power_mw"] = frames.samples["power_mw"] * 1.5
+    figures = compute(frames)
+    assert figures.energy_j_trapezoid[number] > 1.4 * figures.energy_j_counter[number]
+    assert figures.by_counter[number]
 
 
 def test_good_study_has_figures_for_every_point_that_ran() -> None:
@@ -117,7 +141,7 @@ def test_good_study_has_figures_for_every_point_that_ran() -> None:
     assert 0 < ran.sum() < len(ran)
     assert (np.isfinite(figures.energy_j) == ran).all()
     is_long = frames.points["kind"].isin([LONG, ANCHOR]).to_numpy()
-    assert (figures.by_counter == is_long).all()
+    assert (figures.by_counter == ran).all()
     difference = figures.energy_j_trapezoid / figures.energy_j_counter - 1
     assert np.abs(difference[is_long]).max() < 0.01
 
