@@ -11,7 +11,6 @@ import click
 
 from checker.terminal import run_program
 from harness import __version__
-from harness.cli_errors import report_errors
 from harness.cli_options import (
     CAP,
     DRY_RUN,
@@ -25,6 +24,7 @@ from harness.cli_options import (
     format_run_arguments,
     make_request,
     refuse_other_options,
+    report_errors,
 )
 from harness.cli_study import study
 from harness.power_logs.commands import attach_power, power_log

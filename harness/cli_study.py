@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from harness.cli_errors import report_errors
 from harness.cli_options import (
     CAP,
     GPUS,
@@ -19,6 +18,7 @@ from harness.cli_options import (
     SYSTEM,
     is_given,
     make_request,
+    report_errors,
 )
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}

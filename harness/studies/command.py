@@ -21,7 +21,8 @@ from harness.run.progress import format_minutes
 from harness.run.run_directory import hold_directory
 from harness.run.session import RunFailed
 from harness.run.workers.launch import make_environment
-from harness.studies.board import AnchorBatch
+from harness.studies.boards.board_run import AnchorBatch
+from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.bundle import gather_study
 from harness.studies.earlier import EarlierStudy, copy_base, find_earlier
 from harness.studies.plan import RUNNING_SUFFIX, SessionPlan, SessionRecord, StudyPlan
@@ -37,7 +38,6 @@ from harness.studies.progress import StudyView
 from harness.studies.session import run_session
 from harness.studies.state import StudyState, load_state
 from harness.studies.study_directory import LOG_FILE, SessionDirectory, remove_empty_sessions
-from harness.studies.work_queue import WorkQueue
 from harness.system import describe_environment, describe_node
 from rules.bundle_format.study_write import write_study
 from rules.finding import format_count

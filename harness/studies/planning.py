@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.run.plan import Machine, PlanError, RunRequest
+from harness.studies.boards.worker_process import COMPILING_ENGINES
 from harness.studies.plan import (
     METHOD,
     REFERENCE_MODELS,
@@ -19,7 +20,6 @@ from harness.studies.plan import (
     StudyPlan,
     StudySettings,
 )
-from harness.studies.worker_process import COMPILING_ENGINES
 from harness.system import hash_source
 from rules.bundle_format.records import Json
 from rules.studies.accuracy import (

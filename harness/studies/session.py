@@ -10,11 +10,11 @@ from functools import partial
 
 from harness.run.evidence import ClockReading
 from harness.run.workers.launch import make_board_environment
-from harness.studies.board import AnchorBatch, BoardRun, BoardTask
+from harness.studies.boards.board_run import AnchorBatch, BoardRun, BoardTask
+from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.plan import SessionPlan, StudyEntry, StudyPlan
 from harness.studies.progress import StudyView
 from harness.studies.study_directory import SessionDirectory
-from harness.studies.work_queue import WorkQueue
 from rules.bundle_format.records import Json
 
 STOP_TIMEOUT_S = 30.0

@@ -14,7 +14,8 @@ from support.harness.session_runs import TESTS
 from harness.cli import main
 from harness.run.plan import PlanError, RunRequest
 from harness.run.session import RunFailed
-from harness.studies import command, worker_process
+from harness.studies import command
+from harness.studies.boards import worker_process
 from harness.studies.plan import StudyEntry
 from harness.studies.planning import StudyRequest
 from harness.studies.records import FAILED_PREFIX

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from harness.run.plan import PlanError, RunRequest
+from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.plan import StudyEntry
 from harness.studies.planning import StudyRequest, make_settings
 from harness.studies.samples import read_samples, select_near
-from harness.studies.work_queue import WorkQueue
 from rules.bundle_format.records import SAMPLE_COLUMNS
 from rules.protocol import STUDY_V1_0
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.power.sampler import Sampler
+from harness.studies.boards.worker_process import StudyWorker
 from harness.studies.plan import StudySettings
 from harness.studies.records import MeasuredPoint
-from harness.studies.worker_process import StudyWorker
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.protocol import CURRENT
 from rules.studies.ladder import LadderStep, choose_long_batches, choose_next_batch

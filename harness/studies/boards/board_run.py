@@ -13,7 +13,9 @@ from harness.power.sampler import Sampler, Settings
 from harness.power.source import Device
 from harness.processes import list_descendants
 from harness.run.session import RunFailed
-from harness.studies.measuring import ModelMeter, PowerUnread
+from harness.studies.boards.measuring import ModelMeter, PowerUnread
+from harness.studies.boards.work_queue import WorkQueue
+from harness.studies.boards.worker_process import StudyWorker, WorkerDied, make_worker_settings
 from harness.studies.plan import BoardIdle, SessionPlan, StudyEntry, StudyPlan
 from harness.studies.progress import StudyView
 from harness.studies.records import (
@@ -23,8 +25,6 @@ from harness.studies.records import (
     find_best,
 )
 from harness.studies.study_directory import SessionDirectory
-from harness.studies.work_queue import WorkQueue
-from harness.studies.worker_process import StudyWorker, WorkerDied, make_worker_settings
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import ANCHOR
 from rules.protocol import CURRENT
