@@ -56,7 +56,9 @@ def gather_study(
     samples = [board.kept for session_boards in boards for board in session_boards]
     point_tables, part_tables = [build_point_table(points)], [build_part_table(parts)]
     sessions = [
-        _describe_session(session.record, state.records, session_boards, places)
+        _describe_session(
+            session.record, state.records, session_boards, places, plan.implementation_sha256
+        )
         for session, session_boards in zip(state.sessions, boards, strict=True)
     ]
     nodes = [session.record.node for session in state.sessions]
@@ -173,8 +175,10 @@ def _describe_session(
     records: Sequence[EntryRecord],
     boards: Sequence[BoardSamples],
     places: dict[StudyEntry, int],
+    implementation_sha256: str,
 ) -> Json:
-    """Return the entry of `sessions` of study.json. `boards` are the samples of its boards."""
+    """Return the entry of `sessions` of study.json. `boards` are the samples of its boards, and the
+    hash is that of the program that ran the models when the study began."""
     plan = record.plan
     entries = [r for r in records if r.session == plan.number]
     # A session that was killed has no end. Its last entry has.
@@ -199,6 +203,10 @@ def _describe_session(
     }
     if plan.power_reading is not None:
         sampling["power_reading"] = plan.power_reading
+    versions = {**record.versions, "driver": plan.driver}
+    # A rule compares the versions of sessions, so the key tells that other code measured.
+    if record.implementation_sha256 != implementation_sha256:
+        versions["implementation"] = record.implementation_sha256
     git = record.environment["git"]
     return {
         "session": plan.number,
@@ -212,11 +220,7 @@ def _describe_session(
         "readbacks": [*before, *between, *after],
         "idle_w": {uuid: idle.power_w for uuid, idle in record.idle.items()} or None,
         "commit": None if git is None else git["commit"],
-        "versions": {
-            name: version
-            for name, version in {**record.versions, "driver": plan.driver}.items()
-            if version is not None
-        },
+        "versions": {name: text for name, text in versions.items() if text is not None},
     }
 
 

@@ -31,6 +31,7 @@ from harness.studies.planning import (
     estimate_end_s,
     estimate_entry_s,
     estimate_start_s,
+    hash_implementation,
     make_study_id,
 )
 from harness.studies.preflight import StudyPreflight
@@ -200,6 +201,7 @@ def _measure(
         session,
         describe_node(session.node_name, devices, session.installed).to_json(),
         describe_environment(session.driver, plan.source_sha256, environment),
+        hash_implementation(plan.implementation),
         started_at=datetime.now(UTC),
     )
     settings = plan.settings
@@ -209,6 +211,10 @@ def _measure(
         f"{devices[0].name}, {describe_cap(session.cap_w, session.found_mw)}, meter "
         f"{session.meter}; session {session.number} of {plan.study_id}"
     )
+    if record.implementation_sha256 != plan.implementation_sha256:
+        view.print_line(
+            f"note: {plan.implementation} has changed since the study began; the bundle states it"
+        )
     view.print_line(
         f"first {settings.idle_s:g} s of idle power, {settings.burn_in_s:g} s of burn-in and the "
         f"anchor {settings.anchor.architecture}@{settings.anchor.size}"

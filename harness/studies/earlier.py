@@ -8,8 +8,15 @@ from typing import Any
 from checker.engine import judge
 from harness.run.plan import Machine, MachineError, PlanError, RunRequest
 from harness.run.run_directory import hold_directory
-from harness.studies.plan import METHOD, RUNNING_SUFFIX, StudyPlan, StudySettings
-from harness.studies.planning import SMOKE_ANCHOR, StudyRequest, hash_implementation
+from harness.studies.plan import (
+    METHOD,
+    REFERENCE_MODELS,
+    RUNNING_SUFFIX,
+    SIMULATED_MODELS,
+    StudyPlan,
+    StudySettings,
+)
+from harness.studies.planning import SMOKE_ANCHOR, StudyRequest
 from harness.studies.state import StudyState, load_base, load_state, parse_work
 from harness.studies.study_directory import BASE_DIRECTORY
 from harness.system import DESCRIPTION, hash_source
@@ -119,7 +126,7 @@ def find_earlier(path: Path) -> EarlierStudy:
             f"{errors[0].pointer}: {errors[0].found}; restore it from the machine of the study"
         )
     evidence = load_base(path)
-    plan = _refuse_other_code(path, _plan_continuation(path, evidence))
+    plan = _check_implementation(path, _plan_continuation(path, evidence))
     return EarlierStudy(path, plan, StudyState(evidence, ()), is_bundle=True)
 
 
@@ -133,7 +140,7 @@ def _find_unfinished(path: Path) -> EarlierStudy:
     # Another process may measure it. Only the lock shows that.
     with hold_directory(path):
         state = load_state(path)
-    return EarlierStudy(path, _refuse_other_code(path, plan), state, is_bundle=False)
+    return EarlierStudy(path, _check_implementation(path, plan), state, is_bundle=False)
 
 
 def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
@@ -158,13 +165,13 @@ def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
     )
 
 
-def _refuse_other_code(path: Path, plan: StudyPlan) -> StudyPlan:
-    """Return the plan with the hash of the present code. Raises PlanError if other code would run
-    the models."""
-    if hash_implementation(plan.implementation) != plan.implementation_sha256:
+def _check_implementation(path: Path, plan: StudyPlan) -> StudyPlan:
+    """Return the plan with the hash of the present code. Raises PlanError if this version of
+    wattmark does not have the program that runs the models."""
+    if plan.implementation not in (REFERENCE_MODELS, SIMULATED_MODELS):
         raise PlanError(
-            f"--resume {path}: {plan.implementation} has changed since the study began, and all "
-            "its sessions must run the same code; restore its file, or start a new study"
+            f"--resume {path}: this version of wattmark does not have {plan.implementation}, which "
+            "runs the models of the study; start a new study"
         )
     return replace(plan, source_sha256=hash_source())
 

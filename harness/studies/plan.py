@@ -107,7 +107,7 @@ class StudyPlan:
     implementation: str
     """`module:function` of the program that runs the models."""
     implementation_sha256: str
-    """Of its file."""
+    """Of its file when the study began."""
     accuracy_sha256: str
     """Of the table of published accuracy."""
     system: Json
@@ -228,6 +228,8 @@ class SessionRecord:
     """The entry of the node in system.json."""
     environment: Json
     """environment.json of the session."""
+    implementation_sha256: str
+    """Of the file of the program that ran the models."""
     started_at: datetime
     ended_at: datetime | None = None
     """None while the session runs, and after it was killed."""

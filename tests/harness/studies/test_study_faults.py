@@ -101,6 +101,7 @@ def test_resume_tries_only_models_again_whose_worker_died(
     faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(fake.SOUND_VARIABLE, "1")
+    monkeypatch.setattr(command, "hash_implementation", lambda name: "a" * 64)
     bundle = run_study(tmp_path, make_request(None, gpus=2), faulty)
     outcomes = read_outcomes(bundle)
     skipped = {name for name, (status, _) in outcomes.items() if status == "skipped"}
@@ -114,6 +115,9 @@ def test_resume_tries_only_models_again_whose_worker_died(
     assert all((kept.ints(name) == before.ints(name)).all() for name in ("start_ns", "items"))
     times_ns = [read_samples(path).ints("read_ns") for path in (faulty, bundle)]
     assert (times_ns[1][: len(times_ns[0])] == times_ns[0]).all()
+    # A session that other code measured says so.
+    sessions = json.loads((bundle / "study.json").read_text())["sessions"]
+    assert [s["versions"].get("implementation") for s in sessions] == [None, "a" * 64]
     # Both boards of the second session begin with the anchor, at the batch size that the first
     # session has found, without a ladder.
     kinds = second.at(second.text("architecture").equals("resnet50")).text("kind")
