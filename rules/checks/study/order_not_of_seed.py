@@ -2,8 +2,8 @@
 
 ## What it does
 Compares the order of the work, and that of the points of each board, with the order that the seed
-gives. Entries that were added on `--resume` follow the earlier ones, in an order of their own, so
-there are at most as many such parts as sessions.
+gives. Entries that were added on `--resume` follow the earlier ones, in an order of their own. The
+session that added them, or a later one, measured them.
 
 ## Why it is bad
 In a random order, drift over the study looks like noise and does not favour any model. Somebody who
@@ -31,17 +31,19 @@ RULE = StudyRule(__name__, "Y118", Severity.ERROR, added="1.7.0")
 @RULE.check
 def check(bundle: StudyBundle) -> Iterator[Violation]:
     declaration = bundle.declaration
-    ranks = [rank_entry(entry, declaration.seed) for entry in declaration.work]
-    falls = [place for place, (rank, later) in enumerate(pairwise(ranks), 1) if later < rank]
-    if len(falls) >= len(bundle.sessions):
-        first = falls[0]
-        yield Violation(
-            STUDY_FILE,
-            f"/work/{first}",
-            f"{declaration.work[first].architecture}@{declaration.work[first].size}, the first of "
-            f"{len(falls)} entries that follow one of a later place by seed {declaration.seed}",
-            f"at most {len(bundle.sessions) - 1}, one for each part added with --resume",
-        )
+    part = 0  # 1 for the entries that the first --resume added, and so on
+    for place, (previous, entry) in enumerate(pairwise(declaration.work), 1):
+        part += rank_entry(entry, declaration.seed) < rank_entry(previous, declaration.seed)
+        session = len(bundle.sessions) - 1 if entry.session is None else entry.session
+        if session < part:
+            yield Violation(
+                STUDY_FILE,
+                f"/work/{place}",
+                f"{entry.architecture}@{entry.size} {entry.engine} {entry.precision} in session "
+                f"{session}, after {part} falls in the order of seed {declaration.seed}",
+                f"a fall only where session {part} or a later one added entries",
+            )
+            break
     places = {entry.key: place for place, entry in enumerate(declaration.work)}
     for measurements in bundle.measurements_of.values():
         models = [m for m in measurements if m.longs and m.first.key in places]

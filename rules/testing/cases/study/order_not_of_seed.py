@@ -19,3 +19,9 @@ def work_sorted_by_name(study: StudyFrames) -> None:
 def two_entries_of_one_board_swapped(study: StudyFrames) -> None:
     work = study.study["work"]
     work[0], work[1] = work[1], work[0]
+
+
+@study_mutation(RULE, sessions=2)
+def entries_of_two_boards_exchanged(study: StudyFrames) -> None:
+    work = study.study["work"]
+    work[2], work[3] = work[3], work[2]
