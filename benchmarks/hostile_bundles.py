@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostile import documents, tables  # noqa: F401  (they register their cases)
+from hostile import documents, studies, tables  # noqa: F401  (they register their cases)
 from hostile.cases import CASES
 
 ROOT = Path(__file__).parent.parent

@@ -212,7 +212,7 @@ SPOILED: dict[str, tuple[Edit, str, str, str]] = {
         "S107", "study.json", "/sessions/1/accelerators",
     ),
     # points.csv.gz
-    "bomb": (replace_content("points.csv.gz", make_bomb(256)), "S103", "points.csv.gz", ""),
+    "bomb": (replace_content("points.csv.gz", make_bomb(200)), "S103", "points.csv.gz", ""),
     "cut": (
         lambda d: replace_content("points.csv.gz", (d / "points.csv.gz").read_bytes()[:-9])(d),
         "S108", "points.csv.gz", "",
