@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from hostile.cases import add_case
 
-from rules.bundle_format.counts import MAX_POINTS, MAX_SESSIONS, MAX_WORK
+from rules.bundle_format.counts import MAX_POINT_PARTS, MAX_POINTS, MAX_SESSIONS, MAX_WORK
 from rules.bundle_format.records import STUDY
 from rules.bundle_format.seal import encode_json, seal
 from rules.testing.frames import StudyFrames
@@ -39,7 +39,7 @@ def _repeat(table: pd.DataFrame, count: int) -> pd.DataFrame:
     return table.iloc[np.arange(count) % len(table)].reset_index(drop=True)
 
 
-@add_case("study: 1 000 000 samples")
+@add_case(f"study: {STUDY.max_rows} samples")
 def most_samples(directory: Path) -> None:
     study = make_study_frames()
     study.samples = _repeat(study.samples, STUDY.max_rows)
@@ -49,7 +49,7 @@ def most_samples(directory: Path) -> None:
     _write(study, directory)
 
 
-@add_case("study: 200 000 points")
+@add_case(f"study: {MAX_POINTS} points")
 def most_points(directory: Path) -> None:
     study = make_study_frames()
     rounds = MAX_POINTS // len(study.points)
@@ -62,16 +62,16 @@ def most_points(directory: Path) -> None:
     _write(study, directory)
 
 
-@add_case("study: 1 000 000 parts of one point")
+@add_case(f"study: {MAX_POINT_PARTS} parts of one point")
 def most_parts(directory: Path) -> None:
     study = make_study_frames()
     study.batches = pd.concat(
-        [study.batches, _repeat(study.batches[-1:], STUDY.max_rows - len(study.batches))]
+        [study.batches, _repeat(study.batches[-1:], MAX_POINT_PARTS - len(study.batches))]
     )
     _write(study, directory)
 
 
-@add_case("study: 10 000 entries and 512 sessions")
+@add_case(f"study: {MAX_WORK} entries, {MAX_SESSIONS} sessions and {MAX_POINTS} points")
 def most_work(directory: Path) -> None:
     study = make_study_frames()
     (session,), (node,) = study.study["sessions"], study.system["nodes"]
@@ -82,9 +82,9 @@ def most_work(directory: Path) -> None:
     study.system["nodes"] = [{**node, "name": name} for name in names]
     work = study.study["work"]
     study.study["work"] = [{**work[n % len(work)], "size": 32 + n} for n in range(MAX_WORK)]
-    study.points = _repeat(study.points, 100_000)
+    study.points = _repeat(study.points, MAX_POINTS)
     study.points["session"] = np.arange(len(study.points)) % MAX_SESSIONS
-    study.batches = _repeat(study.batches, 100_000)
+    study.batches = _repeat(study.batches, MAX_POINT_PARTS)
     study.batches["point"] = np.flatnonzero(study.points["outcome"] == "ok")[
         np.arange(len(study.batches)) % (study.points["outcome"] == "ok").sum()
     ]

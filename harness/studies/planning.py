@@ -21,6 +21,7 @@ from harness.studies.plan import (
     StudySettings,
 )
 from harness.system import hash_source
+from rules.bundle_format.counts import MAX_WORK
 from rules.bundle_format.records import Json
 from rules.studies.accuracy import (
     AccuracyTable,
@@ -171,6 +172,12 @@ def list_entries(
         for engine in settings.engines
         for precision in settings.precisions
     }
+    if len(entries) > MAX_WORK:
+        raise PlanError(
+            f"--models {describe_models(models_text)}: {len(models)} models and sizes in "
+            f"{len(settings.engines) * len(settings.precisions)} setups are {len(entries)} "
+            f"entries, and a study has at most {MAX_WORK}; measure the setups in several studies"
+        )
     return tuple(order_work(entries, seed))
 
 

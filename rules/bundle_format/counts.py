@@ -31,19 +31,25 @@ MAX_TEXTS = MAX_ACCELERATORS
 """Different texts in a column of a table. Accelerators are the most numerous."""
 MAX_ARCHITECTURES = 4_096
 """Different texts in the column of architectures. timm has 900 with published accuracy."""
-MAX_SESSIONS = MAX_NODES
-MAX_WORK = 10_000
-"""Entries of a study. All 1 193 models and sizes in eight setups are 9 544."""
-MAX_STUDY_READBACKS = 3 * MAX_WORK
-"""A study reads the limits back around each entry and each anchor."""
-MAX_POINTS = 200_000
-"""Each of `MAX_WORK` entries has at most 14 batch sizes of a ladder and two long windows."""
+MAX_SESSIONS = 128
+"""All 1 193 models and sizes in two setups take 120 sessions of 20 minutes."""
+MAX_WORK = 2_400
+"""Entries of a study. All models and sizes in two setups are 2 386."""
+MAX_POINTS = 40_000
+"""Each of `MAX_WORK` entries has at most 14 batch sizes of a ladder and two long windows, and there
+are the anchors of the sessions."""
+MAX_POINT_PARTS = 110_000
+"""Each entry has at most 14 parts of a ladder and 20 parts of long windows."""
+MAX_STUDY_READBACKS = 10_000
+"""A study reads the limits back around each session, and after each entry and anchor."""
 
 
 def check_table(name: str, table: Table) -> None:
-    """Raises Refused if a table has too many epochs, ranks or points."""
+    """Raises Refused if a table has too many epochs, ranks, points or parts of points."""
     if name == POINTS_FILE and len(table) > MAX_POINTS:
         raise _refuse(name, "", f"{len(table)} points", f"at most {MAX_POINTS}")
+    if "part" in table.columns and len(table) > MAX_POINT_PARTS:
+        raise _refuse(name, "", f"{len(table)} parts", f"at most {MAX_POINT_PARTS}")
     if "epoch" not in table.columns or not len(table):
         return
     epochs, ranks = table.ints("epoch"), table.ints("rank")

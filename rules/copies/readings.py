@@ -13,6 +13,8 @@ from rules.metrics.readings import to_whole_milliwatts
 
 MIN_DISTINCT = 8
 """Sequences with fewer different values may repeat by chance."""
+COMPARED_AT_ONCE = 65_536
+"""Sequences that are compared at the same time."""
 STEPS_MW = (312.0, 334.0)
 """Range of plausible steps of the sensor of an H200; measured boards have 320 to 324 mW
 (docs/forensics.md)."""
@@ -41,12 +43,22 @@ def find_copied_sequences(columns: Sequence[Floats]) -> Ints:
     order = np.argsort(hashes, kind="stable")
     equal_hash = np.flatnonzero(np.diff(hashes[order]) == 0)
     sequences = sliding_window_view(power_w, IN_A_ROW)
-    earlier = sequences[starts[order[equal_hash]]]
-    later = sequences[starts[order[equal_hash + 1]]]
-    # Equal hashes can be collisions, so compare the readings themselves as well.
-    distinct = (np.diff(np.sort(earlier, axis=1), axis=1) != 0).sum(axis=1) + 1
-    is_copy = (earlier == later).all(axis=1) & (distinct >= MIN_DISTINCT)
+    # Equal hashes can be collisions, so compare the readings themselves as well. In parts, because
+    # each sequence takes the memory of its readings.
+    is_copy = np.concatenate(
+        [
+            _are_copies(sequences[starts[order[part]]], sequences[starts[order[part + 1]]])
+            for part in np.array_split(equal_hash, len(equal_hash) // COMPARED_AT_ONCE + 1)
+        ]
+    )
     copies: Ints = starts[np.sort(order[equal_hash + 1][is_copy])]
+    return copies
+
+
+def _are_copies(earlier: Floats, later: Floats) -> Mask:
+    """Which sequences, shape (m, `IN_A_ROW`), are equal and have enough different values."""
+    distinct = (np.diff(np.sort(earlier, axis=1), axis=1) != 0).sum(axis=1) + 1
+    copies: Mask = (earlier == later).all(axis=1) & (distinct >= MIN_DISTINCT)
     return copies
 
 

@@ -2,11 +2,11 @@
 
 ## What it does
 Checks that JSON files are smaller than 16 MiB with at most 500 000 values, compressed tables
-smaller than 64 MiB, and decompressed tables smaller than 96 MiB with at most 500 000 rows,
-lines of 256 KiB and texts of 4 096 characters. The decompressed log is smaller than 64 MiB with at
-most 500 000 lines, and the events are smaller than 32 MiB with at most 32 768 lines and 500 000
-values. A directory `signatures` holds at most 64 files. The checker compares sizes before it reads
-a file, and stops decompression at the limit.
+smaller than 64 MiB, and decompressed tables smaller than 96 MiB with at most 500 000 rows (of a
+study 192 MiB and 1 000 000 rows), lines of 256 KiB and texts of 4 096 characters. The decompressed
+log is smaller than 64 MiB with at most 500 000 lines, and the events are smaller than 32 MiB with
+at most 32 768 lines and 500 000 values. A directory `signatures` holds at most 64 files. The
+checker compares sizes before it reads a file, and stops decompression at the limit.
 
 ## Why it is bad
 Files of real runs are much smaller. A larger file is a mistake or an attempt to exhaust the memory

@@ -4,7 +4,8 @@
 Counts the parts of a run that the tables, result.json and system.json name. A bundle has at most 1
 000 epochs, 512 ranks, 512 nodes, 512 accelerators, 8 192 pairs of epoch and rank, 8 192 pairs of
 epoch and accelerator, 8 192 readbacks, and 512 different texts in a column of a table. Epochs and
-ranks count from 0.
+ranks count from 0. A study has at most 2 400 entries, 128 sessions, 40 000 points, 110 000 parts of
+points, 10 000 readbacks, and 4 096 architectures.
 
 ## Why it is bad
 The time and memory of judging grow with the number of parts and not only with the size of the

@@ -1,5 +1,6 @@
 """Parts of the harness of studies: the shared list, the samples of a bundle, and the settings."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from harness.run.plan import PlanError, RunRequest
 from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.plan import StudyEntry
-from harness.studies.planning import StudyRequest, make_settings
+from harness.studies.planning import StudyRequest, list_entries, make_settings, read_table
 from harness.studies.samples import read_samples, select_near
 from rules.bundle_format.records import SAMPLE_COLUMNS
 from rules.protocol import STUDY_V1_0
@@ -91,3 +92,12 @@ def test_short_windows_shorten_the_others_in_proportion() -> None:
 def test_settings_that_do_not_exist_are_refused(options: dict, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         make_settings(make_request(**options))
+
+
+def test_list_that_no_bundle_holds_is_refused_before_the_study() -> None:
+    table = read_table(None)
+    settings = make_settings(make_request(engines="eager,cudagraph"))
+    assert len(list_entries("all", settings, table, seed=1)) == 2 * 1193
+    settings = replace(settings, precisions=("bf16", "fp32"))
+    with pytest.raises(PlanError, match="at most 2400; measure the setups in several studies"):
+        list_entries("all", settings, table, seed=1)

@@ -18,7 +18,6 @@ from support.rules.hostile_edits import edit_table, make_bomb, replace_content
 
 from checker.engine import judge
 from rules.bundle_format import counts
-from rules.bundle_format.counts import MAX_POINTS
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.records import RUN, STUDY, find_kind
 from rules.bundle_format.seal import seal
@@ -323,9 +322,14 @@ def test_study_has_more_architectures_than_a_run_has_accelerators() -> None:
         assert refusal.value.problems[0].rule == "S111"
 
 
-def test_points_are_limited(small_study: StudyFrames) -> None:
-    points = small_study.evidence().points
-    few, many = (np.zeros(count, dtype=np.intp) for count in (MAX_POINTS, MAX_POINTS + 1))
-    counts.check_table("points.csv.gz", points.at(few))
-    with pytest.raises(Refused):
-        counts.check_table("points.csv.gz", points.at(many))
+def test_points_and_their_parts_are_limited(small_study: StudyFrames) -> None:
+    evidence = small_study.evidence()
+    for name, table, limit in (
+        ("points.csv.gz", evidence.points, counts.MAX_POINTS),
+        ("batches.csv.gz", evidence.batches, counts.MAX_POINT_PARTS),
+    ):
+        few, many = (np.zeros(count, dtype=np.intp) for count in (limit, limit + 1))
+        counts.check_table(name, table.at(few))
+        with pytest.raises(Refused) as refusal:
+            counts.check_table(name, table.at(many))
+        assert refusal.value.problems[0].rule == "S111"
