@@ -95,7 +95,9 @@ def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
 
 def test_the_worker_of_studies_runs_a_model() -> None:
     words = "--device cpu --models test_resnet@32 --engines eager,cudagraph --precisions fp32"
-    printed = run_benchmark("study_smoke.py", *words.split(), "--batches=1", "--seconds=0.01")
+    printed = run_benchmark(
+        "studies/study_smoke.py", *words.split(), "--batches=1", "--seconds=0.01"
+    )
     assert "test_resnet@32 eager fp32 batch       1: " in printed
     assert "images/s" in printed
     assert "test_resnet@32 cudagraph fp32: refused: engine cudagraph: needs a GPU" in printed

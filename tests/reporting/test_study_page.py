@@ -183,7 +183,7 @@ def test_the_dataset_has_each_name_once_and_four_digits() -> None:
 
 
 def test_a_page_of_all_models_on_five_setups_fits_its_limit(published: PublishedStudy) -> None:
-    """benchmarks/study_page.py measures the whole page: 1.48 MB, of which 1.3 MB are this."""
+    """benchmarks/studies/study_page.py measures the whole page: 1.48 MB, 1.3 MB of it this."""
     tenth = published.results[:1266:10]
     results = [
         result

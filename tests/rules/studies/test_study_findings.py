@@ -1,4 +1,4 @@
-"""The tables of benchmarks/study_findings.py."""
+"""The tables of benchmarks/studies/study_findings.py."""
 
 from pathlib import Path
 from runpy import run_path
@@ -9,7 +9,7 @@ from support.bundles import write_study_bundle
 from rules.testing.studies import make_study_frames
 
 ROOT = Path(__file__).parents[3]
-SCRIPT = run_path(str(ROOT / "benchmarks/study_findings.py"))
+SCRIPT = run_path(str(ROOT / "benchmarks/studies/study_findings.py"))
 
 
 def test_findings_of_a_study_stand_beside_the_published_ones(

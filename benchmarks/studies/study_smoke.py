@@ -1,7 +1,7 @@
 """Runs the worker of studies briefly with each engine, precision and a few batch sizes, and prints
 one line for each.
 
-    python benchmarks/study_smoke.py [--device cuda:0] [--models NAME@SIZE,…] [--engines …]
+    python benchmarks/studies/study_smoke.py [--device cuda:0] [--models NAME@SIZE,…] [--engines …]
         [--precisions …] [--batches 1,32,256,100000,1] [--seconds 0.5]
 
 The last of these batch sizes shows that the memory of the one before, which does not fit, is free.

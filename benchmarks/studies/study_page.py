@@ -4,7 +4,7 @@ Makes five studies from the published figures of Yang et al., as if boards had m
 sizes of each model, and writes their page. With playwright and a Chromium it also opens the page
 with all setups chosen, moves the slider and types into the filter.
 
-    python benchmarks/study_page.py
+    python benchmarks/studies/study_page.py
 
 docs/performance.md has what that gave.
 """
@@ -25,7 +25,7 @@ from rules.studies.published import read_published_study
 from rules.studies.results import Setup
 from rules.testing.study_results import make_measured_results
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "submissions/published/yang2025.json"
 ENGINES = (
     ("cudagraph", "bf16"),

@@ -1,6 +1,6 @@
 """What studies of image models find, in figures, as Markdown tables.
 
-    python benchmarks/study_findings.py PATH…
+    python benchmarks/studies/study_findings.py PATH…
 
 A path is the bundle of a study, or a file of published figures such as
 submissions/published/yang2025.json. The tables say where the least energy lies, how far batch size
