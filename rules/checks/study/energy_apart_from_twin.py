@@ -13,9 +13,10 @@ The same model takes the same energy. The board was disturbed, or it ran another
 Look for foreign processes and slowdown in the session. Measure the model again.
 
 ## Source
-The results that Yang, Adámek and Armour released, where twins have other weights: one of 589 with
-twins per setup is apart, convnext_large at 288 pixels on the A100 with TensorRT, 795 mJ against 283
-mJ at a 2.8 times lower throughput. Over all twins the energy differs by 0.2 to 1.1 % in the median.
+The results that Yang, Adámek and Armour released, where twins have other weights. Up to 589 results
+of a setup have twins, and one in all four setups is apart: convnext_large at 288 pixels on the A100
+with TensorRT, 795 mJ against 283 mJ at a 2.8 times lower throughput. Over all twins the energy
+differs by 0.2 to 1.1 % in the median.
 """
 
 from collections.abc import Iterator
