@@ -1,7 +1,7 @@
 """Reads the evidence of a study. Whoever has the evidence need not check that its tables refer to
 points, sessions and accelerators that exist."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rules.bundle_format.records import (
     LOG_FILE,
     SAMPLES_FILE,
     SYSTEM_FILE,
+    Json,
 )
 from rules.bundle_format.study_records import (
     KINDS,
@@ -52,7 +53,7 @@ def read_study(files: Files) -> tuple[StudyEvidence | None, list[Problem]]:
         records[LOG_FILE],
     )
     # In this order: points refer to sessions, parts to points.
-    for check in (_check_sessions, _check_points, _check_parts):
+    for check in (_check_sessions, _check_samples, _check_points, _check_parts):
         problems = [problem for refusal in check(evidence) for problem in refusal.problems]
         if problems:
             return None, problems
@@ -79,6 +80,28 @@ def _check_sessions(evidence: StudyEvidence) -> Iterator[Refused]:
             yield _refuse_session(f"{pointer}/accelerators", uuid, expected)
 
 
+def _check_samples(evidence: StudyEvidence) -> Iterator[Refused]:
+    """Each sample is of an accelerator that its session lists."""
+    sessions = {session["node"]: session for session in evidence.study["sessions"]}
+    nodes, accelerators = (evidence.samples.text(name) for name in ("node", "accelerator"))
+    of_nodes = [sessions.get(node, {"accelerators": []}) for node in nodes.names]
+    is_listed = _tabulate_accelerators(of_nodes, accelerators.names)
+    yield from _check_rows(
+        SAMPLES_FILE,
+        evidence.samples,
+        ~is_listed[nodes.codes, accelerators.codes],
+        "samples of a node or of an accelerator of no session",
+        f"the node and the accelerators of a session of {STUDY_FILE}",
+    )
+
+
+def _tabulate_accelerators(sessions: Sequence[Json], uuids: Sequence[str]) -> Mask:
+    """Which session lists which accelerator, shape (sessions, uuids)."""
+    listed = [set(session["accelerators"]) for session in sessions]
+    table = [[uuid in members for uuid in uuids] for members in listed]
+    return np.array(table, dtype=bool).reshape(len(sessions), len(uuids))
+
+
 def _check_points(evidence: StudyEvidence) -> Iterator[Refused]:
     points, sessions = evidence.points, evidence.study["sessions"]
     for column, texts in _VOCABULARY.items():
@@ -97,10 +120,8 @@ def _check_points(evidence: StudyEvidence) -> Iterator[Refused]:
         POINTS_FILE, points, ~known, "an unknown session", f"0 to {len(sessions) - 1}"
     )
     accelerators = points.text("accelerator")
-    listed = np.zeros(len(points), dtype=bool)
-    for number, session in enumerate(sessions):
-        for uuid in session["accelerators"]:
-            listed |= (numbers == number) & accelerators.equals(uuid)
+    is_listed = _tabulate_accelerators(sessions, accelerators.names)
+    listed = is_listed[np.minimum(numbers, len(sessions) - 1), accelerators.codes]
     yield from _check_rows(
         POINTS_FILE,
         points,

@@ -70,6 +70,10 @@ def edit_points(row: int, **cells: object) -> Edit:
     return _edit_rows("points.csv.gz", row, cells)
 
 
+def edit_samples(row: int, **cells: object) -> Edit:
+    return _edit_rows("samples.csv.gz", row, cells)
+
+
 def edit_parts(row: int, **cells: object) -> Edit:
     return _edit_rows("batches.csv.gz", row, cells)
 
@@ -241,6 +245,13 @@ SPOILED: dict[str, tuple[Edit, str, str, str]] = {
     "ends_before_it_starts": (edit_points(2, end_ns=5), "S109", "points.csv.gz", "row 2"),
     # A point that is said to have failed, though it has a window.
     "failed_with_items": (edit_points(2, outcome="failed"), "S109", "points.csv.gz", "row 2"),
+    # samples.csv.gz
+    "samples_of_no_session": (
+        edit_samples(3, node="session7"), "S109", "samples.csv.gz", "row 3"
+    ),
+    "samples_of_no_board": (
+        edit_samples(3, accelerator=BOARDS[1]), "S109", "samples.csv.gz", "row 3"
+    ),
     # batches.csv.gz
     "part_of_no_point": (edit_parts(2, point=99_999), "S109", "batches.csv.gz", "row 2"),
     "part_without_batches": (edit_parts(2, batches=0), "S109", "batches.csv.gz", "row 2"),
