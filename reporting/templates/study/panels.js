@@ -237,8 +237,8 @@ PLOT
     const rows = results.filter((row) => modelId(row) === id);
     const series = rows.map((row) => ({ row, batches: row.ladder.length ? row.ladder.map((step) => ({ ...row, joulesLow: null, ...step })) : row.batch ? [row] : [] }));
     const points = series.flatMap(({ batches }) => batches);
-    const draw = (target, x, y, readX, readY, extra = []) => target.draw(() => ({
-      x, y, points: markRows(points, readX, readY, "setup"),
+    const draw = (target, x, y, readX, readY, { extra = [], labels = [] } = {}) => target.draw(() => ({
+      x, y, labels, points: markRows(points, readX, readY, "setup"),
       lines: [...series.map(({ row, batches }) => ({ points: batches.map((step) => ({ x: readX(step), y: readY(step) })), style: `thin s${row.setup % 8}` })), ...extra],
     }));
     const energy = (step) => milli(step.joules);
@@ -247,8 +247,12 @@ PLOT
     draw(plots.latency, batchAxis, { title: "latency of a batch, ms", log: true }, (step) => step.batch, (step) => milli(step.latencyS ?? NaN));
     const fastest = Math.max(...points.map((step) => step.imagesPerS), 1);
     const caps = [...new Set(rows.map((row) => setups[row.setup].cap_w).filter(Boolean))];
-    const hyperbolas = caps.map((cap) => ({ style: "contour", points: capCurve(cap, fastest) }));
-    draw(plots.cap, { title: "images/s", zero: true }, { title: "energy, mJ per image", zero: true }, (step) => step.imagesPerS, energy, hyperbolas);
+    const curves = caps.map((cap) => ({ style: "contour", points: capCurve(cap, fastest) }));
+    // Labels at different heights do not overlap.
+    const highest = milli(Math.max(...points.map((step) => step.joules)));
+    const labels = caps.map((cap, n) => ({ y: highest * (0.95 - 0.14 * n), anchor: "start", dy: 0, text: `\u2002${cap} W`, classes: "soft" }));
+    labels.forEach((label, n) => { label.x = milli(caps[n]) / label.y; });
+    draw(plots.cap, { title: "images/s", zero: true }, { title: "energy, mJ per image", zero: true }, (step) => step.imagesPerS, energy, { extra: curves, labels });
     const known = [...new Set(rows.map((row) => row.setup))];
     document.querySelector("[data-model]").textContent = known.length ? `${id} on ${known.length} setup${known.length === 1 ? "" : "s"}:` : `No result has the model ${id}.`;
     document.querySelector("[data-keys]").replaceChildren(...known.map((n) => element("li", {}, drawKey(setups[n].shape, `s${n % 8}`), setups[n].label)));
