@@ -38,7 +38,7 @@ from rules.studies.figures_json import (
     find_figure_differences,
     study_figures_to_json,
 )
-from rules.views import open_view
+from rules.views import get_main_document, open_view
 
 _Change = tuple[str, Any, Any]
 """JSON pointer of a figure, its stated value and its computed value."""
@@ -98,7 +98,7 @@ def fix(bundle: Path) -> list[str]:
     fixed = dict(files.contents)
     for name, value in zip(
         files.kind.documents,
-        (view.main_document, evidence.system, evidence.environment),
+        (get_main_document(view), evidence.system, evidence.environment),
         strict=True,
     ):
         fixed[name] = encode_json(value)

@@ -58,11 +58,6 @@ class Bundle:
         return self._evidence.result
 
     @property
-    def main_document(self) -> Json:
-        """The document that states what was measured."""
-        return self.result
-
-    @property
     def system(self) -> Json:
         return self._evidence.system
 
@@ -148,11 +143,6 @@ class Bundle:
     @property
     def protocol(self) -> Protocol:
         return PROTOCOLS[self.declaration.protocol]
-
-    @property
-    def protocol_version(self) -> str:
-        """The version of the protocol that the run follows."""
-        return self.declaration.protocol
 
     @property
     def workload(self) -> Workload | None:

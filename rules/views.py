@@ -6,7 +6,7 @@ from pathlib import Path
 from rules.bundle import Bundle
 from rules.bundle_format.files import Files
 from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import STUDY
+from rules.bundle_format.records import STUDY, Json
 from rules.bundle_format.study_load import read_study
 from rules.finding import Problem
 from rules.studies.bundle import StudyBundle
@@ -24,3 +24,13 @@ def open_view(
         return StudyBundle(path, (*problems, *own_problems), study)
     run, own_problems = read_evidence(files) if evidence else (None, [])
     return Bundle(path, (*problems, *own_problems), run)
+
+
+def get_main_document(view: AnyBundle) -> Json:
+    """The document that states what was measured: result.json of a run, study.json of a study."""
+    return view.result if isinstance(view, Bundle) else view.study
+
+
+def get_version(view: AnyBundle) -> str:
+    """The version of the protocol that a run follows, or of the method that a study follows."""
+    return view.protocol.version if isinstance(view, Bundle) else view.method.version

@@ -35,7 +35,7 @@ from rules.rule import BundleRule, FormRule, Rule, StudyRule
 from rules.run_summary import RunSummary, summarize
 from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
-from rules.views import AnyBundle, open_view
+from rules.views import AnyBundle, get_main_document, get_version, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
 """Memory that a group of open bundles may take. Eight runs on four boards take a third of it."""
@@ -179,7 +179,7 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
     trust = Trust(manifest_sha256=sha256(manifest).hexdigest() if manifest else "")
     if options.signed and manifest is not None:
         main_file = files.kind.main_file
-        document = MainDocument(main_file, bundle.main_document) if bundle.evidence else None
+        document = MainDocument(main_file, get_main_document(bundle)) if bundle.evidence else None
         trust = establish_trust(path, files.contents, options.keyring, root, document)
     bundle = replace(bundle, problems=(*bundle.problems, *trust.problems))
     # A problem is reported by the rule that it names. Without that rule it would be lost.
@@ -201,7 +201,7 @@ def _select_rules(bundle: AnyBundle) -> frozenset[str]:
     return _select_rules_for(
         isinstance(bundle, StudyBundle),
         bundle.judged_standing,
-        bundle.protocol_version,
+        get_version(bundle),
         bool(bundle.problems),
     )
 

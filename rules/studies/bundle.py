@@ -66,11 +66,6 @@ class StudyBundle:
         return self._evidence.study
 
     @property
-    def main_document(self) -> Json:
-        """The document that states what was measured."""
-        return self.study
-
-    @property
     def samples(self) -> Table:
         return self._evidence.samples
 
@@ -125,11 +120,6 @@ class StudyBundle:
     @property
     def method(self) -> StudyMethod:
         return STUDY_METHODS[self.declaration.method]
-
-    @property
-    def protocol_version(self) -> str:
-        """The version of the method that the study follows."""
-        return self.declaration.method
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
