@@ -1,7 +1,6 @@
 """The bundle of a run as the rules see it: the evidence, and what several rules derive from it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +35,7 @@ from rules.metrics.headline import apply_rule_book
 from rules.metrics.idle import compute_idle_figures
 from rules.metrics.intervals import find_spans, group_by_accelerator, group_by_epoch_and_rank
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
-from rules.metrics.node.traces import FeedTrace, build_feed_traces
+from rules.metrics.node.traces import FeedTrace, build_placed_traces
 from rules.metrics.parts import Part, parts_of_groups
 from rules.metrics.power_series import Series, build_series
 from rules.metrics.run import compute_figures
@@ -342,12 +341,9 @@ class Bundle:
         """The traces of all feeds of all meters whose readings can be placed."""
         if self.node_samples is None:
             return ()
-        clocks = self.declaration.node_clocks or ()
-        traces: list[FeedTrace] = []
-        for meter in self.meters:
-            with suppress(MetricsError):
-                traces += build_feed_traces(self.node_samples, [meter], clocks)
-        return tuple(traces)
+        return build_placed_traces(
+            self.node_samples, self.meters, self.declaration.node_clocks or ()
+        )
 
     @property
     def node_figures(self) -> NodeFigures | None:

@@ -1,6 +1,7 @@
 """The readings of node meters over time, feed by feed, on the monotonic clock of their node."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -113,6 +114,17 @@ def build_feed_traces(
         for feed in meter.feeds:
             readings = select_feed(node_samples, meter.id, feed)
             yield build_feed_trace(readings, meter, feed, offsets_ns.get((meter.id, feed.node)))
+
+
+def build_placed_traces(
+    node_samples: Table, meters: Sequence[MeterDeclaration], clocks: Sequence[NodeClock]
+) -> tuple[FeedTrace, ...]:
+    """As `build_feed_traces`, without the feeds of a meter from the first on that it raises for."""
+    traces: list[FeedTrace] = []
+    for meter in meters:
+        with suppress(MetricsError):
+            traces.extend(build_feed_traces(node_samples, [meter], clocks))
+    return tuple(traces)
 
 
 def select_feed(node_samples: Table, meter: str, feed: Feed) -> Table:
