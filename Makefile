@@ -49,7 +49,7 @@ test-core: setup
 
 # Runs and sweeps are killed at 20 random moments of each kind, instead of two: more than an hour.
 test-kill: setup
-	WATTMARK_KILLS=20 $(BIN)/pytest $(wildcard tests/end_to_end/test_kill*.py)
+	WATTMARK_KILLS=20 $(BIN)/pytest $(wildcard tests/end_to_end/kills/test_kill*.py)
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
 	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py

@@ -4,6 +4,8 @@ Modules for checking and drawing are imported late, so that `--help` is fast.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -78,13 +80,42 @@ def main(
     The page needs no network. Without JavaScript it is static. Bundles that fail the check are
     listed with their findings but without their figures, and the exit code is then 1.
     """
+    from checker import CheckerError
+    from checker.output import OutputError, refuse_output
+    from checker.selection import refuse_keyring
+    from reporting.charts import ChartError
+    from reporting.collect import EvidenceChangedError, NothingFoundError, collect
+
+    refuse_keyring(keyring, local)
+    try:
+        # Fail before the check, which may take minutes.
+        with _name_unwritable(out):
+            refuse_output(out, MARK)
+            show_step("checking the bundles")
+            collected = collect(paths, keyring, local)
+        pages = _write_files(collected, out, tables, figures)
+    except OutputError as error:
+        raise click.UsageError(str(error)) from None
+    except NothingFoundError as error:
+        raise click.ClickException(str(error)) from None
+    except (ChartError, CheckerError, EvidenceChangedError) as error:
+        raise UnavailableError(str(error)) from None
+    finally:
+        show_step("")
+    for page in pages:
+        click.echo(page)
+    sys.exit(FAILED if collected.rejected else 0)
+
+
+def _write_files(
+    collected: "Collected", out: Path, tables: Path | None, figures: Path | None
+) -> list[str]:
+    """Write pages, tables and figures. Returns a line about each page. Raises OutputError,
+    ChartError and UnwritableError."""
     from datetime import UTC, datetime
 
-    from checker import CheckerError
-    from checker.output import OutputError, refuse_output, write_output
-    from checker.selection import refuse_keyring
-    from reporting.charts import ChartError, build_charts
-    from reporting.collect import EvidenceChangedError, NothingFoundError, collect
+    from checker.output import write_output
+    from reporting.charts import build_charts
     from reporting.page import (
         build_page,
         describe_report,
@@ -94,16 +125,11 @@ def main(
     )
     from reporting.studies.page import build_study_page, describe_studies, render_study_page
 
-    refuse_keyring(keyring, local)
     now = datetime.now(UTC)
-    target = out
-    try:
-        # Fail before the check, which may take minutes.
-        refuse_output(out, MARK)
-        show_step("checking the bundles")
-        collected = collect(paths, keyring, local)
-        show_step("drawing the page")
-        # The page is written first: tables and figures are extra.
+    lines = [f"{out}: {_count_results(collected)}"]
+    show_step("drawing the page")
+    # The pages are written first: tables and figures are extra.
+    with _name_unwritable(out):
         page = build_page(collected, out)
         write_output(out, render_page(page, out, now), MARK)
         study_page = build_study_page(collected, out) if collected.has_study_results else None
@@ -111,35 +137,32 @@ def main(
         if study_page is not None:
             html = render_study_page(study_page, out, now)
             write_output(name_study_page(out), html, MARK)
-        if tables is not None:
-            target = tables
-            show_step("writing the tables")
+            lines.append(f"{name_study_page(out)}: {study_page.describe()}")
+    if tables is not None:
+        show_step("writing the tables")
+        with _name_unwritable(tables):
             write_tables(page.tables, describe_report(page, now), tables / "report.json")
             if study_page is not None:
                 document = describe_studies(study_page, now)
                 write_tables(study_tables, document, tables / "image-inference.json")
-        if figures is not None:
-            from reporting.charts.render import write_figures
+    if figures is not None:
+        from reporting.charts.render import write_figures
 
-            target = figures
-            show_step("drawing the figures")
+        show_step("drawing the figures")
+        with _name_unwritable(figures):
             write_figures(
                 (c for table in (*page.tables, *study_tables) for c in build_charts(table)), figures
             )
-    except OutputError as error:
-        raise click.UsageError(str(error)) from None
-    except NothingFoundError as error:
-        raise click.ClickException(str(error)) from None
-    except (ChartError, CheckerError, EvidenceChangedError) as error:
-        raise UnavailableError(str(error)) from None
+    return lines
+
+
+@contextmanager
+def _name_unwritable(target: Path) -> Iterator[None]:
+    """Raise UnwritableError, which names `target` or the file in it, for an OSError."""
+    try:
+        yield
     except OSError as error:
         raise UnwritableError(describe_unwritable(error, target)) from None
-    finally:
-        show_step("")
-    click.echo(f"{out}: {_count_results(collected)}")
-    if study_page is not None:
-        click.echo(f"{name_study_page(out)}: {study_page.describe()}")
-    sys.exit(FAILED if collected.rejected else 0)
 
 
 def _count_results(collected: "Collected") -> str:

@@ -161,8 +161,7 @@ class Bundle:
 
     @property
     def runs_batches_in_turn(self) -> bool:
-        """Whether the workload is known and a rank runs one batch after another, as in training.
-        The requests of a server overlap."""
+        """Whether the workload is known and its batches do not overlap, as those of a server do."""
         return self.workload is not None and self.workload.mode != "inference"
 
     @property
@@ -287,14 +286,12 @@ class Bundle:
 
     @property
     def figures(self) -> RunFigures | None:
-        """The figures recomputed from the raw tables by the arithmetic of this rule book; None if
-        the evidence does not allow it (T101 reports that)."""
+        """The figures recomputed by this rule book; None if that fails (T101 reports that)."""
         return None if isinstance(self._figures_or_reason, str) else self._figures_or_reason
 
     @cached_property
     def stated_figures(self) -> RunFigures | None:
-        """The figures as result.json must state them: `figures` by the arithmetic of the rule book
-        that the run names."""
+        """The figures as result.json must state them: by the rule book that the run names."""
         return self.figures and apply_rule_book(self.figures, self.declaration.rules_version)
 
     @cached_property
@@ -347,8 +344,7 @@ class Bundle:
 
     @property
     def node_figures(self) -> NodeFigures | None:
-        """The figures of the nodes recomputed from the raw tables; None without a node meter, or if
-        the readings do not allow it."""
+        """The recomputed figures of the nodes; None without a node meter, or if that fails."""
         figures = self._node_figures_or_reason
         return None if isinstance(figures, str) else figures
 
@@ -374,8 +370,7 @@ class Bundle:
 
     @property
     def measured_series(self) -> Iterator[Series]:
-        """The power series of real boards of the kinds in `power_series.MEASURED`. The statistics
-        of readings were established on these boards only."""
+        """The series of boards whose statistics are known (`power_series.MEASURED`)."""
         return (series for series in self.series if series.measured)
 
     @cached_property
@@ -385,7 +380,7 @@ class Bundle:
 
     @cached_property
     def scored_samples_of(self) -> Mapping[str, Table]:
-        """The samples inside active windows of scored epochs, by accelerator."""
+        """The same by accelerator."""
         places: dict[str, list[Any]] = {}
         for part in self.scored_parts:
             places.setdefault(part.accelerator, []).append(part.places)

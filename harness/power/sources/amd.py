@@ -1,6 +1,6 @@
 """AMD GPUs through AMD SMI (`amdsmi`, the binding that belongs to the ROCm on the machine).
 
-Properties of AMD SMI that this file depends on; tests/support/fake_amdsmi.py names their sources:
+Properties of AMD SMI that this file depends on, with sources in tests/support/fakes/fake_amdsmi.py:
 
 - Without ROCm, the import prints to stdout and raises KeyError.
 - A quantity that a board lacks is "N/A" or all ones, not an error.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pynvml
 import pytest
-from support import fake_amdsmi, fake_nvml
 from support.bindings.boards import map_boards
 from support.bindings.build import needs_cc, run_code
 from support.bindings.fixtures import libraries as libraries
-from support.fake_amdsmi import make_gpu_a
+from support.fakes import fake_amdsmi, fake_nvml
+from support.fakes.fake_amdsmi import make_gpu_a
 
 from harness.power.sources import amd
 

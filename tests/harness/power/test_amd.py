@@ -1,10 +1,10 @@
 """Readings and settings of AMD GPUs on a fake that has each documented quirk of AMD SMI
-(tests/support/fake_amdsmi.py)."""
+(tests/support/fakes/fake_amdsmi.py)."""
 
 import os
 
 import pytest
-from support.fake_amdsmi import (
+from support.fakes.fake_amdsmi import (
     BUSY,
     NO_PERMISSION,
     NOT_SUPPORTED,

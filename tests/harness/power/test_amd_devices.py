@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support.fake_amdsmi import (
+from support.fakes.fake_amdsmi import (
     A,
     B,
     FakeAmdSmi,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from support.fake_amdsmi import (
+from support.fakes.fake_amdsmi import (
     A,
     B,
     FakeAmdSmi,

@@ -5,8 +5,8 @@ import statistics
 from pathlib import Path
 
 import pytest
-from support import fake_nvml
-from support.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
+from support.fakes import fake_nvml
+from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
 from harness.power.source import (
     MeterError,

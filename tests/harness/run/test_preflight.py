@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from support.fake_nvml import FakeNvml
+from support.fakes.fake_nvml import FakeNvml
 
 from harness import doctor
 from harness.cli import main

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.fake_amdsmi import FakeAmdSmi, FakeGpu, make_gpu_a, make_gpu_b, write_kfd_nodes
+from support.fakes.fake_amdsmi import FakeAmdSmi, FakeGpu, make_gpu_a, make_gpu_b, write_kfd_nodes
 
 from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource

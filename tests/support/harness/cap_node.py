@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support import fake_nvml
-from support.fake_nvml import FakeNvml
+from support.fakes import fake_nvml
+from support.fakes.fake_nvml import FakeNvml
 from support.kills import read_command_line, wait_for
 
 from harness.power import source

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from support.fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
+from support.fakes.fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from support.harness.cap_node import Node, find_watchdogs
 from support.kills import wait_for
 
@@ -32,7 +32,7 @@ def gpu(tmp_path, monkeypatch) -> FakeGpu:
     board = FakeGpu(1, hip_id=0, bus=0xE5)
     board.level = "AMDSMI_DEV_PERF_LEVEL_HIGH"
     (tmp_path / "amdsmi.py").write_text(
-        "import sys\nfrom support import fake_amdsmi\nsys.modules[__name__] = "
+        "import sys\nfrom support.fakes import fake_amdsmi\nsys.modules[__name__] = "
         "fake_amdsmi.FakeAmdSmi(fake_amdsmi.FakeGpu(1, 0, 0xE5))\n"
     )
     monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(board))

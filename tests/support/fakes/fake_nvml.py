@@ -186,7 +186,7 @@ def replace_json(path: Path, value: object) -> None:
 def write_module(directory: Path, boards: Path) -> None:
     """A module `pynvml` in `directory` that is the fake of the file `boards`."""
     code = (
-        "import pathlib, sys\nfrom support import fake_nvml\nsys.modules[__name__] = "
+        "import pathlib, sys\nfrom support.fakes import fake_nvml\nsys.modules[__name__] = "
         f"fake_nvml.FakeNvml.of_file(pathlib.Path({str(boards)!r}))\n"
     )
     (directory / "pynvml.py").write_text(code)
