@@ -67,7 +67,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
     verdicts = judge_all(paths).verdicts
     assert not [(v.path.name, v.findings) for v in verdicts if v.status != "pass"]
     papers = [json.loads(v.path.read_text()) for v in verdicts if v.standing == "published"]
-    results = [recompute_bundle(v) for v in verdicts if v.standing in ("closed", "open", "demo")]
+    results = [
+        recompute_bundle(v) for v in verdicts if v.standing in ("closed", "open", "demo", "control")
+    ]
+    studies = [v for v in verdicts if v.standing == "study"]
     # Two centers have a system of this name, so the page names the center too.
     results = [
         replace(r, system=f"{r.system} ({r.center})")
@@ -81,6 +84,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
         read_tables(page),
         directory,
         [*results, *(row for paper in papers for row in read_paper(paper))],
+        studies,
     )
 
 
@@ -143,8 +147,9 @@ def test_every_row_of_a_result_is_in_the_page_once(whole: ReportPage) -> None:
             for row in t.rows
         ]
         wanted = {
-            "results": lambda _: True,
-            "compare": lambda r: r.may_win and r.standing != "demo",
+            # Control runs have a table of their own, which compares nothing.
+            "results": lambda r: r.standing != "control",
+            "compare": lambda r: r.may_win and r.standing not in ("demo", "control"),
         }.get(of, lambda r: r.bundle is not None)
         assert sorted(map(id, shown)) == sorted(id(one) for one in whole.results if wanted(one)), of
 
@@ -158,7 +163,7 @@ def test_each_setting_that_may_win_is_ranked_once(whole: ReportPage) -> None:
         for repeat in join_repeats(whole, result)
     ]
     assert sorted(ranked) == sorted(
-        id(r) for r in whole.results if r.may_win and r.standing != "demo"
+        id(r) for r in whole.results if r.may_win and r.standing not in ("demo", "control")
     )
     assert len(table.rows) < len(ranked), "repeats share a row"
 
@@ -201,7 +206,7 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
         ]
         made, uuid = one.loaded_bundle, next(iter(one.loaded_bundle.accelerator_ranks))
         own, rank = energy.build_trace(made.samples_of[uuid]), made.accelerator_ranks[uuid]
-        known = find_board(made.accelerators[uuid].name)
+        known, control = find_board(made.accelerators[uuid].name), whole.find_control(one)
         assert known is not None
         bins = list(envelope(own.usable_power_times_s, own.usable_power_w, MAX_BINS))
         for row, one_bin in zip(table.rows, bins, strict=True):
@@ -221,6 +226,7 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
                 "cap_w": one.cap_w,
                 "rated_w": known.max_power_w,
                 "idle_w": known.idle_power_w,
+                "control_w": control.numbers["median_w"] if control else None,
             }
             assert agree(row, wanted, f"{row['t_s']} s in {table.id}") >= 8
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
@@ -289,18 +295,20 @@ def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Report
                 assert row.get(prefix) is None
         assert agree(row, wanted, f"{row['workload']} {row['standing']}") >= 2
     shown = {(row["workload"], row["standing"]) for row in by_id["workloads"].rows}
-    assert shown == {(r.workload, r.standing) for r in whole.results if r.standing != "demo"}
+    assert shown == {
+        (r.workload, r.standing) for r in whole.results if r.standing not in ("demo", "control")
+    }
     for row in by_id["systems-table"].rows:
         own = [r for r in whole.results if r.bundle and r.system == row["system"]]
         wanted = {
             standing: sum(r.standing == standing for r in own)
-            for standing in ("closed", "open", "demo")
+            for standing in ("closed", "open", "demo", "control")
         }
         wanted |= {
             "runs": len(own),
             "findings": sum(bool(r.verdict and r.verdict.findings) for r in own),
         }
-        assert agree(row, wanted, str(row["system"])) == 5
+        assert agree(row, wanted, str(row["system"])) == 6
     for row in by_id["findings"].rows:
         with_it = [
             r
@@ -314,15 +322,16 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: ReportPage) -> None:
     runs = [r for r in whole.results if r.verdict]
     (facts,) = whole.page.find("ul", class_="facts")
     told = [item.text for item in facts.find("li")]
-    severities = [{f.severity for f in r.verdict.findings} for r in runs if r.verdict]
+    passed = [r.verdict for r in runs if r.verdict] + list(whole.studies)
+    severities = [{f.severity for f in verdict.findings} for verdict in passed]
     with_warnings = sum(Severity.WARNING in found for found in severities)
     with_notes_only = sum(found == {Severity.NOTE} for found in severities)
     systems = {r.system for r in runs}
     assert with_warnings and with_notes_only
     assert told[:3] == [
-        f"{len(runs)} bundles",
+        f"{len(passed)} bundles",
         f"{len(systems)} systems",
-        f"{len(runs)} passed: {with_warnings} with warnings, {with_notes_only} with notes only",
+        f"{len(passed)} passed: {with_warnings} with warnings, {with_notes_only} with notes only",
     ]
     (loose,) = [r for r in runs if not r.comparable]
     assert loose.loaded_bundle.figures is not None

@@ -11,10 +11,12 @@ import numpy as np
 from support.report.html import Element
 from support.report.recomputed_results import JOULES, PER_JOULE, RATE, Numbers, Result
 
+from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison, sweeps
+from rules.metrics.power_profile import share_of_control
 from rules.run_summary import submission_key
 
 COMPARED_COLUMNS = (("rate", RATE), ("joules", JOULES))
@@ -23,12 +25,14 @@ COMPARED_COLUMNS = (("rate", RATE), ("joules", JOULES))
 
 @dataclass(frozen=True)
 class ReportPage:
-    """A page of the report, its directory, and all results that it shows."""
+    """A page of the report, its directory, and all runs and printed rows that it shows."""
 
     page: Element
     tables: Sequence[ReportTable]
     directory: Path
     results: Sequence[Result]
+    studies: Sequence[Verdict]
+    """The verdicts of studies, which have a page of their own."""
 
     def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
         """The result that a row shows; None for a row of several results."""
@@ -55,6 +59,26 @@ class ReportPage:
         ]
         return sorted(compared, key=lambda r: -r.numbers[RATE])
 
+    def find_control(self, result: Result) -> Result | None:
+        """The control run that the power of a run is compared with: at the same cap, on the same
+        boards if there is one, else on the same kind of board."""
+        if result.bundle is None or result.standing == "control":
+            return None
+        boards = set(result.bundle.accelerator_ranks)
+        controls = [
+            r
+            for r in self.results
+            if r.standing == "control" and (r.model, r.cap_w) == (result.model, result.cap_w)
+        ]
+        return max(
+            controls,
+            key=lambda r: (
+                set(r.loaded_bundle.accelerator_ranks) == boards,
+                r.loaded_bundle.result["started_at"],
+            ),
+            default=None,
+        )
+
     def list_sweep_runs(self, result: Result) -> list[Result]:
         """The runs that differ from a result in their cap only, itself included."""
         key = submission_key(result.loaded_bundle)
@@ -63,6 +87,14 @@ class ReportPage:
 
 def list_numbers(page: ReportPage, result: Result) -> Numbers:
     return dict(result.numbers)
+
+
+def add_control_share(page: ReportPage, result: Result) -> Numbers:
+    control = page.find_control(result)
+    if control is None:
+        return dict(result.numbers)
+    share = share_of_control(result.numbers["power_w"], control.numbers["median_w"])
+    return dict(result.numbers) | {"control_percent": 100 * share}
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
@@ -276,7 +308,8 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
 
 Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
-    "results": list_numbers,
+    "results": add_control_share,
+    "control": list_numbers,
     "system": list_numbers,
     "power": list_numbers,
     "compare": compare_with_fastest,
