@@ -101,7 +101,7 @@ def make_command(directory: Path, servers: NodeServers, **changes: object) -> li
     system = write_system(directory, *declare_meters(calibrated_on, **changes))
     return [
         *(sys.executable, "-m", "harness.cli", "run", "resnet50-train", "--simulate", "h200"),
-        *("--epoch-seconds", "0.9", "--system", str(system)),
+        *("--epoch-seconds", "1.2", "--system", str(system)),
         *("--meters", str(servers.access_file), "--out", str(directory / "out")),
     ]
 
@@ -191,6 +191,7 @@ def test_a_run_reads_five_meters_and_is_checked_clean(runs, signed):
     feeds_mw = rows[during].groupby(["meter", "feed"])["power_mw"].median()
     power_w = {meter: feeds_mw[meter].sum() / 1e3 for meter in METERS}
     assert power_w == pytest.approx(dict.fromkeys(METERS, power_w[METER]), rel=0.02)
+    assert "node" in evidence.result, judge(signed).findings
     figures = evidence.result["node"]
     assert figures["mean_power_w"]["mean"] == pytest.approx(power_w[METER], rel=0.1)
     (verdict,) = judge_all([signed]).verdicts
@@ -299,13 +300,13 @@ PREPARATIONS: Mapping[str, Callable[[EvidenceFrames], None]] = {
 }
 """What the run has to be for a rule to apply."""
 OTHER_RULES = {
-    # Behind these ten seconds, a run this short is over.
-    "ten_seconds_of_an_epoch_unread": "N114",
+    # On most machines, a run this short is over behind these ten seconds.
+    "ten_seconds_of_an_epoch_unread": {"N103", "N114"},
     # Readings under load take the place of readings before it. Only runs without errors are
     # compared with others.
-    "half_of_the_node_readings_shifted": "N108",
+    "half_of_the_node_readings_shifted": {"N108"},
 }
-"""What reports a case of another rule here."""
+"""The rules of which one reports a case here, if not the rule of the case."""
 
 
 def list_cases() -> Iterator[Mutation | Pairing]:
@@ -329,7 +330,7 @@ def test_a_spoiled_run_is_reported(rule, case, runs, original, submissions, monk
     after = [f for verdict in judge_all([submissions.root]).verdicts for f in verdict.findings]
     known = {(finding.rule, finding.found) for finding in before}
     reported = {f.rule for f in after if (f.rule, f.found) not in known}
-    assert OTHER_RULES.get(case.name, rule) in reported
+    assert OTHER_RULES.get(case.name, {rule}) & reported
 
 
 def keep_readings(monkeypatch: pytest.MonkeyPatch) -> None:
