@@ -37,7 +37,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 from fuzz_limits import Peaks, Watch, raise_timeout  # noqa: E402
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from mutate import Tree, mutate_file, mutate_tree  # noqa: E402
+from mutate import mutate_file  # noqa: E402
+from mutate_tree import Tree, mutate_tree  # noqa: E402
 from support import bundles as good  # noqa: E402
 
 from checker import engine  # noqa: E402

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -217,10 +218,9 @@ def browser(chromium: str) -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Any, whole_report: Path) -> Iterator[Any]:
-    """The page, open; it fails a test in which the page says anything on the console or asks for
-    anything."""
+@contextmanager
+def open_page(browser: Any, path: Path) -> Iterator[Any]:
+    """Open a page. Fails if it says anything on the console or asks for anything."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.set_default_timeout(60_000)
     messages: list[str] = []
@@ -232,10 +232,17 @@ def page(browser: Any, whole_report: Path) -> Iterator[Any]:
             messages.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
         ),
     )
-    page.goto((whole_report / "report.html").as_uri())
+    page.goto(path.as_uri())
     yield page
     assert messages == []
     page.close()
+
+
+@pytest.fixture
+def page(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """The main page, open."""
+    with open_page(browser, whole_report / "report.html") as page:
+        yield page
 
 
 @pytest.fixture

@@ -79,19 +79,23 @@ class StudyPreflight(preflight.Preflight):
     def _check_models(self) -> Check:
         assert self.accuracies is not None
         request, earlier = self._request, self._earlier
-        known: tuple[StudyEntry, ...] = ()
+        earlier_work: tuple[StudyEntry, ...] = ()
         if earlier is None:
             settings, seed = make_settings(request), request.run.seed
         else:
             earlier.refuse_other_settings(request)
-            settings, seed, known = earlier.plan.settings, earlier.plan.seed, earlier.plan.work
-        entries = known
+            settings, seed, earlier_work = (
+                earlier.plan.settings,
+                earlier.plan.seed,
+                earlier.plan.work,
+            )
+        entries = earlier_work
         if earlier is None or request.models is not None:
             models = choose_models(request)
             selected = list_entries(models, settings, self.accuracies, seed)
             # All in the order of the seed, so that a session measures old and new ones in it.
-            entries = tuple(order_work({*known, *selected}, seed))
-            if len(entries) > len(known) > 0:
+            entries = tuple(order_work({*earlier_work, *selected}, seed))
+            if len(entries) > len(earlier_work) > 0:
                 settings = replace(settings, models=f"{settings.models},{describe_models(models)}")
         if earlier is not None and earlier.is_bundle and not earlier.state.list_remaining(entries):
             raise PlanError(
@@ -99,9 +103,9 @@ class StudyPreflight(preflight.Preflight):
                 "--models"
             )
         self._settings, self._entries = settings, entries
-        added = len(entries) - len(known)
+        added = len(entries) - len(earlier_work)
         found = f"{format_count(len(entries), 'model')}: {settings.models}"
-        return Check("models", True, f"{found}; {added} new" if known and added else found)
+        return Check("models", True, f"{found}; {added} new" if earlier_work and added else found)
 
     def _check_study_stack(self) -> Check:
         if self._simulates_models:

@@ -111,13 +111,13 @@ def _check_points(evidence: StudyEvidence) -> Iterator[Refused]:
                 rows, found = column_text.equals(text), f"{column} {shorten(text)}"
                 yield from _check_rows(POINTS_FILE, points, rows, found, ", ".join(texts))
     numbers = points.ints("session")
-    known = numbers < len(sessions)
+    has_session = numbers < len(sessions)
     for column in ("size", "batch"):
         yield from _check_rows(
             POINTS_FILE, points, points.ints(column) < 1, f"{column} 0", "at least 1"
         )
     yield from _check_rows(
-        POINTS_FILE, points, ~known, "an unknown session", f"0 to {len(sessions) - 1}"
+        POINTS_FILE, points, ~has_session, "an unknown session", f"0 to {len(sessions) - 1}"
     )
     accelerators = points.text("accelerator")
     is_listed = _tabulate_accelerators(sessions, accelerators.names)
@@ -125,7 +125,7 @@ def _check_points(evidence: StudyEvidence) -> Iterator[Refused]:
     yield from _check_rows(
         POINTS_FILE,
         points,
-        known & ~listed,
+        has_session & ~listed,
         "an accelerator of another session",
         f"one that {STUDY_FILE} lists for the session",
     )
@@ -153,9 +153,9 @@ def _check_parts(evidence: StudyEvidence) -> Iterator[Refused]:
     parts, count = evidence.batches, len(evidence.points)
     numbers = parts.ints("point")
     ran = evidence.points.text("outcome").equals("ok")
-    known = numbers < count
-    of_window = known.copy()
-    of_window[known] = ran[numbers[known]]
+    has_point = numbers < count
+    of_window = has_point.copy()
+    of_window[has_point] = ran[numbers[has_point]]
     yield from _check_rows(
         BATCHES_FILE, parts, ~of_window, "a part of no window", "the number of a point that ran"
     )
@@ -167,7 +167,7 @@ def _check_parts(evidence: StudyEvidence) -> Iterator[Refused]:
         "a part without batches or without length",
         "batches and an end after the start",
     )
-    lacks_parts = ran & (np.bincount(numbers[known], minlength=count) == 0)
+    lacks_parts = ran & (np.bincount(numbers[has_point], minlength=count) == 0)
     yield from _check_rows(
         POINTS_FILE, evidence.points, lacks_parts, f"no part in {BATCHES_FILE}", "at least one"
     )

@@ -37,8 +37,11 @@ def test_extension_beside_the_headline_figures_is_no_figure(submissions: Submiss
 
 @pytest.fixture(scope="module")
 def mutations() -> dict[str, Any]:
-    """Of benchmarks/mutate.py."""
-    return runpy.run_path(str(FUZZ.with_name("mutate.py")))
+    """The functions of benchmarks/mutate.py and benchmarks/mutate_tree.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FUZZ.parent))
+        names = ("mutate.py", "mutate_tree.py")
+        return {k: v for n in names for k, v in runpy.run_path(str(FUZZ.with_name(n))).items()}
 
 
 def test_list_of_long_texts_grows_up_to_the_size_limit_of_a_document(mutations) -> None:

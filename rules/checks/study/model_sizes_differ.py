@@ -43,21 +43,21 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
     first_points: dict[tuple[str, int], int] = {}
     for number, point in enumerate(bundle.points):
         first = first_points.setdefault((point.architecture, point.size), number)
-        known = table.find(point.architecture, point.size) if first == number else None
+        counts = table.find(point.architecture, point.size) if first == number else None
         first_point, place = bundle.points[first], f"row {number + 1}"
         for name in ("flops", "params", "activations"):
             value, expected = getattr(point, name), getattr(first_point, name)
             if value != expected:
                 found = f"{point}: {value} {name}"
                 yield Violation(POINTS_FILE, place, found, f"{expected} as in row {first + 1}")
-        if known is None:
+        if counts is None:
             continue
-        is_comparable = known.flops >= MIN_FLOPS and not known.architecture.startswith(
+        is_comparable = counts.flops >= MIN_FLOPS and not counts.architecture.startswith(
             COUNTED_OTHERWISE
         )
-        if is_comparable and abs(point.flops / known.flops - 1) > FLOPS_TOLERANCE:
+        if is_comparable and abs(point.flops / counts.flops - 1) > FLOPS_TOLERANCE:
             found = f"{point.model}: {point.flops / 1e9:.4g} GFLOP per image"
-            yield Violation(POINTS_FILE, place, found, f"{known.flops / 1e9:.4g}, as timm counts")
-        if abs(point.params / known.params - 1) > PARAMS_TOLERANCE:
+            yield Violation(POINTS_FILE, place, found, f"{counts.flops / 1e9:.4g}, as timm counts")
+        if abs(point.params / counts.params - 1) > PARAMS_TOLERANCE:
             found = f"{point.model}: {point.params / 1e6:.4g} million parameters"
-            yield Violation(POINTS_FILE, place, found, f"{known.params / 1e6:.4g}, as timm counts")
+            yield Violation(POINTS_FILE, place, found, f"{counts.params / 1e6:.4g}, as timm counts")

@@ -184,10 +184,10 @@ def _check_points(points: Table, ran: Mask) -> None:
 
 def _check_parts(points: Table, parts: Table, ran: Mask) -> None:
     numbers = parts.ints("point")
-    known = (numbers >= 0) & (numbers < len(points))
-    known[known] = ran[numbers[known]]
-    if not known.all():
-        row = format_rows(parts, np.flatnonzero(~known)[:1])
+    has_point = (numbers >= 0) & (numbers < len(points))
+    has_point[has_point] = ran[numbers[has_point]]
+    if not has_point.all():
+        row = format_rows(parts, np.flatnonzero(~has_point)[:1])
         raise MetricsError(
             f"{STUDY_BATCHES_FILE}, {row}: {POINTS_FILE} has no point of this number with the "
             "outcome ok"

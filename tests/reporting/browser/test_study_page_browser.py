@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import open_page
 
 from checker.verdict import TrustLevel
 from reporting.collect import Collected
@@ -81,23 +82,9 @@ def study_page(
 
 @pytest.fixture
 def page(browser: Any, study_page: Path) -> Iterator[Any]:
-    """The page, open; it fails a test in which the page says anything on the console or asks for
-    anything."""
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_default_timeout(60_000)
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on(
-        "request",
-        lambda request: (
-            messages.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
-        ),
-    )
-    page.goto(study_page.as_uri())
-    yield page
-    assert messages == []
-    page.close()
+    """The page of studies, open."""
+    with open_page(browser, study_page) as page:
+        yield page
 
 
 def choose(page: Any, **choices: object) -> None:
