@@ -93,11 +93,7 @@ def build_runs_table(
             continue
         estimates = [(getattr(run.figures.headline, name), digits) for name, digits in FIGURES]
         figures = ["" if e is None else f"{e.mean:.{digits}g}" for e, digits in estimates]
-        cap = (
-            NO_CAP
-            if run.cap_w is None
-            else format_cap(run.cap_w, is_enforced(run, ineffective_run_ids))
-        )
+        cap = format_cap(run.cap_w, is_enforced(run, ineffective_run_ids))
         table.add_row(str(entry.gpus), cap, str(entry.repeat), *figures, run.run_id)
     return table
 
@@ -168,7 +164,7 @@ def print_scaling(
         console.print(f"scaling: {error}")
         return
     single_points = points.get(1, {})
-    for cap_w in sorted(single_points):
+    for cap_w in sorted(single_points, key=lambda cap_w: cap_w or 0):
         for gpus in [g for g in points if g > 1 and cap_w in points[g]]:
             point = points[gpus][cap_w]
             scaling = sweeps.compute_scaling(point, gpus, single_points[cap_w])
@@ -224,7 +220,7 @@ def print_repeats(
             ]
             table.add_row(
                 str(gpus),
-                NO_CAP if cap_w is None else format_cap(cap_w, is_kept),
+                format_cap(cap_w, is_kept),
                 str(len(cap_runs)),
                 *figures,
             )
@@ -293,6 +289,8 @@ def is_enforced(run: SweepRun, ineffective_run_ids: Collection[str]) -> bool | N
     return False if run.run_id in ineffective_run_ids else sweeps.is_cap_enforced(run.figures)
 
 
-def format_cap(cap_w: float, is_kept: bool | None) -> str:
+def format_cap(cap_w: float | None, is_kept: bool | None) -> str:
     """Format a cap in W for a table, in parentheses if it was not enforced."""
+    if cap_w is None:
+        return NO_CAP
     return f"({cap_w:g})" if is_kept is False else f"{cap_w:g}"

@@ -15,7 +15,7 @@ from reporting.sections.cells import (
 from reporting.sections.sweeps import make_point
 from rules.metrics import sweeps
 from rules.metrics.figures import estimate_mean
-from rules.metrics.sweeps import combine
+from rules.metrics.sweeps import average
 from rules.workloads import Workload
 
 
@@ -27,7 +27,7 @@ class ScaledRun:
     reference_items_per_s: float | None
     """Items/s on one accelerator; None without such a run."""
     scaling: sweeps.Scaling | None
-    """None without a run on one accelerator or without a cap."""
+    """None without a run on one accelerator, or without energy."""
 
 
 def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
@@ -71,7 +71,7 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
         [reference_point for reference in references if (reference_point := make_point(reference))],
     )
     scaling = (
-        sweeps.compute_scaling(point, row.count or 0, combine(reference_points)[0])
+        sweeps.compute_scaling(point, row.count or 0, average(reference_points))
         if point and reference_points
         else None
     )

@@ -71,7 +71,7 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
     """The sweeps among the rows, by name. `rows` are either submitted rows or demo rows."""
     runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
-        if row.provenance is not None and row.mean_power_w and make_point(row):
+        if row.cap_w is not None and row.provenance and row.mean_power_w and make_point(row):
             # With changed clocks, the clock and not the cap may limit. Such runs are kept apart.
             clocks_changed = are_clocks_changed(row.provenance.findings)
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
@@ -82,8 +82,8 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
 
 
 def make_point(row: ResultRow) -> Point | None:
-    """The point of a row; None if it has no cap, no throughput or no energy."""
-    if row.cap_w is None or row.items_per_s is None or row.joules_per_item is None:
+    """The point of a row; None if it has no throughput or no energy."""
+    if row.items_per_s is None or row.joules_per_item is None:
         return None
     return Point(
         row.cap_w,
@@ -173,22 +173,24 @@ def build_sweep_table(
     )
 
 
-def _make_sweep_columns(item: str) -> tuple[Column, ...]:
-    gains = (
+def make_gain_columns(item: str, reference: str) -> tuple[Column, ...]:
+    """The columns of `make_gain_cells`. `reference` says where the reference is, such as `at the
+    default cap`."""
+    return (
         Column(
             "energy_gain_percent",
             "energy gain",
             "%",
             "signed",
-            about="100 (1 - E / E at the default cap), for the same work",
+            about=f"100 (1 - E / E {reference}), for the same work",
         ),
         Column(
             "extra_time_percent",
             "extra time",
             "%",
             "signed",
-            about="for the same work: 100 (t / t at the default cap - 1); called "
-            "performance loss in Koszczał et al. 2023",
+            about=f"for the same work: 100 (t / t {reference} - 1); called performance loss in "
+            "Koszczał et al. 2023",
         ),
         Column("gain_minus_loss_points", "gain \u2212 extra time", "points", "signed"),
         Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy-delay product of one item"),
@@ -202,6 +204,9 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
         ),
         Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
     )
+
+
+def _make_sweep_columns(item: str) -> tuple[Column, ...]:
     return (
         Column("line", "sweep"),
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -216,7 +221,7 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
         Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
         Column("joules_per_item", "energy", f"J/{item}", "number"),
         Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
-        *gains,
+        *make_gain_columns(item, "at the default cap"),
         Column("best", "best", hidden=True, about="most efficient cap among the comparable ones"),
         Column("note", "note"),
         Column("n", "runs", "", "count", hidden=True),
@@ -237,19 +242,23 @@ ABOUT = (
 )
 
 
+def make_gain_cells(comparison: Comparison | None) -> Cells:
+    """The cells of a comparison with the reference; none without one."""
+    if comparison is None:
+        return {}
+    return {
+        "energy_gain_percent": comparison.energy_gain_percent,
+        "extra_time_percent": comparison.extra_time_percent,
+        "gain_minus_loss_points": comparison.gain_minus_loss_percent,
+        "edp_js": comparison.edp_js,
+        "edp_gain_percent": comparison.edp_gain_percent,
+        "eds_gain_k15_percent": comparison.eds_gain_percent[1.5],
+        "eds_gain_k2_percent": comparison.eds_gain_percent[2.0],
+    }
+
+
 def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
-    comparison, row = cap_point.comparison, cap_point.rows[0]
-    gains: Cells = {}
-    if comparison is not None:
-        gains = {
-            "energy_gain_percent": comparison.energy_gain_percent,
-            "extra_time_percent": comparison.extra_time_percent,
-            "gain_minus_loss_points": comparison.gain_minus_loss_percent,
-            "edp_js": comparison.edp_js,
-            "edp_gain_percent": comparison.edp_gain_percent,
-            "eds_gain_k15_percent": comparison.eds_gain_percent[1.5],
-            "eds_gain_k2_percent": comparison.eds_gain_percent[2.0],
-        }
+    row = cap_point.rows[0]
     return {
         **{
             key: value
@@ -268,7 +277,7 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
         "items_per_s": cap_point.point.items_per_s,
         "joules_per_item": cap_point.point.joules_per_item,
         "items_per_joule": cap_point.point.items_per_joule,
-        **gains,
+        **make_gain_cells(cap_point.comparison),
         "best": cap_point.best,
         "note": ", ".join(_list_notes(cap_point, sweep)) or None,
         "n": cap_point.point.n,

@@ -22,14 +22,13 @@ EDS_K = (1.5, 2.0)
 
 @dataclass(frozen=True)
 class Point:
-    """One run at one cap. The points of a sweep have the workload and the number of accelerators in
-    common.
+    """One run at one setting. The points of a sweep have all other settings in common.
 
     Raises MetricsError where a figure is not finite and above zero.
     """
 
-    cap_w: float
-    """Per accelerator."""
+    cap_w: float | None
+    """Per accelerator; None where the meter knows of none."""
     items_per_s: float
     """In total, over all accelerators."""
     joules_per_item: float
@@ -44,10 +43,10 @@ class Point:
         for name in ("cap_w", "items_per_s", "joules_per_item"):
             value = getattr(self, name)
             # The comparisons divide by these. This form also refuses NaN.
-            if not 0 < value < math.inf:
+            if value is not None and not 0 < value < math.inf:
+                cap = "without a cap" if self.cap_w is None else f"at cap {self.cap_w:g} W"
                 raise MetricsError(
-                    f"{name} of a run at cap {self.cap_w:g} W is {value:g}; it must be "
-                    "finite and above zero"
+                    f"{name} of a run {cap} is {value:g}; it must be finite and above zero"
                 )
 
     @property
@@ -76,12 +75,10 @@ class SweepRun:
 
 
 def make_point(run: SweepRun) -> Point:
-    """The point of a run. Raises MetricsError where it has no cap, or no energy per item."""
+    """The point of a run. Raises MetricsError where it has no energy per item."""
     headline = run.figures.headline
-    if run.cap_w is None or headline.joules_per_item is None:
-        raise MetricsError(
-            f"the run {run.run_id} has no cap or no energy, so it is no point of a sweep"
-        )
+    if headline.joules_per_item is None:
+        raise MetricsError(f"the run {run.run_id} has no energy, so it is no point of a sweep")
     return Point(
         cap_w=run.cap_w,
         items_per_s=headline.items_per_s.mean,
@@ -99,15 +96,24 @@ def is_cap_enforced(figures: RunFigures) -> bool | None:
 
 
 def combine(points: Sequence[Point]) -> list[Point]:
-    """One point per cap, in order of cap: the mean of its runs. It is enforced, and plausible,
-    where every run of it is."""
+    """One point per cap, in order of cap: the mean of its runs. Raises MetricsError where a run has
+    no cap."""
     by_cap: dict[float, list[Point]] = {}
-    for point in sorted(points, key=lambda p: p.cap_w):
-        by_cap.setdefault(point.cap_w, []).append(point)
-    return [_mean(runs) for runs in by_cap.values()]
+    for point in sorted(points, key=_cap_w):
+        by_cap.setdefault(_cap_w(point), []).append(point)
+    return [average(runs) for runs in by_cap.values()]
 
 
-def _mean(runs: Sequence[Point]) -> Point:
+def _cap_w(point: Point) -> float:
+    """The cap of a point of a sweep over caps. Raises MetricsError where it has none."""
+    if point.cap_w is None:
+        raise MetricsError("a run has no cap, so it is no point of a sweep over caps")
+    return point.cap_w
+
+
+def average(runs: Sequence[Point]) -> Point:
+    """The mean of repeated runs at one setting. It is enforced, and plausible, where every run of
+    it is."""
     return Point(
         cap_w=runs[0].cap_w,
         items_per_s=fmean(p.items_per_s for p in runs),
@@ -248,7 +254,7 @@ def find_measured_peak(points: Sequence[Point]) -> Peak:
         )
     # `max` keeps the first of equals, which is the lower cap.
     best = max(comparable, key=lambda p: p.items_per_joule)
-    return Peak("measured", best.cap_w, best.items_per_joule, _edge(best, comparable))
+    return Peak("measured", _cap_w(best), best.items_per_joule, _edge(best, comparable))
 
 
 def _edge(best: Point, comparable: Sequence[Point]) -> Literal["lowest", "highest", "only"] | None:
@@ -271,7 +277,7 @@ def fit_quadratic_peak(points: Sequence[Point]) -> Peak | None:
     around = ordered[max(best - 1, 0) : best + 2]
     if len(around) < 3 or not all(p.comparable for p in around):
         return None
-    (x0, y0), (x1, y1), (x2, y2) = ((p.cap_w, p.items_per_joule) for p in around)
+    (x0, y0), (x1, y1), (x2, y2) = ((_cap_w(p), p.items_per_joule) for p in around)
     rise, fall = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     # Of equals the lower cap is the measured peak, so rise > 0 >= fall: the parabola opens
     # downwards.
@@ -303,8 +309,8 @@ def compute_scaling(several: Point, accelerators: int, single: Point) -> Scaling
     # At another cap the change of throughput would mix scaling with the effect of the cap.
     if several.cap_w != single.cap_w:
         raise MetricsError(
-            f"the run on {accelerators} accelerators is at {several.cap_w:g} W and that on "
-            f"one at {single.cap_w:g} W; "
+            f"the run on {accelerators} accelerators is at {_cap_w(several):g} W and that on "
+            f"one at {_cap_w(single):g} W; "
             "scaling needs runs at the same cap"
         )
     speed_up = several.items_per_s / single.items_per_s
@@ -317,11 +323,11 @@ def compute_scaling(several: Point, accelerators: int, single: Point) -> Scaling
 
 
 def _by_cap(points: Sequence[Point]) -> list[Point]:
-    ordered = sorted(points, key=lambda p: p.cap_w)
+    ordered = sorted(points, key=_cap_w)
     for below, above in pairwise(ordered):
         if below.cap_w == above.cap_w:
             raise MetricsError(
-                f"the sweep has more than one run at {below.cap_w:g} W; combine repeats "
+                f"the sweep has more than one run at {_cap_w(below):g} W; combine repeats "
                 "into one point per cap"
             )
     return ordered

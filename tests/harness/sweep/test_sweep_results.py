@@ -136,7 +136,7 @@ def test_run_without_figures_does_not_keep_the_tables_from_being_shown(
     capsys.readouterr()
     sweep.sweep_table.print_tables(made, outcomes, frozenset())
     told = " ".join(capsys.readouterr().out.split())
-    assert "run-001-1" in told and "no cap or no energy" in told
+    assert "run-001-1" in told and "has no energy" in told
 
 
 def test_several_gpus_are_compared_with_one_at_the_same_cap(

@@ -101,10 +101,17 @@ def test_point_of_a_run() -> None:
         assert make_point(make_run(True, mfu=mfu)).plausible is plausible
 
 
-@pytest.mark.parametrize("missing_fields", [{"cap_w": None}, {"joules_per_item": None}])
-def test_run_without_a_cap_or_energy_is_no_point(missing_fields: dict[str, None]) -> None:
-    with pytest.raises(MetricsError, match="a-run has no cap or no energy"):
-        make_point(make_run(True, **missing_fields))
+def test_run_without_energy_is_no_point() -> None:
+    with pytest.raises(MetricsError, match="a-run has no energy"):
+        make_point(make_run(True, joules_per_item=None))
+
+
+def test_run_without_a_cap_is_compared_but_no_point_of_a_sweep_over_caps() -> None:
+    point = make_point(make_run(True, cap_w=None))
+    assert point.cap_w is None
+    assert compare(point, replace(point, joules_per_item=10.0)).energy_gain_percent == 50
+    with pytest.raises(MetricsError, match="a run has no cap"):
+        combine([point])
 
 
 def test_run_of_a_sweep_is_what_its_result_states() -> None:
