@@ -21,7 +21,7 @@ class Places:
     """Directories that hold a file of a bundle, and directories that cannot be searched: links and
     unreadable ones."""
     published: list[Path] = field(default_factory=list)
-    """JSON files in a directory `published`."""
+    """JSON files in a directory `published`, or one level below it."""
     keyrings: list[Path] = field(default_factory=list)
     """Directories called `keyring`. They are not searched."""
     skipped: list[Path] = field(default_factory=list)
@@ -109,4 +109,5 @@ def resolve(path: Path) -> Path:
 
 def _is_published(path: Path) -> bool:
     # Make the path absolute first: the parent of `.` or `..` has no name.
-    return path.suffix == ".json" and path.absolute().parent.name == PUBLISHED_DIR
+    directories = path.absolute().parents[:2]
+    return path.suffix == ".json" and PUBLISHED_DIR in (place.name for place in directories)

@@ -35,6 +35,8 @@ from rules.rule import BundleRule, FormRule, Rule, StudyRule
 from rules.run_summary import RunSummary, summarize
 from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
+from rules.studies.trends.reader import parse_trends_study
+from rules.studies.trends.records import TRENDS, TrendsStudy
 from rules.views import AnyBundle, get_main_document, get_version, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
@@ -153,14 +155,15 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
 def judge_published(path: Path) -> Verdict:
     """Judge a file of published figures: its location and its form. Nobody signs it. What a file
     that passes holds is kept in the verdict: a study as its record, other figures as the object."""
-    kept: Json | PublishedStudy | None = None
+    kept: Json | PublishedStudy | TrendsStudy | None = None
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
         content = read_plain(path, path.name, MAX_JSON_BYTES)
         kept = read_document(path.name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
         if kept["format"] == PUBLISHED_STUDY_FORMAT:
-            kept = parse_published_study(path.name, kept)
+            parse = parse_trends_study if kept["study"] == TRENDS else parse_published_study
+            kept = parse(path.name, kept)
     except Refused as refusal:
         problems = refusal.problems
     return replace(judge_problems(path, "published", problems), kept=kept)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.directory_names import check_names
-from checker.find import resolve
+from checker.find import PUBLISHED_DIR, resolve
 from checker.trust.keyring import Keyring, belongs_to, read_keyring
 from checker.trust.signature import verify_signature
 from rules.bundle_format.files import Refused, build_refusal, shorten
@@ -68,8 +68,10 @@ def find_keyrings_above(path: Path) -> list[Path]:
 
 def check_published_location(path: Path) -> None:
     """Raises Refused for a file of published figures that lies below a keyring, but not in the
-    directory `published` beside the keyring."""
+    directory `published` beside the keyring or one level below it."""
     directory = resolve(path.parent)
+    if directory.name != PUBLISHED_DIR:
+        directory = directory.parent
     # The outermost keyring is the one of the round.
     for keyring in find_keyrings_above(directory)[:1]:
         # Below a center it would look like a submission, although nobody signed it.

@@ -1,4 +1,5 @@
-"""Published studies of many models, transcribed from released data (schema `published-study-1`)."""
+"""Published studies of image inference, transcribed from released data (schema
+`published-study-1`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,8 @@ class PublishedSource:
     """Where the data of a published study come from."""
 
     url: str
-    commit: str
+    commit: str | None
+    """None if the data are in no repository."""
     license: str
     """SPDX identifier."""
     license_text: str
@@ -57,9 +59,6 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
     """The study in a document that is valid by its schema, read from the file `name`. Raises
     Refused if its columns do not belong together."""
     _check_columns(name, document)
-    source = PublishedSource(
-        **{key: document["source"][key] for key in PublishedSource.__dataclass_fields__}
-    )
     results = [
         result for i in range(len(document["setups"])) for result in _parse_setup(name, document, i)
     ]
@@ -73,10 +72,16 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
         document["authors"],
         document["year"],
         document["url"],
-        source,
+        parse_source(document),
         tuple(document["notes"]),
         doubted,
     )
+
+
+def parse_source(document: Json) -> PublishedSource:
+    """Where the data of a published study come from."""
+    keys = PublishedSource.__dataclass_fields__
+    return PublishedSource(**{key: document["source"][key] for key in keys})
 
 
 def _check_columns(name: str, document: Json) -> None:

@@ -73,7 +73,7 @@ def fit_energy(results: Sequence[ModelResult]) -> EnergyFit | None:
     intercept = float(to_origin @ values)
     errors = [np.sqrt(to_origin @ covariance @ to_origin), *np.sqrt(np.diag(covariance)[1:])]
     intercept_fit, activations_fit, flops_fit = (
-        _make_coefficient(float(value), float(error), degrees)
+        make_coefficient(float(value), float(error), degrees)
         for value, error in zip([intercept, *values[1:]], errors, strict=True)
     )
     return EnergyFit(
@@ -86,7 +86,8 @@ def fit_energy(results: Sequence[ModelResult]) -> EnergyFit | None:
     )
 
 
-def _make_coefficient(value: float, standard_error: float, degrees: int) -> Coefficient:
+def make_coefficient(value: float, standard_error: float, degrees: int) -> Coefficient:
+    """A coefficient with its interval by Student's t for `degrees` degrees of freedom."""
     half_width = student_t95(degrees) * standard_error
     return Coefficient(value, standard_error, (value - half_width, value + half_width))
 
