@@ -17,6 +17,7 @@ from checker.engine import judge, judge_all
 from checker.fix import UnfixableError, fix
 from harness.cli import main as bench_submit
 from reporting.collect import collect
+from rules import VERSION
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.seal import seal
 from rules.registry import bundle_rules, round_rules, rules_by_id, study_rules
@@ -153,7 +154,7 @@ def test_review_acceptance_and_withdrawal_of_a_study(a_round: TrustRound) -> Non
     assert result.exit_code == 1 and "--require asks for accepted" in result.output
     assert run_command("accept", bundle).exit_code == 0
     assert run_bench_check("--require", "accepted", a_round.tree.root).exit_code == 0
-    assert judge(bundle).accepted == "1.7.0"
+    assert judge(bundle).accepted == VERSION
     assert a_round.withdraw(bundle).exit_code == 0
     assert judge(bundle).status == "withdrawn"
     assert run_command("verify", a_round.tree.root).exit_code == 0
